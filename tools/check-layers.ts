@@ -3,7 +3,7 @@
 import { importsOf, isTest, targetOf } from "./imports.ts";
 import { readSource, reportGate, typeScriptFiles } from "./source-files.ts";
 
-/** What each package may import: a package of ours, or a part of it. */
+/** Imports that each package may have: a package of ours, or a part of it. */
 const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
   apimachinery: [],
   "structured-merge": ["apimachinery"],

@@ -16,6 +16,11 @@ const RULES: readonly { readonly files: RegExp; readonly pattern: RegExp; readon
     pattern: /^(?! *(\/\/|\/?\*)).*["'`].*\b(has no end|opens? nothing|is told|kube configs?)\b/im,
     why: "no plain English: say 'never expires', 'is refused', 'learns', 'kubeconfig'",
   },
+  {
+    files: /^(packages|test|tools|benchmarks|examples)\/.*\.tsx?$/,
+    pattern: /(^|\s)(\/\/|\/\*\*) (What|Who|Whose|Whoever|Nobody|Somebody)\b/m,
+    why: "a comment that begins with a question word: the thing is the subject of a sentence",
+  },
 ];
 
 const BANNED_NAMES = /(^|\/)(utils?|helpers?|common|misc|manager)(\.[a-z]+)?(\/|$)/;

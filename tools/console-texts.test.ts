@@ -39,7 +39,7 @@ function visit(value: unknown, onNode: (node: Node) => void): void {
   for (const member of Object.values(value)) visit(member, onNode);
 }
 
-/** What would be shown in English whatever the catalogue says. */
+/** Texts that would be shown in English whatever the catalogue says. */
 function literalsIn(path: string, source: string): readonly string[] {
   const found: string[] = [];
   visit(parseSync(path, source).program, ({ type, value, name, key }) => {

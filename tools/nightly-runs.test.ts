@@ -1,4 +1,4 @@
-// What `npm test` leaves out has a run by night.
+// Every test that `npm test` leaves out has a run by night.
 
 import { expect, it } from "vitest";
 import config from "../vitest.config.ts";

@@ -3,7 +3,7 @@
 export type BookEntry = {
   readonly number: number;
   readonly asks: string;
-  /** What its tests try. */
+  /** Attempts made by its tests. */
   readonly tried: string;
   /** It failed once although tests had its number: only this file of `test/attacks` counts, or any for "". */
   readonly brokenUntil?: string;

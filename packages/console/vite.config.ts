@@ -2,10 +2,10 @@
 
 import { defineConfig, type Plugin } from "vite";
 
-/** What the server answers, and the console does not. */
+/** Paths that the server answers, and the console does not. */
 const SERVER = "^/(api|apis|login|oauth|kubernetes|openapi|version|leaks|profile/access-keys|audit/events)(/|\\?|$)";
 
-/** What the first module imports step by step, the page loads at once. */
+/** The page loads at once the modules that the first module imports step by step. */
 const preloadSteps: Plugin = {
   name: "preload-steps",
   transformIndexHtml(_html, { chunk, bundle = {} }) {

@@ -1,4 +1,4 @@
-// Somebody who may connect a cluster points the platform at addresses that are not theirs: by number, by name, in every form, and by redirect.
+// A user who may connect a cluster points the platform at foreign addresses: by number, by name, in every form, and by redirect.
 
 import { createServer as createHttps } from "node:https";
 import { type AddressInfo, createServer, type Server } from "node:net";
@@ -14,7 +14,7 @@ const INSTANCES = "namespaces/p-default/virtualclusterinstances";
 const ALLOWED = "127.0.0.9";
 
 let server: AttackedServer;
-/** What must not be reached: it listens on every address of this machine. */
+/** Server that must not be reached: it listens on every address of this machine. */
 let victim: Server;
 let reached = 0;
 let port = 0;

@@ -1,4 +1,4 @@
-// Who used which key where stands in the audit log, and nobody writes another one in its place.
+// Each use of a key is in the audit log with its place, and no client can write another one.
 
 import { createHash, randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// What attackers try with the session in somebody's browser: from other sites, with cookies of their own, and with pages that tenants serve.
+// Attacks with the session in a person's browser: from other sites, with cookies of their own, and with pages that tenants serve.
 
 import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -137,7 +137,7 @@ describe("a session", () => {
     expect((await ask("teams", { headers: { ...cookie, ...OWN } })).status).toBe(200);
     expect((await ask("users", { headers: { ...cookie, ...OWN } })).status).toBe(403);
     expect((await ask("teams", { headers: own, ...teams() })).status).toBe(403);
-    // What may do next to nothing still signs out.
+    // A session without permissions can still sign out.
     expect((await ask("/login/session", { method: "DELETE", headers: own })).status).toBe(204);
   });
 

@@ -76,7 +76,7 @@ const tokenSecretCalled = (secret: string) => ({
     name: secret,
     annotations: {
       "kubernetes.io/service-account.name": "default",
-      // What a client says of its lineage counts for nothing.
+      // A client's own words about its lineage count for nothing.
       "lineage.apiserver.internal/made-with": "{}",
     },
   },

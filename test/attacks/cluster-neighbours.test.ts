@@ -1,5 +1,5 @@
-// What a tenant may put into its own cluster (definitions, webhooks, expressions, quotas) against its neighbour on the same server: whether it reads
-// what the neighbour has, and whether it fills the memory or the store that both share. Whether it slows the neighbour down is tried in
+// A tenant's definitions, webhooks, expressions and quotas in its own cluster, against its neighbour on the same server: whether it reads
+// the neighbour's objects, and whether it fills the memory or the store that both share. Whether it slows the neighbour down is tried in
 // longest-turn.test.ts (definitions, expressions, quotas), denial-of-service.test.ts (all), and in the tests of both kinds of webhooks.
 
 import {
@@ -20,7 +20,7 @@ const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const MERGE = { "content-type": "application/merge-patch+json" };
 const APPLY = { "content-type": "application/apply-patch+yaml" };
-/** What the attacker's cluster may have of the store. */
+/** Share of the store that the attacker's cluster may have. */
 const SHARE = 4 << 20;
 
 let server: AttackedServer;
@@ -202,7 +202,7 @@ describe("the store", () => {
     admissionReviewVersions: ["v1"],
   });
 
-  /** What is asked for as often as it is allowed. */
+  /** Credentials that are requested as often as it is allowed. */
   const SOURCES: readonly (readonly [what: string, path: string, body: (number: number) => object])[] = [
     [
       "definitions",

@@ -13,7 +13,7 @@ import {
 import { type Attack, type Loot, prepareAttack } from "./testing/thief.ts";
 
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
-/** What the other server shows late, it shows within the bound that it keeps; a busy machine may answer much later. */
+/** The other server shows a change late, within the bound that it keeps; a busy machine may answer much later. */
 const WAIT = { timeout: 20 * FRESHNESS_BOUND_MS, interval: 50 };
 
 describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd (security book 2, 13)", () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "../e2e/testing/http-client.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 
-/** What yields none, for the reason behind each line. A star among the subresources would hide one: there is none. */
+/** Resources that yield none, for the reason behind each line. A star among the subresources would hide one: there is none. */
 const HARMLESS: { readonly [surface: string]: readonly string[] } = {
   shared: [
     // Data, and what is written about objects.
@@ -40,7 +40,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/projectsecrets/status",
     "management/sharedsecrets",
     "management/sharedsecrets/status",
-    // What there is, and who may use it: rights count at the moment of the request.
+    // Objects, and their users: permissions count at the moment of the request.
     "management/clusters",
     "management/clusters/status",
     "management/projects",
@@ -62,7 +62,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/users/accesskeys",
     "management/users/credentials",
     "management/virtualclusterinstances/credentials",
-    // What is found out about rules, which are in the table.
+    // Findings about rules, which are in the table.
     "management/clustertrustrules/status",
     "management/trustrules/status",
     "management/identityproviders/status",
@@ -129,7 +129,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "batch/cronjobs/status",
     "batch/jobs",
     "batch/jobs/status",
-    // What a status says of a policy, which is in the table.
+    // Statuses of policies, which are in the table.
     "admissionregistration.k8s.io/validatingadmissionpolicies/status",
   ],
 };

@@ -20,7 +20,7 @@ const OBJECTS = ALL ? 2_000 : 200;
 const START_MS = ALL ? 600_000 : 240_000;
 /** An attack that is seen late, and requests of others that are given up, one after the other: a whole run takes a few seconds for each. */
 const TEST_MS = 60_000 + SECONDS * 1_000 + 60_000;
-/** Of all attacks together. What is left then fails at once, so that a run ends within this time and one test. */
+/** Of all attacks together. The rest then fails at once, so that a run ends within this time and one test. */
 const TOTAL_MS = 45 * 60_000;
 /** More than it ever takes, and less than an attack that fills memory would bring about. */
 const MAX_MIB = 1_500;
@@ -53,7 +53,7 @@ describe(`others are served during an attack (TEST_SEED=${seed}) (security book 
       if (attacker.hasEnded()) attacker = startAttacker();
       await attacker.attack(name, tenants.target);
       try {
-        // What the server answered, or what it took, says that this is the attack that it is meant to be.
+        // The answer of the server, or the input that it took, shows that this is the intended attack.
         const shown = async () => shownIn(attack, await attacker.counts());
         await expect.poll(shown, { timeout: 60_000 }).toBeGreaterThan(0);
         const { reads, logins, revocations, writes, acceptedAfterwards } = await experience(

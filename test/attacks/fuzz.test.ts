@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** What kube-apiserver says in the same way: a path that it does not have is no Status, and a field that a patch makes up is a 500. */
+/** Texts of kube-apiserver that are alike: an unknown path is no Status, and a field that a patch makes up is a 500. */
 const UPSTREAM_TEXTS = ["404 page not found", "failed to create typed patch object"];
 
 type Call = { readonly method: string; readonly path: string; readonly type?: string; readonly body?: string };

@@ -1,4 +1,4 @@
-// Somebody who may write users, teams or instances tries to become more by it, or to take the rights of those who are more.
+// A writer of users, teams or instances tries to gain permissions by it, or to take those of stronger users.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { APPLY, type Attack, type AttackedServer, JSON_PATCH, MERGE, startAttacked } from "./testing/attacking.ts";

@@ -1,4 +1,4 @@
-// Somebody guesses the values of other people's keys by what the server says of texts, and chooses values that others have.
+// A client guesses the values of other people's keys by the server's answers about texts, and chooses values that others have.
 
 import { randomBytes } from "node:crypto";
 import { copyFile, mkdir } from "node:fs/promises";
@@ -230,7 +230,7 @@ describe("guesses are slowed down (security book 25, 26)", () => {
     // Another key of hers is no way around.
     const second = await server.key(`${name}-second`, { user: name });
     await untilRefused({ burst: 0, perSecond: 1 }, guess(second));
-    // Nobody else waits for it.
+    // No other client waits for it.
     const admin = await attackerOf(server.process);
     expect((await admin.send({ path: "ownedaccesskeys?dryRun=All", body: { spec: { key: chosen() } } })).status).toBe(
       201,
@@ -249,7 +249,7 @@ describe("guesses are slowed down (security book 25, 26)", () => {
       });
     // Each is worth 3,000 guesses.
     await untilRefused({ burst: 7, perSecond: 0.02 }, write);
-    // Who has no key whose value could stand there has nothing to guess, and is not slowed down.
+    // A user without a key whose value could be there has nothing to guess, and is not slowed down.
     const reader = await server.user("reader");
     const free = { path: "ownedaccesskeys?dryRun=All", as: reader, body: { metadata: { annotations: { a: text } } } };
     for (let at = 0; at < 9; at++) expect((await server.send(free)).status).toBe(201);

@@ -131,7 +131,7 @@ describe("a new installation gives keys ninety days", () => {
     const path = `ownedaccesskeys/${limited.body.metadata.name}`;
     for (const ttl of [0, null, 90 * DAY + 1]) {
       const change = { method: "PATCH", headers: MERGE, path, body: { spec: { ttl } } };
-      // Who is not the owner does not see it either.
+      // Other users than the owner do not see it either.
       expect([403, 404]).toContain((await server.send({ ...change, as: jane })).status);
     }
     expect(secondsOf(await read(limited.body.metadata.name))).toBe(90 * DAY);

@@ -1,4 +1,4 @@
-// A narrowed key makes keys, and tries to have them outlive it. Whose child a key is follows from the credential of the request.
+// A narrowed key makes keys, and tries to have them outlive it. The credential of the request decides whose child a key is.
 
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -63,7 +63,7 @@ const WAYS: readonly [how: string, attack: (name: string, body: object) => Attac
   ],
 ];
 
-/** What ends a maker, and with it all that it made. */
+/** Ways to end a maker, and with it all that it made. */
 const ENDS: readonly [how: string, attack: (parent: Parent) => Attack][] = [
   [
     "disabled",
@@ -138,7 +138,7 @@ describe("a key created with a limited key expires with it", () => {
       expect(JSON.stringify(credentials)).toContain(name);
       await server.must({ method: "DELETE", path: `ownedaccesskeys/${parent.name}` });
       expect(await server.isAccepted(key)).toBe(false);
-      // Nobody needs the record of a key that nothing revives.
+      // The record of a key is not needed when nothing can revive it.
       await expect.poll(async () => (await server.send({ path: `ownedaccesskeys/${name}` })).status).toBe(404);
     });
   }

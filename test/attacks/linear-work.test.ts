@@ -1,4 +1,4 @@
-// Bodies made so that careless work on them takes quadratic time. What the server's own thread did for each is counted by the kernel, so that a busy
+// Bodies made so that careless work on them takes quadratic time. The kernel counts the work of the server's own thread for each, so that a busy
 // machine decides nothing. All fields of all kinds: ATTACK_FIELDS=100000.
 
 import {
@@ -11,7 +11,7 @@ import { costOf, superlinearity } from "./testing/processor-time.ts";
 import { type FieldAttack, fieldAttacks, hostileText } from "./testing/schema-attacks.ts";
 
 const SIZE = 100_000;
-/** For a body of that size. What was quadratic took seconds. */
+/** For a body of that size. Quadratic work took seconds. */
 const AT_MOST_MS = 1_000;
 const seed = Number(process.env["TEST_SEED"]);
 const fields = Number(process.env["ATTACK_FIELDS"] ?? 20);
@@ -259,7 +259,7 @@ it(`no field of any kind is worked on for longer than its length allows: ${field
     const place = `${attack.kind} ${attack.field}`;
     if (value.status >= 500) faults.push(`${place}: ${value.status}`);
     if (ms > AT_MOST_MS) faults.push(`${place}: ${Math.round(ms)} ms`);
-    // What is cheap at this size is cheap at thirty times that.
+    // A body that is cheap at this size is cheap at thirty times that.
     const growth = ms > 60 ? await superlinearity(run, SIZE) : undefined;
     if (growth !== undefined) faults.push(`${place}: ${growth}`);
   }

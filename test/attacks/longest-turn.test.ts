@@ -492,7 +492,7 @@ describe("one request keeps others waiting for no longer than some walks over it
       ? tenants.send(path, { key: tenants.admin, ...request })
       : tenants.send(`${tenants.target.cluster}/${path}`, { key: tenants.target.key, ...request });
 
-  /** What a definition defines is served soon after. */
+  /** Retries until a new definition's resource is served, which is soon after its creation. */
   async function served(path: string, request: HttpRequest) {
     for (;;) {
       const answer = await send(path, request);

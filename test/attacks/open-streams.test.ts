@@ -1,4 +1,4 @@
-// Whoever loses a right keeps nothing open that it gave: every way of losing it, against every kind of stream.
+// A client that loses a right keeps nothing open that the right gave: every way of losing it, against every kind of stream.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { everyCase, namedCasesOf } from "../../tools/test-cost/by-night.ts";

@@ -1,4 +1,4 @@
-// Somebody who administers a project tries to lift what the platform has limited it to.
+// An administrator of a project tries to lift the limits that the platform has set for it.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { APPLY, type Attack, type AttackedServer, JSON_PATCH, MERGE, startAttacked } from "./testing/attacking.ts";

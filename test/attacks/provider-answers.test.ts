@@ -1,4 +1,4 @@
-// What providers say, beyond a plain yes: errors, too many groups, groups elsewhere, drops of a response, and secrets with a line end.
+// Answers of providers, beyond a plain yes: errors, too many groups, groups elsewhere, drops of a response, and secrets with a line end.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-// Somebody puts an access key where it does not belong. It is found nowhere afterwards: not in the log, the audit log, the store, the
+// A client puts an access key where it does not belong. It is found nowhere afterwards: not in the log, the audit log, the store, the
 // metrics, a trace or an answer.
 
 import { randomBytes } from "node:crypto";

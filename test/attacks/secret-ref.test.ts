@@ -78,7 +78,7 @@ describe("a key with spec.secretRef", () => {
     expect(await valueIn("held-value", "token")).toBe(rotated.body.status.key);
     expect(await works(rotated.body.status.key)).toBe(true);
 
-    // What others keep in it stays, and who sets a value of their own finds it there.
+    // Values that others keep in the Secret stay, and a user who sets a value of their own finds it there.
     const merged = { stringData: { note: "mine" } };
     await platform.send({ method: "PATCH", path: `${SECRETS}/held-value`, body: merged });
     const own = chosen();
@@ -225,7 +225,7 @@ describe("a key does not help to write other Secrets", () => {
     const answers = await Promise.all(names.map((name) => createKey(name, { ttl: 3600, secretRef: refTo("raced") })));
     const statuses = answers.map(({ status }) => status);
     expect(statuses.toSorted()).toEqual([201, 422, 422, 422, 422, 422]);
-    // Whose value is in no Secret is undone.
+    // A key whose value is in no Secret is undone.
     expect(await Promise.all(names.map(gone))).toEqual(statuses.map((status) => status !== 201));
     expect(await works(await valueIn("raced"))).toBe(true);
   });

@@ -1,4 +1,4 @@
-// What attackers try where people sign in: at the provider's answers, in the victim's browser, and beside the command line.
+// Attacks where people sign in: at the provider's answers, in the victim's browser, and beside the command line.
 
 import { createHash, createHmac, createPublicKey, KeyObject, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ let ca: Buffer;
 let good: ServedIssuer;
 let evil: ServedIssuer;
 let count = 0;
-/** What the token endpoint of each answers, made of the nonce that the browser was sent away with. */
+/** Answer of each issuer's token endpoint, made of the nonce that the browser was sent away with. */
 let idToken: (issuer: ServedIssuer, claims: object) => Promise<string>;
 const nonces = new Map<ServedIssuer, string>();
 
@@ -421,7 +421,7 @@ describe("beside the command line", () => {
     ]) {
       const code = await codeOf();
       expect((await redeem({ code, ...wrong })).status).toBe(400);
-      // Whoever guessed wrong has taken the code with it.
+      // A wrong guess uses up the code.
       expect((await redeem({ code })).status).toBe(400);
     }
     const code = await codeOf();
@@ -514,7 +514,7 @@ describe("a provider", () => {
     expect((await signInAt("linking")).cookies.has(SESSION)).toBe(true);
     const identities = async () => (await platform.send({ path: `users/${name}` })).body.spec.identities;
     expect(await identities()).toEqual([{ provider: "linking", subject: `sub-${count}` }]);
-    // Whoever takes the username over at the provider is somebody else.
+    // A person who takes over the username at the provider is a different user.
     idToken = (issuer, claims) => issuer.sign({ ...claims, sub: "somebody-else" });
     expect((await signInAt("linking")).status).toBe(403);
     expect(await identities()).toEqual([{ provider: "linking", subject: `sub-${count}` }]);

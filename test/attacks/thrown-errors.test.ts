@@ -114,7 +114,7 @@ it(`an error in no callback ends the server or leaves a request open (TEST_SEED=
     const changed = again === undefined ? [] : [...usual].filter(([name, end]) => again.outcomes.get(name) !== end);
     for (const [name, end] of changed)
       faults.push(`${place}: ${name} ended with ${end}, and then with ${again?.outcomes.get(name) ?? "nothing"}`);
-    // What its owner has dropped is logged after a while.
+    // An error that its owner drops is logged after a while.
     await expect
       .poll(() => lines().length)
       .toBeGreaterThan(0)

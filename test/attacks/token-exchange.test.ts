@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 const byThief = (header: object): string => signTexts(headerOf(header), JSON.stringify(claimsOf()), thief);
 
-/** What an attacker without a key of the issuer, or with a token for something else, sends. */
+/** Tokens of an attacker without a key of the issuer, or with a token for something else. */
 const TOKENS: readonly (readonly [what: string, token: () => string | Promise<string>])[] = [
   ["the algorithm none", () => `${encode(headerOf({ alg: "none" }))}.${encode(JSON.stringify(claimsOf()))}.`],
   ["none in another case", () => forged({ alg: "nOnE" })],

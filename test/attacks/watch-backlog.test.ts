@@ -32,7 +32,7 @@ async function figures() {
   return { ended, bytes };
 }
 
-/** What was ended by the work, beyond what had been before. */
+/** Watches that the work ended, beyond those that had ended before. */
 async function endedBy(work: () => Promise<void>): Promise<Record<string, number>> {
   const before = (await figures()).ended;
   await work();
@@ -85,7 +85,7 @@ test("one watch ends at its own limit, and those beside it do not (security book
   expect(await endedBy(() => change(small, 5))).toEqual({});
   expect(await endedBy(() => change(large, 6))).toEqual({});
   expect(await endedBy(() => change(large, 1))).toEqual({ "users watch": 1 });
-  // What waited for it is gone; the other one has what it had.
+  // The backlog of the ended watch is gone; the other watch still has its own.
   const { bytes } = await figures();
   expect([bytes > 3 * CHANGE_BYTES, bytes < 5 * CHANGE_BYTES]).toEqual([true, true]);
 });

@@ -1,4 +1,4 @@
-// Who somebody is, what they may do, and as whom they may act.
+// Identity of a user, their permissions, and the users that they may impersonate.
 
 import { readFile } from "node:fs/promises";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

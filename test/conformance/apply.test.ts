@@ -279,7 +279,7 @@ test("gives an entry another time only for other fields or values of its own (S-
   const update = (spec: JsonObject) => api.patch(`${KEYS}/s12?fieldManager=three`, MERGE_PATCH, { spec });
   expect(await changed(() => update({ description: "d" }))).toEqual([]);
   expect(await changed(() => update({ description: "e" }))).toEqual(["three"]);
-  // What is taken from somebody is no change of theirs.
+  // A field taken from a manager is no change by that manager.
   expect(await changed(() => update({ user: "c" }))).toEqual(["three"]);
 });
 

@@ -1,4 +1,4 @@
-// What the built-in kinds do with bodies that are unusual, and what deletions, scales and statuses do with theirs: as kube-apiserver 1.32 does.
+// Handling of unusual bodies by the built-in kinds, and of the bodies of deletions, scales and statuses: as kube-apiserver 1.32 does.
 
 import { expect, test } from "vitest";
 import { API, APPLY_PATCH, JSON_PATCH, MERGE_PATCH, useServer, WIDGETS, widget } from "./testing/api.ts";

@@ -1,4 +1,4 @@
-// What other clients than kubectl ask for, in the order in which they do, with the headers that they send.
+// Requests of clients other than kubectl, in the order in which they make them, with the headers that they send.
 
 import { readFile } from "node:fs/promises";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// What clients find out about the server: groups, versions and resources, one by one and all at once.
+// Discovery of the server by clients: groups, versions and resources, one by one and all at once.
 
 import { expect, test } from "vitest";
 import { API, GROUP, useServer } from "./testing/api.ts";

@@ -1,4 +1,4 @@
-// What refusals look like: the Status that programs read, and the text that people do.
+// Form of refusals: the Status that programs read, and the text that people do.
 
 import { expect, test } from "vitest";
 import { GROUP, KEYS, key, MERGE_PATCH, parseEvents, useServer, WIDGETS, widget } from "./testing/api.ts";

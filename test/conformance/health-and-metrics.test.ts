@@ -1,4 +1,4 @@
-// What those who run a server ask it: version, health, metrics.
+// Requests of those who run a server: version, health, metrics.
 
 import { expect, test } from "vitest";
 import { KEYS, key, useServer } from "./testing/api.ts";

@@ -1,4 +1,4 @@
-// What a real kubectl asks of the server when it finds out and shows what there is, and what it makes of the answers, refusals among them.
+// Requests of a real kubectl when it discovers the server and shows objects, and what it makes of the answers, refusals among them.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// What a real kubectl asks of the server when it creates, applies, changes and deletes, request by request.
+// Requests of a real kubectl when it creates, applies, changes and deletes, one by one.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// What the server publishes of its schemas, as kubectl, Terraform and others read it.
+// Schemas that the server publishes, as kubectl, Terraform and others read them.
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";

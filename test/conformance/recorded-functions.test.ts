@@ -58,7 +58,7 @@ const patch = (path: string, type: string, body: unknown): Promise<PlatformAnswe
   platform.send({ method: "PATCH", path, body, headers: { "content-type": type } });
 const told = ({ status, body, text }: PlatformAnswer): string => `${status} ${body?.message ?? text.slice(0, 300)}`;
 
-/** What is said beyond, or short of, what upstream said. */
+/** Causes that the answer has beyond, or short of, those of upstream. */
 function difference(
   answer: PlatformAnswer,
   expected: readonly Cause[],
@@ -139,7 +139,7 @@ async function fieldSelectors(): Promise<readonly Comparison[]> {
 
 async function objectMeta(): Promise<readonly Comparison[]> {
   const cases = await recordings("apimachinery/src/validation/testdata/06a-objectmeta.json");
-  // What a create takes from the client; the rest is the server's own.
+  // Metadata that a create takes from the client; the rest is the server's own.
   const taken = new Set(["name", "generateName", "labels", "annotations", "finalizers", "creationTimestamp"]);
   const wanted = cases.filter(
     ({ kind, nameFn, meta }) =>

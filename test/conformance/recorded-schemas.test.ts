@@ -1,4 +1,4 @@
-// What upstream's functions for schemas said, asked of an embedded virtual cluster over HTTP: one CustomResourceDefinition for each recorded schema,
+// Results of upstream's functions for schemas, checked against an embedded virtual cluster over HTTP: one CustomResourceDefinition for each recorded schema,
 // and one create for each value. `recorded-functions.test.ts` has the same schemas as fields of one definition, among much else.
 // Recordings: the testdata folder beside the functions, made with k8s.io/apiextensions-apiserver 0.32.1.
 
@@ -146,7 +146,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.[Symbol.asyncDispose]());
 
-/** What no definition may have, with what is said of it. */
+/** Schemas that no definition may have, with the message of the refusal. */
 const REFUSED: { readonly [id: string]: string } = {
   "13a-schema-validation-0056": "properties[field].pattern: Invalid value",
   "13a-schema-validation-0064":
@@ -192,7 +192,7 @@ function faultsOf({ kind, errors, isResourceRoot }: Recorded): readonly Fault[] 
 const textsOf = (faults: readonly Fault[]): readonly string[] =>
   faults.map(({ field, message }) => `${field}: ${message}`).toSorted();
 
-/** What metadata does not have is dropped from it, in embedded resources as well, whatever the schema says. */
+/** Fields that metadata does not have are dropped from it, in embedded resources as well, whatever the schema says. */
 const withoutUnknownMetadata = (value: any): any =>
   Array.isArray(value)
     ? value.map(withoutUnknownMetadata)

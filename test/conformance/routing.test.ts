@@ -1,4 +1,4 @@
-// What paths, methods and query parameters come to mean.
+// Meaning of paths, methods and query parameters.
 
 import { expect, test } from "vitest";
 import { API, GROUP, KEYS, key, parseEvents, useServer, WIDGETS, widget } from "./testing/api.ts";

@@ -1,4 +1,4 @@
-// What becomes of a watch whose client does not read, or loses its rights, and what kind of objects it is notified of.
+// Fate of a watch whose client does not read, or loses its rights, and the kind of objects it is notified of.
 
 import { expect, test } from "vitest";
 import { GROUP, KEYS, key, MERGE_PATCH, parseEvents, useServer, WIDGETS, widget } from "./testing/api.ts";

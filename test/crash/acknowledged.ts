@@ -1,4 +1,4 @@
-// What the writer of the crash test and the test itself agree upon.
+// Keys and values that the writer of the crash test and the test itself agree upon.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 

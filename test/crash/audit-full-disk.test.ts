@@ -31,7 +31,7 @@ test.for<[string, { readonly write: number; readonly read: number; readonly isMa
   expect((await create("before")).status).toBe(201);
   const ballast = join(folder, "ballast");
   await writeFile(ballast, Buffer.alloc(1 << 20)).catch(() => {});
-  // What is left of the last page of the log is not full yet.
+  // The last page of the log still has room for some records.
   await expect.poll(async () => errorsOf((await http("/metrics", { key })).text, server.output())).toBeGreaterThan(0);
 
   expect((await create("while-full")).status).toBe(expected.write);

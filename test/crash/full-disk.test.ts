@@ -119,7 +119,7 @@ test("a server on a full disk answers writes with 507 and reads as usual, and wr
     acknowledged.push("again");
     await server.stop("SIGKILL");
   }
-  // What the kill left beside the database has to be made anew, and there is no room for it.
+  // The file that the kill left beside the database has to be made anew, and there is no room for it.
   await Promise.all(["postern.db-shm"].map((name) => rm(join(dataDir, name), { force: true })));
   await writeFile(ballast, Buffer.alloc(2 * (SIZE_MIB << 20))).catch(() => {});
   await expect(startPostern(dataDir)).rejects.toThrow(/disk is full|free space/);

@@ -64,7 +64,7 @@ async function expectLinearizableThrough(
     keys: 6,
     operations: OPERATIONS,
     next,
-    // Nobody hammers a server that is not there.
+    // Clients pause before they retry a server that is down.
     afterOutage: () => pause(50),
     onOperation: faults.onOperation,
   });

@@ -13,7 +13,7 @@ import { clusterPath, INSTANCES, KEYS, MANAGEMENT } from "../e2e/testing/two-pos
 const WAIT = { timeout: 60_000, interval: 100 };
 const MAPS = `${clusterPath("demo")}/api/v1/namespaces/default/configmaps`;
 
-/** What the server says to whoever shows this certificate. */
+/** Status that the server answers to a client with this certificate. */
 async function statusByCertificate(server: PosternProcess, kubeConfig: string, path: string): Promise<number> {
   const pem = (name: string) => Buffer.from(new RegExp(`${name}-data: (\\S+)`).exec(kubeConfig)?.[1] ?? "", "base64");
   const [cert, key] = [pem("client-certificate"), pem("client-key")];

@@ -1,4 +1,4 @@
-// What another server accepts after the answer to a revocation, where nothing has failed, and how long the answer takes.
+// Requests that another server accepts after the answer to a revocation, where nothing has failed, and how long the answer takes.
 
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { expect, it } from "vitest";

@@ -57,7 +57,7 @@ validations:
   );
   const applied = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied}\ndata: {size: '7'}\n";
   expect(await kubectl.fails("apply --server-side -f -", applied)).toContain("failed expression");
-  // What cannot be judged is refused as well, and says why.
+  // An object that cannot be judged is refused as well, with the reason.
   expect(await kubectl.fails(literal("odd", "size=many"))).toMatch(
     /expression 'variables.size <= 5' resulted in error: /,
   );

@@ -63,7 +63,7 @@ test("a webhook changes what kubectl creates, applies, patches and replaces, and
   const applied = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {mine: 'yes'}}\n";
   await kubectl.run("apply --server-side -f -", applied);
   await kubectl.run("apply --server-side -f -", applied);
-  // Whose a label is that no client wrote, nobody is told: it stays when the applier leaves it out.
+  // Clients cannot see the owner of a label that no client wrote: it stays when the applier leaves it out.
   expect((await kubectl.json("get configmap b")).metadata.labels).toEqual({ mine: "yes", seen: "update" });
   const dryRun = await kubectl.run("apply --dry-run=server -o json -f -", applied.replace("name: b", "name: c"));
   expect(JSON.parse(dryRun).metadata.labels).toEqual({ mine: "yes", seen: "create" });

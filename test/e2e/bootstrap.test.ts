@@ -93,7 +93,7 @@ it("keeps an administrator's edits with kubectl, reports them, and resets them o
     expect(told[0]).toMatch(/all\.yaml, document 3 \(line 15\).*the changes are kept/);
     expect(told[0]).toContain(".spec.displayName");
     expect(told[0]).toContain("kubectl-edit");
-    // What was deleted is there again, and what somebody has added stays.
+    // Deleted objects are there again, and fields that others have added stay.
     await succeed(kubectl(["wait", "--for=condition=Ready", "vci/staging", "-n", "p-shop", "--timeout=60s"]));
     expect(await succeed(kubectl(["get", "user", "jane", "-o", "jsonpath={.metadata.labels.team}"]))).toBe("web");
     await expect.poll(() => succeed(kubectl(["get", "events", "-A"]))).toContain("BootstrapDrift");

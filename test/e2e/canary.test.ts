@@ -30,7 +30,7 @@ let http: HttpClient;
 let admin: string;
 /** The secrets, by what they are. */
 const secrets = new Map<string, string>();
-/** What was answered, and whether it is the one answer that shows a secret. */
+/** Responses; `shows` holds the secrets that a response may show. */
 const answers: { readonly request: string; readonly text: string; readonly shows: ReadonlySet<string> }[] = [];
 
 beforeAll(async () => {
@@ -229,7 +229,7 @@ describe("secrets (security book 38, 41)", () => {
   });
 });
 
-/** What each store must have written, in the data directory or in etcd's. */
+/** Files that each store must have written, in the data directory or in etcd's. */
 const FILE_OF_STORE = { memory: [], sqlite: ["postern.db"], etcd: ["db"] };
 
 /** All of the data directory, and of etcd's where it is the store, but the file that is there to hold the administrator's key. */

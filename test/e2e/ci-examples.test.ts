@@ -79,7 +79,7 @@ async function program(name: string, script: string): Promise<void> {
 
 type Variables = { readonly [name: string]: string };
 
-/** A command with nothing but these variables, in the folder of a checkout. What it prints may be a key: jobs hide that. */
+/** A command with nothing but these variables, in the folder of a checkout. Its output may contain a key: jobs hide that. */
 async function shell([command = "", ...args]: readonly string[], variables: Variables): Promise<Outcome> {
   const { path } = directory;
   const home = { PATH: `${path}/bin:${process.env["PATH"]}`, HOME: path, POSTERN_CA: server.caFile };
@@ -100,7 +100,7 @@ const asAdministrator = (script: string): Promise<string> =>
 const joinProject = (bot: string): Promise<string> =>
   asAdministrator((blocks("Bots", "sh")[0] ?? "").replaceAll("release-bot", bot));
 
-/** What is to be deployed. */
+/** Writes the manifest to be deployed. */
 async function checkOut(name: string): Promise<void> {
   await mkdir(join(directory.path, "deploy"), { recursive: true });
   const manifest = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { from: name } };

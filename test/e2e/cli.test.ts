@@ -319,7 +319,7 @@ describe("postern kubeconfig", () => {
     expect(stderr).toMatch(
       new RegExp(`^The ${what} expires at ${TIMESTAMP}. For a new one, run it again: ${again} --kubeconfig \\S+\n$`),
     );
-    // What it says to run gives a file that works, and says the same.
+    // The suggested command produces a working file and prints the same message.
     const line = stderr.trim().split("run it again: postern ")[1] ?? "";
     const repeated = await postern(...line.split(" "));
     expect(repeated.stderr.replace(/expires at \S+/, "")).toBe(stderr.replace(/expires at \S+/, ""));

@@ -1,4 +1,4 @@
-// What charts and controllers expect of a cluster, inside an embedded virtual cluster, with a real kubectl and helm.
+// Cluster features that charts and controllers expect, inside an embedded virtual cluster, with a real kubectl and helm.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -54,7 +54,7 @@ const VIEWS: { readonly [route: string]: string } = {
   "/profile": "/profile",
 };
 
-/** What comes up over or inside a view. */
+/** Dialogs and other states that open over or inside a view. */
 const STATES: {
   readonly [state: string]: { readonly view: string; readonly open: (page: Page) => Promise<void> };
 } = {
@@ -102,7 +102,7 @@ const press = (page: Page, name: string): Promise<void> => page.getByRole("butto
 /** Kept as they are: the guide begins with them. */
 const PNG: { readonly [view: string]: string } = { "/": "overview", "/new/key": "new-key", "/keys/ci": "key" };
 const PHONE = { width: 360, height: 740 };
-/** What a window of 1280 pixels shows at 200 %. */
+/** Viewport of a window of 1280 pixels at 200 %. */
 const ZOOMED = { width: 640, height: 400 };
 const DESK = { width: 1280, height: 800 };
 
@@ -168,7 +168,7 @@ afterAll(async () => {
   expect(served?.pageErrors).toEqual([]);
 });
 
-/** What a colour scheme or a width can change; the rest is the same for all of them. */
+/** Rules whose result depends on the colour scheme or the width; the results of all other rules do not. */
 const OF_THEMES = ["color-contrast"];
 const OF_WIDTHS = ["scrollable-region-focusable", "aria-hidden-focus", "nested-interactive"];
 
@@ -234,7 +234,7 @@ async function judge(name: string): Promise<void> {
   }
   for (const size of [ZOOMED, PHONE]) {
     await page.setViewportSize(size);
-    // What comes up over the view finds its new place a moment later.
+    // Overlays are repositioned a moment after the resize.
     await expect.poll(() => page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(size.width);
     await keepPicture(name, size === PHONE ? "phone" : "zoomed");
   }

@@ -226,7 +226,7 @@ test("thousands of watch events leave nothing behind", async () => {
     await search.fill("");
     await page.getByText(/^10,00\d keys$/).waitFor();
   };
-  // What a page keeps for good, such as compiled code, it has after the first half.
+  // Permanent allocations of a page, such as compiled code, are made by the end of the first half.
   const half = EVENTS / CHANGED / 2;
   for (let number = 0; number < half; number++) await round(number);
   const before = await usage();
@@ -281,7 +281,7 @@ test.runIf(MINUTES > 0)(
       await sample((twelfth * MINUTES) / 12);
     }
     process.stdout.write(`${events} changes of keys in ${MINUTES} minutes\n`);
-    // What a page keeps for good, such as compiled code, it has after the first third.
+    // Permanent allocations of a page, such as compiled code, are made by the end of the first third.
     const [before, after] = [samples[3], samples[11]];
     for (const view of ["table", "overview"] as const) {
       expect(after?.[view].heap).toBeLessThan((before?.[view].heap ?? 0) * 1.03);

@@ -1,4 +1,4 @@
-// What people come to the console for, from the first page to the last: with the keyboard alone, through an identity provider that was set up in
+// User journeys through the console, from the first page to the last: with the keyboard alone, through an identity provider that was set up in
 // it, and over a restart of the server.
 
 import { readFile } from "node:fs/promises";

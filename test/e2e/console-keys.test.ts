@@ -202,7 +202,7 @@ byNight("a key is given another scope and TTL in a form, and its value stays", a
   expect((await keyOf("changed")).spec).toMatchObject({
     description: "For the demo",
     ttl: 604_800,
-    // What the picker does not show stays.
+    // Fields that the picker does not show stay unchanged.
     scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }], rules },
   });
   expect((await keyOf("changed")).spec.scope.projects).toBeUndefined();

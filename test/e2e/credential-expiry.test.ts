@@ -35,7 +35,7 @@ afterAll(async () => {
   await directory?.[Symbol.asyncDispose]();
 });
 
-/** Somebody who works with a key all the time. */
+/** Uses a key continuously until disposed. */
 function usesIt(key: string): Disposable {
   let isOver = false;
   const work = async (): Promise<void> => {
@@ -86,12 +86,12 @@ describe.each(chosenKubernetesReleases())("kubectl %s, in the middle of a watch"
     await succeed(run("postern", "kubeconfig", "demo", "--exec", "--out", config));
     await inside("create", "configmap", flag, "--from-literal=done=no");
 
-    // What waits for a condition lists again when its watch ends.
+    // `kubectl wait` lists again when its watch ends.
     using waiting = start("wait", "--for=jsonpath={.data.done}=yes", `configmap/${flag}`, "--timeout=120s");
     using watching = start("get", "configmaps", flag, "--watch", "-o", "name");
     await expect.poll(watching.output, { timeout: 30_000 }).toContain(flag);
     const before = await asked();
-    // What only watches ends with its credential, and does not go on without one.
+    // `kubectl get --watch` ends with its credential, and does not go on without one.
     await expect.poll(watching.isOver, { timeout: 40_000, interval: 200 }).toBe(true);
     await expect.poll(asked, { timeout: 40_000, interval: 200 }).toBeGreaterThan(before);
     expect([waiting.isOver(), waiting.output()]).toEqual([false, ""]);

@@ -91,18 +91,18 @@ const REFUSED: { readonly [kind: string]: RegExp } = {
   TrustRule: /^spec\.scope\.(roles|clusters)\b/,
 };
 
-/** What is deprecated says so, and what cannot work here at all. */
+/** Warnings for deprecated fields, and for a field that cannot work here at all. */
 const ALLOWED_WARNING =
   /^Warning: spec(\.scope\.rules|\.scope\.allowPosternCli|\.rules|\.allowPlatformCli|\.identityRefresh|\.parent|\.oidcLogin): deprecated; .*$|^Warning: spec\.networkPeer: this release \w+ .* by .*kubeconfig.*$/;
 
-/** What is a credential is never shown again. */
+/** The spec as it is read back: credentials are never shown again. */
 const shown = (kind: string, { key, ...spec }: any): unknown =>
   JSON.parse(
     JSON.stringify(kind.endsWith("AccessKey") || key === undefined ? spec : { key, ...spec }),
     (name, value) => (/^(connectorData|idToken|accessToken|refreshToken)$/.test(name) ? undefined : value),
   );
 
-/** What the values name beside what is there from the first start on. */
+/** Objects that the values refer to, in addition to those that exist from the first start on. */
 const NAMED = `
 apiVersion: management.postern/v1
 kind: Team

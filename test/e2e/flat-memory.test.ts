@@ -116,7 +116,7 @@ const ways: { readonly [way: string]: () => Promise<number> } = {
   },
 };
 
-/** What the program writes to its standard output. Says goodbye as the pod does, which waits half a minute for that. */
+/** Standard output of the program. Answers a close frame as the pod does, which waits half a minute for that. */
 async function* programOutput(stream: ClientHttp2Stream): AsyncGenerator<Buffer> {
   for await (const { opcode, payload } of serverMessages(stream)) {
     if (opcode === OPCODES.close) stream.write(clientFrame(OPCODES.close, payload));

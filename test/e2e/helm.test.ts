@@ -51,7 +51,7 @@ describe.concurrent.each([...COMBINATIONS, ...(isEveryReleaseChosen() ? BY_NIGHT
       await writeFile(config, text, { mode: 0o600 });
 
       const tools = await kubernetesTools(release);
-      // What helm keeps of its own goes with the test.
+      // Helm's own files are removed with the test.
       const homes = ["CACHE", "CONFIG", "DATA"].map(
         (home) => `HELM_${home}_HOME=${join(directory.path, namespace, home)}`,
       );
@@ -87,7 +87,7 @@ describe.concurrent.each([...COMBINATIONS, ...(isEveryReleaseChosen() ? BY_NIGHT
         await kubectl("get secrets --field-selector type=helm.sh/release.v1 -l owner=helm,status=deployed -o name"),
       ).toBe("secret/sh.helm.release.v1.shop.v1\n");
 
-      // Somebody adds a member and changes another: helm 3 takes back what the chart says, helm 4 asks for `--force-conflicts`.
+      // A user adds a member and changes another: helm 3 restores the chart's value, helm 4 asks for `--force-conflicts`.
       await kubectl('patch configmap shop-settings --type merge -p {"data":{"mine":"kept","port":"1"}}');
       const upgrade = [
         "upgrade",
@@ -146,7 +146,7 @@ describe.concurrent.each([...COMBINATIONS, ...(isEveryReleaseChosen() ? BY_NIGHT
       expect(await settings()).toMatchObject({ greeting: "hello" });
 
       expect(await succeed(helm("uninstall", "shop", ...WAIT))).toContain("[ConfigMap] shop-kept");
-      // What the chart says to keep, and hooks that nothing has replaced, as with kube-apiserver.
+      // Objects that the chart says to keep, and hooks that nothing has replaced, remain, as with kube-apiserver.
       expect(await configMaps()).toEqual([
         "kube-root-ca.crt",
         ...["kept", "post-delete", "post-install", "post-rollback", "test"].map((rest) => `shop-${rest}`),

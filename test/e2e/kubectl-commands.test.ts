@@ -156,7 +156,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       await run(line, list(kept, gone));
       expect(await names(`prune=${tag}`)).toEqual([`${name}-foreign`, `${name}-gone`, `${name}-kept`]);
       expect(await run(line, list(kept))).toContain(`${printed}/${name}-gone pruned\n`);
-      // What was not applied is not pruned.
+      // Objects that were not applied are not pruned.
       expect(await names(`prune=${tag}`)).toEqual([`${name}-foreign`, `${name}-kept`]);
       await run(`delete ${resource} -l prune=${tag}`);
     });
@@ -253,7 +253,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
         expect([line, await canI(line)]).toEqual([line, expect.objectContaining({ code: 0, stdout: "yes\n" })]);
       }
       expect(await canI(`list ${resource} -q`)).toMatchObject({ code: 0, stdout: "" });
-      // What nobody serves may be allowed all the same; kubectl warns of it.
+      // Resources that are not served may be allowed all the same; kubectl warns of them.
       const unknown = await canI("get gizmos");
       expect(unknown.stdout).toBe("yes\n");
       expect(unknown.stderr).toContain("the server doesn't have a resource type 'gizmos'");
@@ -280,7 +280,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
     it("says of the commands that make no sense here why they do not", async () => {
       const plain = `${resource}/plain-${tag}`;
       await run("create -f -", text({ name: `plain-${tag}` }));
-      // What Kubernetes brings along has no path for it; elsewhere the object is looked for first.
+      // Built-in Kubernetes kinds have no path for it; for other kinds the object is looked up first.
       expect(await fails(`scale ${plain} --replicas=2`)).toMatch(
         /"plain-[\w-]+" not found|could not find the requested resource/,
       );

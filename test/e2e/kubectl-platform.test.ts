@@ -1,4 +1,4 @@
-// What kubectl does with the platform as a whole: going between its clusters, tokens that it makes there, status, events, and the columns
+// kubectl with the platform as a whole: going between its clusters, tokens that it makes there, status, events, and the columns
 // that its resources are printed with.
 
 import { writeFile } from "node:fs/promises";

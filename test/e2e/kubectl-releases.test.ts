@@ -1,4 +1,4 @@
-// What every kubectl has to do, with the newest release and with Debian's, which is years older, against one server: look around, create, apply
+// Tasks for every kubectl, with the newest release and with Debian's, which is years older, against one server: look around, create, apply
 // from both sides, wait, explain, change and delete, in the management API and in a virtual cluster. By night each release does it.
 
 import { generateKeyPairSync } from "node:crypto";

@@ -1,4 +1,4 @@
-// What tenants do with kubectl inside an embedded virtual cluster, by its kubeconfigs, with real kubectls.
+// Tenants' use of kubectl inside an embedded virtual cluster, by its kubeconfigs, with real kubectls.
 
 import { X509Certificate } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";

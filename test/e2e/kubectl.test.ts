@@ -1,4 +1,4 @@
-// What people do with kubectl, done with real ones on the management API: every command's outcome, and what it prints.
+// Everyday kubectl commands, run with real kubectls on the management API: every command's outcome, and its output.
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -225,7 +225,7 @@ describe("where they are allowed", () => {
     await server[Symbol.asyncDispose]();
     await start([]);
     expect((await client.send({ path: GADGETS })).status).toBe(404);
-    // What is stored is shown, and changed by nobody.
+    // Stored definitions are shown, but cannot be changed.
     expect(await kubectl.run("get crd gadgets.shop.example.com -o name")).toContain("gadgets.shop.example.com");
     expect((await client.send({ method: "DELETE", path: `${CRDS}/gadgets.shop.example.com` })).status).toBe(405);
     await server[Symbol.asyncDispose]();

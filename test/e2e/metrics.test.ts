@@ -154,7 +154,7 @@ describe("Prometheus' promtool", () => {
   });
 });
 
-/** What stands in expressions where a metric might. */
+/** Words in expressions that look like metrics but are not. */
 const LABELS = new Set(["owner_kind", "histogram_quantile"]);
 
 describe("the documentation", () => {

@@ -117,7 +117,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("notices of two servers on one etcd",
     await makeKey("soon", { user: "admin", ttl: 3601 });
     await makeKey("later", { user: "admin", ttl: 7200 });
     await dueTime();
-    // Whoever leads from now on finds the key at its first look.
+    // The next leader finds the key at its first look.
     await servers[0]?.stop();
     servers = [await startPostern(folder("one"), flags)];
     await shareIdentity(folder("one"), folder("two"));

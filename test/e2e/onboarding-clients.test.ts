@@ -118,7 +118,7 @@ describe.each([
     expect(await kubectl(`get user ${prefix}0-lead -o jsonpath={.spec.displayName}`)).toBe("Head");
     const last = `${prefix}${TENANTS - 1}`;
     await kubectl(`wait --for=delete project/${last} ns/p-${last} --timeout=50s`);
-    // What the upgrade took away comes back.
+    // The rollback restores the objects that the upgrade removed.
     await run("rollback", prefix, "1", ...wait);
     await expectReady(prefix);
     await run("uninstall", prefix, ...wait);

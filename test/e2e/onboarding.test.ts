@@ -52,7 +52,7 @@ describe("one file for all tenants", () => {
     expect([first.code, first.stderr.replaceAll(/^Warning: .*\n/gm, "")]).toEqual([0, ""]);
     expect(lines(first.stdout)).toHaveLength(manifests.length);
     for (const line of lines(first.stdout)) expect(line).toMatch(new RegExp(` ${verb}$`));
-    // Nobody has seen the values of the keys, and nothing else is to be said.
+    // The only warnings are of keys whose values have not been shown to any client.
     for (const warning of lines(first.stderr).filter(Boolean)) expect(warning).toContain("spec.secretRef");
 
     const versions = () =>

@@ -1,4 +1,4 @@
-// What existing clients of the original interface do beyond reading: they share, create, keep secrets, put to sleep and wake, and apply
+// Writes by existing clients of the original interface: they share, create, keep secrets, put to sleep and wake, and apply
 // manifests with every field that the original has. Requests as the sources of its command line send them.
 
 import { readFile } from "node:fs/promises";
@@ -119,7 +119,7 @@ describe("share vcluster", () => {
     expect((await ok("projects", { key: gus })).items).toEqual([]);
     expect((await ask(`${DEMO}/api/v1/namespaces`, { key: gus })).status).toBe(403);
     await share({ clusterRole: "loft-cluster-space-admin", users: ["gus"] });
-    // What `connect vcluster demo`, with and without --project, asks for.
+    // The requests of `connect vcluster demo`, with and without --project.
     const projects = async () => (await ok("projects", { key: gus })).items.map(({ metadata }: any) => metadata.name);
     await expect.poll(projects).toEqual(["default"]);
     expect(await ok("projects/default", { key: gus })).toMatchObject({ kind: "Project" });
@@ -255,7 +255,7 @@ describe("sleep and wakeup", () => {
   it("wake it for a request, unless it is held asleep", async () => {
     await sleep();
     await expect.poll(phase).toBe("Sleeping");
-    // Who may not get in wakes nobody.
+    // Requests without access do not wake the cluster.
     expect((await ask(`${DEMO}/api/v1/namespaces`, { key: await personWithKey("stranger") })).status).toBe(403);
     expect(await phase()).toBe("Sleeping");
     expect((await ok(`${DEMO}/api/v1/namespaces`)).kind).toBe("NamespaceList");
@@ -310,7 +310,7 @@ describe("contexts that the command line writes", () => {
 
 type Fields = string | readonly Fields[] | { readonly [name: string]: Fields };
 
-/** What texts have to be where any does not do. */
+/** Values for places where an arbitrary text is not valid. */
 const VALUES: { readonly [place: string]: unknown } = {
   "Project.spec.owner": { user: "admin" },
   "Project.spec.members": [

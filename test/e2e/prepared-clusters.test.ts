@@ -64,7 +64,7 @@ test("the objects of a template are there, whatever their order, and follow the 
   const kubectl = await inside("prepared");
   expect((await kubectl.json("get orders.shop.example.com first -n shop")).spec.amount).toBe(3);
   await kubectl.run('patch order first -n shop --type=merge -p {"spec":{"amount":4}}');
-  // What has been applied once is not applied again by itself.
+  // Objects that have been applied once are not applied again automatically.
   await admin.run("label vci prepared -n p-default a=b");
   expect((await kubectl.json("get order first -n shop")).spec.amount).toBe(4);
   await admin.run("apply -f -", instance("prepared", { objects: OBJECTS.replace("amount: 3", "amount: 5") }));
@@ -116,7 +116,7 @@ test("a project has so many virtual clusters as its quota says, also when they c
   await kubectl.run("label configmap c0 a=b");
   await kubectl.run("delete configmap c0");
   await kubectl.run("create configmap again");
-  // Nobody else is held up by it.
+  // Other instances are not held up by it.
   await admin.run("create -f -", instance("other", {}, "p-default"));
   await ready("other");
 });

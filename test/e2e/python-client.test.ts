@@ -41,7 +41,7 @@ it.skipIf(missing !== undefined)(`the Python client finds everything as in Kuber
     },
     strategic: [415, "UnsupportedMediaType"],
     unknown: [415, "UnsupportedMediaType"],
-    // What was deleted after the first page is in the third all the same: they are of one state.
+    // Objects deleted after the first page are still in the third: all pages show one state.
     pages: [["page-0", "page-1"], ["page-2", "page-3"], ["page-4"]],
     typed: [3, null, true],
     broken: [400, "BadRequest"],

@@ -76,7 +76,7 @@ describe.each(REPLAY_TARGETS)("in $where", ({ base, collection, kind, content, v
         found.push(...page.items.map(({ metadata }: any) => metadata.name));
         versions.add(page.metadata.resourceVersion);
         token = page.metadata.continue ?? "";
-        // What comes meanwhile is in none of the pages.
+        // Objects created meanwhile are in none of the pages.
         if (found.length === 3) {
           await expectStatus(
             201,

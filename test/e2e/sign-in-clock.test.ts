@@ -58,7 +58,7 @@ afterAll(async () => {
   await directory?.[Symbol.asyncDispose]();
 });
 
-/** What the person reads at the end, in a new browser. */
+/** Text that the person reads at the end, in a new browser. */
 async function signIn(): Promise<string> {
   const person = await newPerson(browser);
   const page = await person.newPage();

@@ -1,4 +1,4 @@
-// What an operator gets wrong at the start, with the real program: one line that says what it is and how to mend it, and nothing lost.
+// Operators' mistakes at the start, with the real program: one line that says what it is and how to mend it, and nothing lost.
 
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -125,7 +125,7 @@ describe("a configuration file", () => {
     ));
 });
 
-/** What is wrong, how it came to be, and what is said of it. */
+/** The damage, how it is done, and the line that reports it. */
 type Damage = readonly [what: string, damage: (path: string) => Promise<unknown>, line: RegExp];
 
 const DAMAGES_OF_DATABASE: readonly Damage[] = [

@@ -1,4 +1,4 @@
-// What an API server asks Postern, by the kubeconfigs and flags that are shipped for it: whose a token is, and who may do what.
+// Requests of an API server to Postern, by the kubeconfigs and flags that are shipped for it: authentication of tokens, and authorization.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -138,10 +138,10 @@ describe("an API server with the shipped webhook files", () => {
     expect(await isKnown("admin", { scope: { projects: [{ project: "default" }] } })).toBe(true);
     expect(await isKnown("admin", only("other"))).toBe(false);
     expect(await isKnown("admin", { scope: {} })).toBe(false);
-    // What rules narrow cannot be known to the cluster.
+    // Keys narrowed by rules are unknown to the cluster.
     expect(await isKnown("admin", { rules: [{ verbs: ["get"] }] })).toBe(false);
     expect(await isKnown("alice", only("demo"))).toBe(false);
-    // Whoever stands for no cluster is notified of keys that are their owners alone.
+    // A caller that represents no cluster can authenticate unrestricted keys only.
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: {} };
     for (const [spec, expected] of [
       [only("demo"), false],

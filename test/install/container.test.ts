@@ -77,7 +77,7 @@ describe("the image", () => {
   });
   afterAll(async () => await directory[Symbol.asyncDispose]());
 
-  /** What the guide says for containers: the files of the tour are copied out of `/data`. */
+  /** The guide's step for containers: the files of the tour are copied out of `/data`. */
   const copyForTour = async (data: string, target: string): Promise<void> => {
     await mkdir(join(target, "data"));
     for (const name of ["admin.kubeconfig", "ca.crt"]) await copyFile(join(data, name), join(target, "data", name));

@@ -326,7 +326,7 @@ const mapOf = (type: string): TypeMap | undefined =>
     type
   ]?.getAttributeTypeMap?.();
 
-/** What an object of a built-in kind has that its OpenAPI model, as the JavaScript client has it, does not. Kinds of others pass. */
+/** Fields of an object of a built-in kind that are not in its OpenAPI model, as the JavaScript client has it. Other kinds pass. */
 function faultsOf(manifest: any): readonly string[] {
   const [, version = ""] = /(?:^|\/)(v[^/]+)$/.exec(manifest.apiVersion) ?? [];
   const type = `${version[0]?.toUpperCase()}${version.slice(1)}${manifest.kind}`;

@@ -24,7 +24,7 @@ function hasArm64(): boolean {
 
 type Executable = {
   readonly architecture: Architecture;
-  /** What the command line begins with. */
+  /** Prefix of the command line. */
   readonly run: readonly string[];
 };
 

@@ -22,7 +22,7 @@ it("runs the single file under systemd, installed by the commands of the guide",
     home,
     written.map((path) => basename(path)),
   );
-  // What the guide says is said for x64.
+  // The guide is written for x64.
   const [single = ""] = written;
   const program = join(home, "postern-linux-x64");
   await rename(single, program);
@@ -44,7 +44,7 @@ it("runs the single file under systemd, installed by the commands of the guide",
     .toContain("Postern is ready at");
   await runScript(machine, sudo + kubeconfig + tour);
   expect(readFileSync(join(home, "admin.kubeconfig"), "utf8")).toContain("server: https://postern.example.com:8443");
-  // What the README says, as it stands there; `/root` is the reader's folder.
+  // The tour as the README has it; `/root` is the reader's folder.
   await takeTour({
     url: "https://127.0.0.1:8443",
     directory: home,

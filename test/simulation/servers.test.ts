@@ -109,7 +109,7 @@ async function simulate(hours: number, runSeed: number) {
     if (over) return;
     const intoHour = world.now() % HOUR_MS;
     const soon = 1 + next(2 * meanMs);
-    // What is calm ends with the hour.
+    // Calm periods end with the hour.
     const delay = intoHour < BUSY_MS ? soon : Math.min(soon * CALM, HOUR_MS - intoHour + soon);
     world.schedule(delay, () => {
       void Promise.resolve()

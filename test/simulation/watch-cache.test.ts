@@ -28,7 +28,7 @@ const OTHER_PREFIX = "/registry/main/core/others/";
 const HOUR_MS = 3_600_000;
 const KEYS = 20;
 
-/** What a client may be told without anything being wrong. */
+/** Errors that a client may receive in normal operation. */
 const isExpected = (error: unknown) =>
   error instanceof KeyExistsError ||
   error instanceof RevisionConflictError ||

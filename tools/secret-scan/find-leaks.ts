@@ -78,7 +78,7 @@ type PutIn = {
   readonly byPlace: ReadonlyMap<string, ReadonlySet<Secret>>;
 };
 
-/** What tests put where it is returned again. */
+/** Secrets that tests put where they are returned again. */
 function putInBy(folder: string, scanner: SecretScanner): PutIn {
   const returned = RETURNS.map(() => new Set<Secret>());
   const byPlace = new Map<string, ReadonlySet<Secret>>();

@@ -64,7 +64,7 @@ const ISSUING_COMMANDS: readonly RegExp[] = [
   /^(env (-i -C \S+ )?(\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|ci login|kube-?config|credentials get|credential) /,
 ];
 
-/** What a command prints to standard output. */
+/** True for standard output of a command. */
 const isPrinted = ({ kind, place }: Frame): boolean => kind === "output" && !place.endsWith(" (errors)");
 
 export const isHandoutCommand = (frame: Frame): boolean =>

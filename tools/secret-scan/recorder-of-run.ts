@@ -1,4 +1,4 @@
-// What test harnesses record explicitly, in addition to what is recorded automatically.
+// Content that test harnesses record explicitly, in addition to automatic records.
 
 import type { RunRecorder } from "./run-record.ts";
 

@@ -23,13 +23,13 @@ const SECRET_FILES: readonly SecretFile[] = [
   { name: /\/reader\/admin\.conf$/, part: KUBE_CONFIG_FIELD, kinds: ["access key", "token", "private key"] },
   { name: /(\.key|\/key\.pem)$/, kinds: ["private key"] },
   { name: /\/access-key$/, kinds: ["access key"] },
-  // What a person downloads with a browser.
+  // Files that a person downloads with a browser.
   {
     name: /(^|\/)playwright-artifacts-\w+\/[\w-]+$/,
     part: KUBE_CONFIG_FIELD,
     kinds: ["access key", "token", "private key"],
   },
-  // What a CI system keeps for the following steps, and what it hands to a job.
+  // Files that a CI system keeps for the following steps, or hands to a job.
   { name: /\/(github-env|postern\.env)$/, part: /(POSTERN_TOKEN=)(\S+)/g, kinds: ["access key"] },
   { name: /\/token$/, kinds: ["token"] },
   {

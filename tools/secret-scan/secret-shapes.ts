@@ -2,7 +2,7 @@
 
 export type Secret = {
   readonly kind: "access key" | "token" | "private key" | "secret of a server" | "chosen value";
-  /** What it is and where it came from, for reports; the secret itself is never printed. */
+  /** Description and origin, for reports; the secret itself is never printed. */
   readonly what: string;
   /** The same for all parts of one credential, such as the lines of one private key. */
   readonly credential: string;

@@ -78,7 +78,7 @@ export const canonicalRole = (role: string, { roleAliases }: RestrictionNames): 
   roleAliases.includes(role) ? "platform-cli" : role;
 
 /**
- * What the spec of a key narrows it to; undefined when it does not. `spec.rules` and `spec.scope.rules` are two rule sets, both of
+ * Restrictions that the spec of a key sets; undefined without any. `spec.rules` and `spec.scope.rules` are two rule sets, both of
  * which apply. A scope with nothing in it but rules leaves the decision to them; one with nothing in it at all allows nothing. The
  * command-line flags are entries of the scope: without a scope, or where it holds rules alone, they allow nothing more.
  */

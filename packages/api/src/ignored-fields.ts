@@ -36,7 +36,7 @@ const metadataFields = s.object({
 export const ignoredMetadata = (what: string) =>
   s.object({ metadata: metadataFields.describe("Labels and annotations.") }).describe(`${what} ${WITHOUT_EFFECT}`);
 
-/** What templates of virtual clusters, spaces and namespaces have in common. */
+/** Ignored fields that templates of virtual clusters, spaces and namespaces share. */
 export const ignoredInstallations = {
   apps: ignoredObjects("Apps to install."),
   charts: ignoredObjects("Helm charts to install. Put passwords into Secrets: this field is readable."),

@@ -13,7 +13,7 @@ type Preset = {
   readonly url: string | undefined;
   /** Names can be reassigned, these claims cannot: a rule requires at least one of them. */
   readonly immutable: readonly string[];
-  /** What their values look like: a name in their place matches nothing, or the wrong one. */
+  /** Form of their values: a name in their place matches nothing, or the wrong one. */
   readonly form: RegExp;
   readonly formText: string;
 };

@@ -79,7 +79,7 @@ export type VirtualClusterInstanceStatus = Infer<typeof statusFields>;
 export const isRunByOthers = ({ spec }: Pick<VirtualClusterInstance, "spec">): boolean =>
   spec?.external === true || spec?.standalone === true;
 
-/** What the virtual cluster is made from: a template of its own, or the rendered one that it refers to. */
+/** Template that the virtual cluster is made from: its own, or the rendered one that it refers to. */
 export const templateOf = ({ spec, status }: Pick<VirtualClusterInstance, "spec" | "status">) =>
   spec?.template ?? status?.virtualCluster;
 

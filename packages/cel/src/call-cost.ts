@@ -1,4 +1,4 @@
-// What calls cost, in the units of upstream, by what they have to look at.
+// Cost of calls, in the units of upstream, by the values that they have to look at.
 // Source: github.com/google/cel-go/interpreter/runtimecost.go, k8s.io/apiserver/pkg/cel/library/cost.go
 
 import { CelBytes, CelList, CelMap, type CelValue } from "./cel-value.ts";

@@ -1,4 +1,4 @@
-// What evaluations may cost. Rules and objects may be those of two tenants, and neither may keep the others waiting.
+// Cost limits of evaluations. Rules and objects may be those of two tenants, and neither may keep the others waiting.
 // Source: k8s.io/apiserver/pkg/apis/cel/config.go, github.com/google/cel-go/interpreter/runtimecost.go
 
 /** A single rule costs more than one may. */

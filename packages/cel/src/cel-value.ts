@@ -17,7 +17,7 @@ export type CelValue =
   | CelTypeValue
   | CelExtension;
 
-/** What cannot be evaluated: a missing key, operands that do not go together, an overflow. The message is upstream's. */
+/** An expression cannot be evaluated: a missing key, operands that do not go together, an overflow. The message is upstream's. */
 export class CelEvaluationError extends Error {
   override readonly name = "CelEvaluationError";
 }
@@ -74,7 +74,7 @@ export class CelOptional {
 
 export const NO_VALUE = new CelOptional(undefined);
 
-/** What `type(x)` gives. */
+/** Result of `type(x)`. */
 export class CelTypeValue {
   readonly typeName: string;
 

@@ -50,7 +50,7 @@ export function checkCel(expression: CelExpression, variables: CelVariables): Ch
 /** As many as cel-go reports: an expression may have one fault for every two characters. Source: cel-go/common/errors.go */
 const MAX_FAULTS = 100;
 
-/** What is wrong has no type, and goes with everything: nothing around it is at fault for it. */
+/** A faulty expression has type dyn, which fits everything, so that the expressions around it report no error of their own. */
 function report({ faults }: Environment, message: string, at: number): CelType {
   if (faults.length < MAX_FAULTS) faults.push(new CelSyntaxError(message, at));
   return DYN;
@@ -266,7 +266,7 @@ function checkMacro(macro: CelMacro, scope: Environment): CelType {
   }
 }
 
-/** What variables stand for: items, or keys; with two of them, places and items, or keys and values. */
+/** Types of the variables: items, or keys; with two of them, places and items, or keys and values. */
 function boundTypes(range: CelType, count: number, at: number, scope: Environment): readonly CelType[] {
   switch (range.kind) {
     case "list":

@@ -1,4 +1,4 @@
-// What a call costs at most beside its arguments, and how large its result can be.
+// Highest cost of a call beside its arguments, and the largest size of its result.
 // Source: github.com/google/cel-go/checker/cost.go (functionCost), ext/sets.go, k8s.io/apiserver/pkg/cel/library/cost.go
 
 import type { CelExpression } from "./cel-expression.ts";
@@ -154,7 +154,7 @@ function estimateMethod(name: string, args: readonly CallArgument[]): CallEstima
   }
 }
 
-/** What a function costs for the types that `isMeant`; 1 for others, and either for what only the value tells. */
+/** Cost of a function for the types that `isMeant`; 1 for others, and either where only the value decides. */
 function byType(type: CelType, isMeant: (type: CelType) => boolean, meant: CallEstimate): CallEstimate {
   if (type.kind === "dyn") return { ...meant, cost: union(meant.cost, exactly(1)) };
   return isMeant(type) ? meant : ONE;

@@ -1,4 +1,4 @@
-// What an expression costs at most, before it has seen a value: by the sizes that its schema allows.
+// Highest cost of an expression, before it has seen a value: by the sizes that its schema allows.
 // Source: github.com/google/cel-go/checker/cost.go
 
 import type { CelExpression, CelMacro } from "./cel-expression.ts";

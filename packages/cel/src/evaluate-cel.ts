@@ -84,7 +84,7 @@ function evaluateSelect({ operand, field, isOptional }: OfType<"select">, scope:
   return optionalOf(member);
 }
 
-/** What is optional already stays as it is. */
+/** Optional values stay as they are. */
 function optionalOf(value: CelValue | undefined): CelOptional {
   if (value instanceof CelOptional) return value;
   return value === undefined ? NO_VALUE : new CelOptional(value);
@@ -170,7 +170,7 @@ function entriesOf(
 // Macros: what goes over lists and maps, and over values that may be missing.
 // Source: github.com/google/cel-go/parser/macro.go, ext/comprehensions.go, cel/library.go (OptionalTypes)
 
-/** What the loops of upstream cost beside their bodies, for each item. */
+/** Cost of upstream's loops beside their bodies, for each item. */
 const STEP_COST = { all: 3, exists: 4, filter: 2, map: 12, kept: 12 } as const;
 
 type Evaluate = (expression: CelExpression, scope: CelEvaluation) => CelValue;

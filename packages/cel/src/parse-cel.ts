@@ -11,7 +11,7 @@ import {
 } from "./cel-expression.ts";
 import { type CelToken, celTokensOf, readNumber, readText } from "./cel-tokens.ts";
 
-/** What names mean without their variables: functions with a dot in them, and types. */
+/** Names with a meaning of their own, without variables: functions with a dot in them, and types. */
 export type CelNames = { readonly functions: ReadonlySet<string>; readonly types: ReadonlySet<string> };
 
 /** From the loosest to the tightest. */

@@ -111,7 +111,7 @@ function valuesIn(json: JsonValue | undefined): number {
   return Object.values(json).reduce<number>((sum, member) => sum + valuesIn(member), 1);
 }
 
-/** Names and values of an object. What takes long to make is made once: an expression may ask for it very often. */
+/** Names and values of an object. Expensive results are made once: an expression may ask for them very often. */
 abstract class JsonValues extends CelMap {
   protected readonly json: JsonObject;
   readonly #containers = new Map<string, CelValue>();

@@ -88,7 +88,7 @@ async function serve(
   }
   context.stderr.write(`postern: ${signal} received, stopping; send it again to stop immediately\n`);
   await server.close();
-  // What remains by then waits for others, such as an unresponsive trace collector.
+  // Work that remains by then waits for other systems, such as an unresponsive trace collector.
   setTimeout(() => signals.exit(0), LINGER_MS).unref();
 }
 

@@ -18,7 +18,7 @@ export type InformerOptions<T extends KubeObject> = {
   readonly fieldSelector?: string;
   /** Objects per page of a list. Default: 500. */
   readonly pageSize?: number;
-  /** What to keep of each object, for example without managed fields. Default: all of it. Source: client-go's SetTransform. */
+  /** Returns the part of each object to keep, for example without managed fields. Default: all of it. Source: client-go's SetTransform. */
   readonly transform?: (object: T) => T;
   /** Called for every change, in order, after the copy was updated. Must not throw. */
   readonly onEvent?: (event: InformerEvent<T>) => void;

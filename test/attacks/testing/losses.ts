@@ -47,7 +47,7 @@ type Login = { readonly key: string; readonly headers?: { readonly [name: string
 
 export type Loss = {
   readonly what: string;
-  /** What is open; absent: everything. */
+  /** Kinds of streams that are open; absent: everything. */
   readonly kinds?: readonly KindName[];
   /** Gives the right. Resolves with the credential, where it is not the user's key. */
   readonly grant: (world: RightsWorld) => Promise<Login | undefined>;

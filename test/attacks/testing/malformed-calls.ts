@@ -57,7 +57,7 @@ export function createMalformedCalls(
           namespace,
           random,
         });
-    // What else there is stays: the caller's own key is among it.
+    // Other objects are kept: the caller's own key is among them.
     const only = operation.method === "DELETE" ? "fieldSelector=metadata.name%3Dfuzz" : "";
     // A token is handed out whatever the query says.
     const { subresource } = operation;

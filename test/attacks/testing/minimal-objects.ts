@@ -139,7 +139,7 @@ const exampleOf: ReadonlyMap<string, object> = new Map(
     .map(({ kind, spec }) => [kind, { spec: spec?.user === undefined ? spec : { ...spec, user: "admin" } }]),
 );
 
-/** What the newer of the two APIs of events asks for besides. */
+/** Additional fields that the newer of the two APIs of events asks for. */
 const NEW_EVENT = {
   eventTime: "2026-01-01T00:00:00.000000Z",
   type: "Normal",

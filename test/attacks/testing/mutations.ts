@@ -167,7 +167,7 @@ export function anyValue(chance: Chance, depth = 4): unknown {
     case 7:
       return Array.from({ length: chance.index(5) }, () => anyValue(chance, depth - 1));
     default:
-      // What JSON.parse makes has __proto__ as a member like any other.
+      // JSON.parse makes __proto__ a member like any other.
       return JSON.parse(
         `{${Array.from({ length: chance.index(5) }, () => `${JSON.stringify(chance.pick(names))}:${JSON.stringify(anyValue(chance, depth - 1))}`).join(",")}}`,
       );

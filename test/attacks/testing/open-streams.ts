@@ -9,7 +9,7 @@ import type { PosternProcess } from "../../e2e/testing/postern-process.ts";
 
 export type OpenStream = {
   readonly status: number;
-  /** What has come so far. */
+  /** Text received so far. */
   text(): string;
   /** When it was over, by `performance.now()`. */
   readonly ended: Promise<number>;

@@ -1,4 +1,4 @@
-// What a request costs a server, as the kernel counts it: other work on the machine does not show in it.
+// Cost of a request to a server, as the kernel counts it: other work on the machine does not show in it.
 
 import { readFile } from "node:fs/promises";
 
@@ -38,7 +38,7 @@ export async function costUntilQuiet(pid: number, work: () => Promise<unknown>):
   return end - before;
 }
 
-/** What grows twice as fast as its input is not linear; a server also collects garbage now and then. */
+/** Cost that grows twice as fast as its input is not linear; a server also collects garbage now and then. */
 const LINEAR = { floorMs: 150, factor: 3 } as const;
 
 /**

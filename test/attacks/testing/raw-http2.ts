@@ -43,9 +43,9 @@ type RawHttp2 = Disposable & {
 };
 
 type RawHttp2Options = {
-  /** What the client lets the server send on each stream. */
+  /** Window that the client grants the server on each stream. */
   readonly initialWindowSize?: number;
-  /** What the client lets the server send on the connection, beyond the 64 KiB of the protocol. */
+  /** Window that the client grants the server on the connection, beyond the 64 KiB of the protocol. */
   readonly connectionWindow?: number;
 };
 

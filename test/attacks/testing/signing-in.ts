@@ -20,7 +20,7 @@ export type Browse = (
 ) => Promise<PageAnswer>;
 
 export const SESSION = "__Host-session";
-/** What a browser says of a request that a page of the server itself makes. */
+/** Headers of a browser's request that a page of the server itself makes. */
 export const OWN = { "sec-fetch-site": "same-origin" };
 
 export const csrfIn = ({ text }: PageAnswer): string => /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? "";

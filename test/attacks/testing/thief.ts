@@ -64,7 +64,7 @@ export async function prepareAttack(server: PosternProcess) {
     return status === 201 ? [{ what, token: body.spec.key }] : [];
   };
 
-  /** What can be made with a key, and with all that was made with it, two steps deep. */
+  /** Credentials that can be made with a key, and with all that was made with it, two steps deep. */
   const steal = async (key: string, path = "", depth = 2): Promise<readonly Loot[]> => {
     const loot = [
       ...(await keyWith(key, {}, `${path}child`)),

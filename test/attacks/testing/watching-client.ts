@@ -15,7 +15,7 @@ export type ClientReport = {
   readonly endedStalled: number;
   /** The last lines of the watches that were not read, as far as they have ended. */
   readonly farewells: readonly string[];
-  /** What befell the connection itself. */
+  /** Events of the connection itself. */
   readonly connection: readonly string[];
 };
 

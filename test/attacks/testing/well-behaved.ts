@@ -10,7 +10,7 @@ export type Figures = {
   readonly p50: number;
   readonly p99: number;
   readonly worst: number;
-  /** What other answers than successes there were, and errors, by how often. */
+  /** Errors, and answers other than successes, by how often. */
   readonly failures: Readonly<Record<string, number>>;
 };
 
@@ -87,7 +87,7 @@ const inWords = ({ requests, p50, p99, worst, failures }: Figures): string =>
 
 /** How many times slower than without an attack a request may be: the machine has other work, too. */
 const SLOWER = 10;
-/** What is fast enough whatever the baseline was. */
+/** Fast enough, whatever the baseline was. */
 const FAST_MS = 100;
 /** One stall of a busy machine is the whole p99 of some hundred requests, so that it is printed, and only bounded far off. */
 const FAR_MS = 3_000;

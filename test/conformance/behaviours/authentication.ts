@@ -1,4 +1,4 @@
-// Who somebody is.
+// Identity of the caller.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

@@ -1,4 +1,4 @@
-// Who may do what, and how one asks.
+// Permissions, and how a client asks for them.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

@@ -1,4 +1,4 @@
-// What a client can find out about the server.
+// Facts that a client can find out about the server.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

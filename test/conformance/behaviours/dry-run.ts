@@ -1,4 +1,4 @@
-// What a request would do.
+// Effects that a request would have.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

@@ -1,4 +1,4 @@
-// What a refusal looks like.
+// Form of a refusal.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

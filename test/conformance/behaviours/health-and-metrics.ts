@@ -1,4 +1,4 @@
-// What those who run the server ask it.
+// Requests of those who run the server.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

@@ -1,4 +1,4 @@
-// What kubectl asks for, command by command.
+// Requests of kubectl, command by command.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

@@ -1,4 +1,4 @@
-// What the server publishes of its schemas.
+// Schemas that the server publishes.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

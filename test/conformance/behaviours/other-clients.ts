@@ -1,4 +1,4 @@
-// What other clients ask for.
+// Requests of other clients.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

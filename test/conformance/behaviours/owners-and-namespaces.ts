@@ -1,4 +1,4 @@
-// What goes with its owner, or with its namespace.
+// Objects that are deleted with their owner, or with their namespace.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

@@ -1,4 +1,4 @@
-// Who owns which field.
+// Ownership of fields.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

@@ -1,4 +1,4 @@
-// What an object has below its path.
+// Subresources of an object, below its path.
 
 import type { BehaviourLines } from "./behaviour-lines.ts";
 

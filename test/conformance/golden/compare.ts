@@ -13,7 +13,7 @@ export type Difference = {
   readonly actual: JsonValue | undefined;
 };
 
-/** What is absent to one encoder is empty to another. */
+/** A value that is absent to one encoder is empty to another. */
 function isEmpty(value: JsonValue | undefined): boolean {
   if (value === undefined || value === null || value === "") return true;
   if (isJsonArray(value)) return value.length === 0;

@@ -3,7 +3,7 @@
 const PLACEHOLDER = /<(?:uid|rv|lrv|continue):\d+>|<genname:[^>]*>|<(?:time|age|anytext|any|ptr|etag)>/;
 const BOUND = /^<(uid|rv|lrv|continue):\d+>$/;
 
-/** What a server may put in the place of each. */
+/** Values that a server may put in the place of each placeholder. */
 const FORMS: { readonly [kind: string]: string } = {
   uid: "[0-9a-zA-Z-]{8,}",
   rv: '[^"\\s,()]+',

@@ -1,4 +1,4 @@
-// What was there before some scenarios began, besides what every cluster has.
+// Objects that existed before some scenarios began, besides those that every cluster has.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ConformanceClient } from "../testing/conformance-client.ts";

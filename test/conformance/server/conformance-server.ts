@@ -33,7 +33,7 @@ import type { ConformanceOptions } from "./options.ts";
 
 const DRAIN_MS = 1_000;
 
-/** What kube-apiserver of this release says of itself; clients look at the minor version. */
+/** Version that kube-apiserver of this release reports; clients look at the minor version. */
 const VERSION = {
   major: "1",
   minor: "32",

@@ -22,7 +22,7 @@ export type ConformanceOptions = {
   readonly logLevel?: "warn" | "silent";
   /** Sees every request before the server does, and gives the one to go on with. Not on the command line. */
   readonly observe?: (request: ApiRequest) => ApiRequest;
-  /** What suites set of the handler chain; the command line leaves its defaults. */
+  /** Options of the handler chain that suites set; the command line leaves its defaults. */
   readonly chain?: Pick<HandlerChainDeps, "audit" | "shares" | "requestTimeoutMs">;
 };
 

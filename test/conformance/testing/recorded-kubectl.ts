@@ -17,7 +17,7 @@ const program = client?.program ?? "kubectl";
 
 /** As kubectl prints it. */
 export const KIND = "ownedaccesskey.management.example.com";
-/** What it asks for to find out what there is. */
+/** Requests that kubectl makes for discovery. */
 export const DISCOVERY = ["GET /api?timeout=32s", "GET /apis?timeout=32s"];
 /** The document of a group is found under its hash, for good: only the list of documents is asked for each time. */
 export const OPEN_API = ["GET /openapi/v3?timeout=32s"];
@@ -44,7 +44,7 @@ export type RecordedKubectl = {
   start(args: readonly string[]): ReturnType<typeof startTool>;
   /** The same, which opens this command as its editor. */
   startEditing(editor: string, args: readonly string[]): ReturnType<typeof startTool>;
-  /** What kubectl has asked for since the last time. */
+  /** Requests of kubectl since the last time. */
   asked(): readonly RecordedRequest[];
   /** A folder in which nothing has been discovered. */
   newCache(): string;

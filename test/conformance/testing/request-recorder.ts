@@ -14,7 +14,7 @@ export type RecordedRequest = {
 
 export type RequestRecorder = {
   readonly observe: (request: ApiRequest) => ApiRequest;
-  /** What has come since the last time, in order. */
+  /** Requests that have come since the last time, in order. */
   take(): readonly RecordedRequest[];
 };
 

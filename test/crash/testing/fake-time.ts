@@ -38,7 +38,7 @@ export async function createFakeTime(folder: string): Promise<FakeTime> {
       LD_PRELOAD: library() ?? "",
       FAKETIME_TIMESTAMP_FILE: path,
       FAKETIME_NO_CACHE: "1",
-      // What passes is measured by another clock, which nobody sets.
+      // Elapsed time is measured by the monotonic clock, which is never set.
       FAKETIME_DONT_FAKE_MONOTONIC: "1",
       DONT_FAKE_MONOTONIC: "1",
       FAKETIME_DONT_FAKE_STAT: "1",

@@ -9,7 +9,7 @@ const INSTANCE = "/kubernetes/project/default/virtualcluster/demo";
 const KUBE_CONFIG = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
 const CLIENTS = 6;
 
-/** What is known of a key; one whose last change was not answered is not looked at any more. */
+/** Known facts of a key; a key whose last change was not answered is not checked any more. */
 export type PromisedKey = {
   readonly name: string;
   readonly value: string;
@@ -71,7 +71,7 @@ export function startKeyTraffic(
       acknowledged++;
       return;
     }
-    // What is changed here is looked at by nobody until the change is answered.
+    // A key that is changed here is not checked until the change is answered.
     promises.delete(known.name);
     const child = promises.get(`${known.name}/kubeconfig`);
     if (child !== undefined) promises.delete(child.name);

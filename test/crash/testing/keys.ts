@@ -6,7 +6,7 @@ import type { ApiAnswer, ApiClient } from "./api-client.ts";
 export const MANAGEMENT = "/kubernetes/management/apis/management.postern/v1";
 export const KEYS = `${MANAGEMENT}/ownedaccesskeys`;
 
-/** What every good key may do, and no request to the store is made for. */
+/** A path that every good key may use, and that needs no request to the store. */
 const SELVES = `${MANAGEMENT}/selves`;
 
 /** Throws where the answer is no success. */
@@ -34,7 +34,7 @@ export async function rotateKey(client: ApiClient, adminKey: string, name: strin
   return answer.body.status.key;
 }
 
-/** What a server says to a key; undefined when it says nothing. */
+/** Status that a server answers to a key; undefined when it does not answer. */
 export async function statusFor(client: ApiClient, key: string, timeoutMs?: number): Promise<number | undefined> {
   const body = { apiVersion: "management.postern/v1", kind: "Self" };
   try {

@@ -51,7 +51,7 @@ export function checkLinearizable(operations: readonly Operation[]): Verdict {
   let deepest: Operation | undefined;
   let most = -1;
   let entry = head.next;
-  // What is unknown need not have happened.
+  // An operation with an unknown result need not have happened.
   while (known > 0) {
     if (entry?.isCall === true) {
       const after = apply(state, entry.operation);

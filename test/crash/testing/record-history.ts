@@ -9,7 +9,7 @@ import {
 } from "@postern/apiserver/storage/storage-errors";
 import type { Input, Operation, UNTOLD, WriteId } from "./linearizability.ts";
 
-/** What keeps values by key, with compare-and-swap: a store, or a server in front of one. */
+/** Keeps values by key, with compare-and-swap: a store, or a server in front of one. */
 export type Register = Pick<Storage, "get" | "create" | "update"> & {
   /** Without the revision where that is not told. */
   delete(key: string, expected: Revision): Promise<Revision | undefined>;
@@ -39,7 +39,7 @@ export type HistoryOptions = {
   /** In all. */
   readonly operations: number;
   readonly next: (bound: number) => number;
-  /** What a client waits for before it goes on when the store could not serve; a turn of the event loop when absent. */
+  /** Wait of a client before it goes on when the store could not serve; a turn of the event loop when absent. */
   readonly afterOutage?: () => Promise<unknown>;
   /** Told after each operation how many there have been. */
   readonly onOperation?: (count: number) => void;
@@ -111,7 +111,7 @@ export async function recordHistory(options: HistoryOptions): Promise<History> {
 
 function choose(next: (bound: number) => number, looked: boolean, known: WriteId, newId: () => number): Input {
   const dice = next(10);
-  // Whoever does not know what is there mostly looks first.
+  // A client that does not know the value mostly reads first.
   if (dice < (looked ? 4 : 8)) return { type: "get" };
   if (known === undefined) return { type: "create", id: newId() };
   return dice < 9 ? { type: "update", id: newId(), expected: known } : { type: "delete", expected: known };

@@ -9,7 +9,7 @@ import { type ServerProcess, startServerProcess } from "./server-process.ts";
 const MEMBERS = [0, 1, 2];
 const SERVERS = [3, 4];
 const PORT = "8443";
-/** What has to be the same on every server. */
+/** Files that have to be the same on every server. */
 const SHARED_FILES = ["server.key", "ca.crt", "ca.key"];
 
 export type Replica = ServerProcess & {

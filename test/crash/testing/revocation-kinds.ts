@@ -66,7 +66,7 @@ async function remove({ client, key }: Administrator, path: string): Promise<voi
 const byKey =
   (key: string): Victim["ask"] =>
   ({ client }, timeoutMs) =>
-    // Nobody may be there to be asked.
+    // The server may be unreachable.
     statusFor(client, key, timeoutMs).catch(() => undefined);
 /** A GET of that path. */
 const byPath =
@@ -272,7 +272,7 @@ const ruleKind = (
     const scope = { projects: [{ project: "default" }] };
     const spec = { issuer, audiences: [audience], claims, user: name, scope };
     const path = `${MANAGEMENT}/${rules}`;
-    // What was made by a first try knows another key.
+    // A rule that a first try made has another signing key.
     await remove(admin, `${path}/${name}`);
     await create(admin, path, name, { spec });
     const subject_token = await signClaims(url, { sub: name, aud: audience }, signingKey);

@@ -27,7 +27,7 @@ export type Round = {
 
 export type RoundResult = {
   readonly ended: readonly Ended[];
-  /** Whose making failed, or whose end had no good answer: no credential was ended that anybody knows of. */
+  /** Credentials whose creation failed, or whose end had no good answer: none of them is known to have ended. */
   readonly leftOut: readonly string[];
   readonly makingMs: number;
   readonly endingMs: number;

@@ -2,7 +2,7 @@
 
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 
-/** What went on with the other server when the request to end a credential was sent. */
+/** State of the other server when the request to end a credential was sent. */
 const CIRCUMSTANCES = ["sound", "cut off", "standing still", "killed"] as const;
 export type Circumstance = (typeof CIRCUMSTANCES)[number];
 

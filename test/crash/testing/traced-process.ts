@@ -25,7 +25,7 @@ export type SystemCall =
 export type TraceOptions = {
   /** The program and its arguments. */
   readonly command: readonly string[];
-  /** What happens outside of it is left out. */
+  /** Calls outside of this folder are left out. */
   readonly folder: string;
   /** Where the trace is put. */
   readonly tracePath: string;

@@ -8,9 +8,9 @@ type Change = { readonly offset: number; readonly bytes: Buffer } | { readonly l
 
 type Entry = {
   readonly isFolder: boolean;
-  /** What is there for certain. */
+  /** Content that is on the disk for certain. */
   content: Buffer;
-  /** What may be there, in order. */
+  /** Changes that may be on the disk, in order. */
   changes: Change[];
 };
 
@@ -54,7 +54,7 @@ export class VolatileDisk {
     }
   }
 
-  /** What a machine finds that is switched on again, in a folder in place of the root. */
+  /** Writes the files that a machine finds when it is switched on again, into a folder in place of the root. */
   async writeTo(folder: string): Promise<void> {
     for (const [path, entry] of this.#entries) {
       if (!this.#isFound(path)) continue;

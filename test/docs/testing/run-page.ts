@@ -14,9 +14,9 @@ import { ENTRY, NODE, REPOSITORY, startPostern, temporaryDirectory } from "../..
 
 export type Page = {
   readonly path: string;
-  /** What the page presupposes: runs before the first block. Default: a server with the data directory `data`. */
+  /** Prerequisites of the page: runs before the first block. Default: a server with the data directory `data`. */
   readonly given?: string;
-  /** What the reader does without a command of the page, by the beginning of the line that follows. */
+  /** Steps of the reader without a command of the page, by the beginning of the line that follows. */
   readonly before?: { readonly [line: string]: string };
   /** Names that differ for every reader, and what they are here. */
   readonly names?: readonly (readonly [name: string, here: string])[];

@@ -1,4 +1,4 @@
-// What `postern doctor` finds, for tests.
+// Findings of `postern doctor`, for tests.
 
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -6,7 +6,7 @@ export type ExampleKind = {
   readonly apiVersion: string;
   /** Where the objects are; undefined where they are in no namespace. */
   readonly namespace: string | undefined;
-  /** What is in an object beside its metadata. */
+  /** Content of an object beside its metadata. */
   readonly content: (value: string) => object;
   /** Where that value is. */
   readonly valuePath: string;

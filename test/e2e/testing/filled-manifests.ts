@@ -14,7 +14,7 @@ export type Schema = {
 
 export type Schemas = { readonly [name: string]: Schema };
 
-/** What a place such as `spec.owner.user` or `spec.members[].name` gets; undefined where any value of its type will do. */
+/** Value for a place such as `spec.owner.user` or `spec.members[].name`; undefined where any value of its type will do. */
 export type Values = (place: string) => unknown;
 
 const TEXTS_BY_FORMAT: { readonly [format: string]: string } = { "date-time": "2030-01-01T00:00:00Z", byte: "YQ==" };

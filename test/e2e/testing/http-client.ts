@@ -10,7 +10,7 @@ export type Answer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** What the text says as JSON; undefined where it is none. */
+  /** The text parsed as JSON; undefined where it is none. */
   readonly body: any;
 };
 

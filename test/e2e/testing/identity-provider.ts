@@ -15,10 +15,10 @@ export type ServedProvider = AsyncDisposable & {
   readonly certificateAuthorityPem: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** By sub. Who is not among them is unknown at the next question. */
+  /** By sub. A person who is removed is unknown at the next request. */
   readonly people: Map<string, Person>;
   readonly provider: any;
-  /** What it serves instead of itself, where it is set. */
+  /** Serves requests in place of the provider, where it is set. */
   intercept: RequestListener | undefined;
   /** Requests that came, such as `POST /token`. */
   readonly requests: string[];

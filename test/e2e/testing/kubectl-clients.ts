@@ -116,12 +116,12 @@ export async function kubectlsOnStores(): Promise<{
   return { pairs, missing: [...missing, ...missingStores] };
 }
 
-/** What tests say to one kubectl with one kubeconfig. */
+/** Runs one kubectl with one kubeconfig. */
 export type KubectlSession = {
   (args: readonly string[], input?: string): Promise<Outcome>;
-  /** What it prints for a line of words; throws where it fails. */
+  /** Output for a line of words; throws where the command fails. */
   run(line: string, input?: string): Promise<string>;
-  /** What it complains of; throws where it does not fail. */
+  /** Error output; throws where the command does not fail. */
   fails(line: string, input?: string): Promise<string>;
   /** The object that a line with `-o json` prints. */
   json(line: string): Promise<any>;

@@ -15,7 +15,7 @@ const run = promisify(execFile);
 export const REPOSITORY = new URL("../../../", import.meta.url).pathname;
 /** The command, as it is built. */
 export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
-/** What runs the command. `npm test` names the Node that it was started on, and runs the tests themselves on a newer one (ADR 118). */
+/** The Node that runs the command. `npm test` names the Node that it was started on, and runs the tests themselves on a newer one (ADR 118). */
 export const NODE = process.env["NODE_OF_SERVERS"] ?? process.execPath;
 /** So many turns of this process, which do not pass while it is stopped together with the server. */
 const READY_TURNS = 600;
@@ -36,7 +36,7 @@ export type PosternProcess = AsyncDisposable & {
 };
 
 export type PosternSurroundings = {
-  /** What the command line begins with, such as `ip netns exec n1`. */
+  /** Prefix of the command line, such as `ip netns exec n1`. */
   readonly run?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** The file that runs the command. Default: the build. */
@@ -118,7 +118,7 @@ function readyUrl(
   });
 }
 
-/** What two servers on one etcd have in common, and the administrator's kubeconfig, which the first of them writes. */
+/** Files that two servers on one etcd have in common, and the administrator's kubeconfig, which the first of them writes. */
 const SHARED_FILES = ["server.key", "ca.crt", "ca.key", "admin.kubeconfig"];
 
 /** Makes the data directory of another server beside one that has started: both are one installation. */
@@ -139,7 +139,7 @@ export async function tool(command: string, args: readonly string[], input?: str
   return outcome;
 }
 
-/** What a tool is told to show may be what it is given. */
+/** Records kubeconfigs as input: a tool may be asked to show the one that it was given. */
 async function recordKubeconfigs(place: string): Promise<void> {
   const paths = [...place.matchAll(/(?:--kubeconfig |KUBECONFIG=)(\S+)/g)].flatMap(([, list = ""]) => list.split(":"));
   for (const path of paths) recordInput(place, await readFile(path, "utf8").catch(() => ""));
@@ -192,7 +192,7 @@ export function startTool(command: string, args: readonly string[]): RunningTool
   };
 }
 
-/** What a tool printed when it went well. */
+/** Standard output of a tool; throws where it failed. */
 export async function succeed(outcome: Promise<Outcome>): Promise<string> {
   const { code, stdout, stderr } = await outcome;
   if (code !== 0) throw new Error(`exit code ${code}: ${stderr}${stdout}`);

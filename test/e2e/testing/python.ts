@@ -16,7 +16,7 @@ export const whyNoPythonClient = (): Promise<string | undefined> =>
     .catch(() => `there is no ${PYTHON}`);
 
 export type PythonInformer = Disposable & {
-  /** What it has printed on standard error. */
+  /** Its standard error so far. */
   errors(): string;
   /** When it has seen the secret named `end`. Rejects where it failed. */
   result(): Promise<{

@@ -1,4 +1,4 @@
-// What the replayed requests of other programs need: a server, their headers, and what they do their work with on either API surface.
+// Setup for the replayed requests of other programs: a server, their headers, and the objects that they work with on either API surface.
 
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
@@ -60,7 +60,7 @@ export async function expectStatus(status: number, answer: Promise<Answer>): Pro
   return body;
 }
 
-/** What is known of each resource that can be listed: its path, and its kind. */
+/** Path, kind and verbs of each resource that can be listed. */
 export async function listableResources(
   send: Send,
 ): Promise<readonly { readonly path: string; readonly kind: string; readonly verbs: readonly string[] }[]> {

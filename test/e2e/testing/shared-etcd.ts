@@ -2,7 +2,7 @@
 // long as the tests.
 
 import type { TestProject } from "vitest/node";
-// What runs before the tests is resolved as by Node, which finds no sources by the names of packages.
+// Imports of code that runs before the tests are resolved by Node, which does not find sources by package name.
 import { startEtcd, whyNoEtcd } from "../../../packages/stores/src/etcd/testing/start-etcd.ts";
 import { keepDirectory } from "../../../tools/secret-scan/keep-files.ts";
 import { storeNames } from "./store-names.ts";

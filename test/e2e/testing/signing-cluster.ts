@@ -16,7 +16,7 @@ export type SigningCluster = AsyncDisposable & {
   readonly kubeConfig: string;
   /** PEM of the last certificate that it has signed. */
   lastCertificate(): string;
-  /** What the next certificates are made with instead of what their requests ask for. */
+  /** Overrides for the next certificates, instead of the values that their requests ask for. */
   signAs: { subject?: string; extensions?: "client" | "server" };
   /** Requests for certificates that are there. */
   readonly pending: ReadonlyMap<string, unknown>;

@@ -138,7 +138,7 @@ function dataFrame(id: number, flags: number, content: Buffer): Buffer {
   return Buffer.concat([head, content]);
 }
 
-/** What comes out for one block that ends with a flush. */
+/** Output for one block that ends with a flush. */
 function run(codec: ReturnType<typeof createInflate>, block: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

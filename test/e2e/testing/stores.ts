@@ -14,7 +14,7 @@ export function sharedEtcd(): SharedEtcd | undefined {
 
 export type StoreUnderTest = {
   readonly storeName: StoreName;
-  /** What `postern serve` is told for a store with nothing in it. The same flags find the same objects again. */
+  /** Flags of `postern serve` for a store with nothing in it. The same flags find the same objects again. */
   newStore(): readonly string[];
 };
 
@@ -38,7 +38,7 @@ export function defaultStoreName(): StoreName {
   return !areStoresChosen() || name === undefined || others.length > 0 ? "sqlite" : name;
 }
 
-/** What `postern serve` is told for that store, nothing for its own default; the same folder finds the same objects again. */
+/** Flags of `postern serve` for that store, none for its own default; the same folder finds the same objects again. */
 export function defaultStoreFlags(dataDir: string): readonly string[] {
   if (!areStoresChosen()) return [];
   return storeFlags(defaultStoreName(), createHash("sha256").update(dataDir).digest("hex").slice(0, 16));

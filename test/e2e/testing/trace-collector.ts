@@ -27,7 +27,7 @@ export type TraceCollector = AsyncDisposable & {
   /** Bodies of all requests, as they came. */
   readonly received: readonly Buffer[];
   readonly contentTypes: ReadonlySet<string>;
-  /** What the environment of a server says. */
+  /** Environment variables for a server. */
   env(service: string, protocol?: "http/json" | "http/protobuf"): Readonly<Record<string, string>>;
 };
 

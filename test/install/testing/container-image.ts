@@ -35,7 +35,7 @@ export async function buildImage(folder: string): Promise<Image> {
   for (const name of LEFT_OUT) rmSync(join(context, name), { recursive: true, force: true });
   const prepared = process.env["CONTAINER_BUILD"] === "1" ? {} : { build };
   const image = await performDockerfile(DOCKERFILE, { folder: stages, context, prepared, run: runCommand });
-  // What others published is nothing to look through for our secrets.
+  // Third-party content need not be searched for our secrets.
   rmSync(join(stages, "build"), { recursive: true });
   return image;
 }

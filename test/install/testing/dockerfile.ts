@@ -140,7 +140,7 @@ export type Isolation = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** What a command line begins with to be run in the network of a process. */
+/** Prefix of a command line that is to run in the network of a process. */
 export const enterNetwork = (pid: number | undefined): readonly string[] => [
   "nsenter",
   "--net",

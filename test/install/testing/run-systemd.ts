@@ -10,7 +10,7 @@ import { expect } from "vitest";
 import { succeed, tool } from "../../e2e/testing/postern-process.ts";
 
 export type Machine = AsyncDisposable & {
-  /** What a command line begins with to be run on it. */
+  /** Prefix of a command line that is to run on it. */
   readonly run: readonly string[];
 };
 

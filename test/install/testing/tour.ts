@@ -14,9 +14,9 @@ export type TourOptions = {
   readonly directory: string;
   /** The same folder, as commands see it. */
   readonly at?: string;
-  /** What the reader types for `postern`. */
+  /** The command that the reader types for `postern`. */
   readonly command: readonly string[];
-  /** What the command line begins with to be run where the server is reached, such as `ip netns exec n1`. */
+  /** Prefix of command lines that run where the server is reached, such as `ip netns exec n1`. */
   readonly run?: readonly string[];
   /** Whether `postern` runs in a container, and so cannot write the reader's files. */
   readonly isInContainer?: boolean;
@@ -100,7 +100,7 @@ export async function takeTour(options: TourOptions): Promise<void> {
   const { code, stdout, stderr } = await tool(program, args);
   expect(code, `${stderr}${stdout}`).toBe(0);
   await expectConsole(url, join(at, "data/ca.crt"), run);
-  // What the reader sees in the virtual cluster.
+  // Output that the reader sees in the virtual cluster.
   expect(stdout).toMatch(/^default +Active /m);
   expect(stdout).toContain("configmap/hello created");
   expect(stdout).toMatch(/^pst_\w+$/m);

@@ -84,7 +84,7 @@ export class KeyClients {
     if (name === undefined || names.length < GOOD) return this.#create(server);
     const value = this.#good.get(name);
     if (value === undefined) return;
-    // Nobody else touches it until this is answered.
+    // No other action touches the key until this one is answered.
     this.#good.delete(name);
     const dice = next(3);
     // The use of a value that is over locks the key: none may still be on its way.
@@ -106,7 +106,7 @@ export class KeyClients {
     const answer = await this.#write(server, name, deletionOf(name));
     if (answer === undefined) return;
     if (answer.status === 404 && wasUnknown) {
-      // What was asked for without an answer may still happen.
+      // An unanswered request may still take effect.
       this.#unknown.add(name);
       return;
     }
@@ -137,7 +137,7 @@ export class KeyClients {
     const askedAt = world.now();
     const answer = await this.#ask(useOf(value.text));
     if (answer === undefined) return;
-    // Who it is was believed, though there are no roles here that let anybody ask who they are.
+    // The identity was accepted; 403 only means that no role here allows asking for it.
     if (answer.status === 403) {
       this.counts.accepted++;
       const { revokedAt } = value;
@@ -175,7 +175,7 @@ export class KeyClients {
     this.counts.lists++;
   }
 
-  /** What there has to be in the end. */
+  /** Names of the keys that must exist in the end. */
   get goodNames(): readonly string[] {
     return [...this.#good.keys()].toSorted();
   }

@@ -10,7 +10,7 @@ export class ReplicaTime implements Clock, Scheduler, SimulatedTime {
   #aheadMs = 0;
   #isStopped = false;
   #isOver = false;
-  /** What was due while it stood still. */
+  /** Tasks that became due while it stood still. */
   #held: (() => void)[] = [];
   #wake: (() => void)[] = [];
 

@@ -9,7 +9,7 @@ const MARGIN = 0.8;
 const RENEWAL_MS = TTL_MS / 4;
 const RETRY_MS = 500;
 
-/** What the store knows. */
+/** The lease as the store knows it. */
 export class LeaseTable {
   readonly #world: VirtualTime;
   #holder: string | undefined;

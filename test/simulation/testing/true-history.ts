@@ -1,4 +1,4 @@
-// What really happened in the store, to hold against what replicas and clients have seen.
+// The true history of the store, to compare with the observations of replicas and clients.
 
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
 import { keyOf, revisionOf } from "@postern/apiserver/storage/watcher-set";

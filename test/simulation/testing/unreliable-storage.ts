@@ -106,7 +106,7 @@ export class UnreliableStorage implements Storage {
   }
 
   reconnect(): void {
-    // What was swallowed meanwhile cannot be made up for on the old watches.
+    // Events lost meanwhile cannot be delivered on the old watches.
     this.breakWatches();
     this.#cutOff = false;
   }

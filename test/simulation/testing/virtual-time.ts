@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 
-/** What parts of a simulation need of time: that of the world, or that of one process. */
+/** The clock and scheduler of a simulation: that of the world, or that of one process. */
 export type SimulatedTime = Scheduler & {
   elapsed(): number;
   pause(delayMs: number): Promise<void>;

@@ -1,4 +1,4 @@
-// What is in the recorded stores of test/upgrade/testdata: how it is made, and how a server shows that it is all there.
+// Content of the recorded stores of test/upgrade/testdata: how it is made, and how a server shows that it is all there.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -128,7 +128,7 @@ export async function expectContent(http: HttpClient): Promise<void> {
     members: [{ kind: "Team", name: "web", clusterRole: "postern:project-user" }],
   });
   await expectSpec("namespaces/p-recorded/virtualclusterinstances/dev", { displayName: "Dev" });
-  // What is sealed under the key ring.
+  // Data sealed under the key ring.
   const { data: sealed } = await read("/api/v1/namespaces/p-recorded/secrets/sealed");
   assert.deepEqual(sealed, { text: Buffer.from("sealed").toString("base64") });
   // A virtual cluster with its authority, and what is in it.

@@ -31,7 +31,7 @@ export const TORN_LINE_ANNOTATION = "audit-chain/follows-torn-line";
 /** Several of them in a row are confirmed together: the chain has the hash of all, with the line breaks between them. */
 export const tornRun = (parts: readonly string[]): string => parts.join("\n");
 
-/** What the first line of all carries. */
+/** Chain value that the very first line carries. */
 export const CHAIN_START = "0".repeat(64);
 
 export type ChainError = {

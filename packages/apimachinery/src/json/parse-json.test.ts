@@ -193,7 +193,7 @@ describe("against the native parser", () => {
     };
     fc.assert(
       fc.property(mutated, (text) => {
-        // What overflows a double is ours to refuse; the native parser gives infinity.
+        // Numbers that overflow a double are refused by ours alone; the native parser gives infinity.
         fc.pre(!/\d[eE]\+?\d{3}/.test(text));
         const padded = `[${text},1234567890123456]`;
         expect(attempt(() => parseJson(padded, { maxDepth: 100 }))).toBe(attempt(() => JSON.parse(padded)));

@@ -14,7 +14,7 @@ import { createPatchTarget, type PatchTarget } from "./patch-target.ts";
 const CHARACTERS_OF_STEP = 64 * 1024;
 const CHARACTERS_OF_OPERATION = 500;
 
-/** What all `copy` operations of one patch may copy, as characters of JSON. Stops chains that double. */
+/** Most characters of JSON that all `copy` operations of one patch may copy. Stops chains that double. */
 export const MAX_JSON_PATCH_COPY_SIZE = 3 * 1024 * 1024;
 
 /**

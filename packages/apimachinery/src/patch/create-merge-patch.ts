@@ -19,7 +19,7 @@ export class MergePatchError extends Error {
 }
 
 /**
- * What to apply to `original` to get `modified`: changed members only, null for removed ones. For two arrays of
+ * Patch to apply to `original` to get `modified`: changed members only, null for removed ones. For two arrays of
  * objects of one length it is an array of patches. A null member of `modified` cannot be distinguished from a removed one.
  * @throws MergePatchError when the two are not both objects or both such arrays
  */

@@ -53,7 +53,7 @@ export function decodeJsonPatch(text: string): DecodedJsonPatch {
 }
 
 /**
- * What is read where nobody asks for unknown and duplicate fields: a member that is no text is one that is not there.
+ * Decodes a patch without a check for unknown and duplicate fields: a member that is no text reads as absent.
  * @throws PatchDecodeError in the words of the library that applies the patch
  */
 export function decodeJsonPatchLoosely(text: string): readonly JsonPatchOperation[] {

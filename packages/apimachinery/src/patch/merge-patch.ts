@@ -35,7 +35,7 @@ export function decodeStrategicMergePatch(text: string): JsonObject {
 }
 
 /**
- * What is read where nobody asks for unknown and duplicate fields: an array, too, takes the place of the document.
+ * Decodes a patch without a check for unknown and duplicate fields: an array, too, takes the place of the document.
  * @throws PatchDecodeError
  */
 export function decodeMergePatchLoosely(text: string): JsonValue {
@@ -62,7 +62,7 @@ const BAD_PATCH = "Invalid JSON Patch";
 export const applyMergePatch = (document: JsonValue, patch: JsonValue): JsonValue =>
   isJsonObject(patch) ? merge(document, patch) : pruneNulls(patch);
 
-/** What takes the place of an object below the top keeps its null members. */
+/** A value that replaces an object below the top keeps its null members. */
 function merge(document: JsonValue | undefined, patch: JsonValue): JsonValue {
   if (!isJsonObject(patch)) return isJsonObject(document) ? patch : pruneNulls(patch);
   if (!isJsonObject(document)) return pruneNulls(patch);

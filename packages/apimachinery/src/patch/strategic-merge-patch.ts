@@ -116,7 +116,7 @@ function mergeOrderedLists(merged: MutableJsonObject, patch: JsonObject, schema:
   return done;
 }
 
-/** What the patch sets must stand in the order that it gives. */
+/** Checks that the items the patch sets are in the order that it gives. */
 function checkOrder(changes: JsonArray, order: JsonArray, mergeKey: string): void {
   const set = changes.filter((item) => !isJsonObject(item) || getMember(item, PATCH_DIRECTIVE) === undefined);
   if (set.length === 0 || order.length === 0) return;

@@ -178,7 +178,7 @@ const schemaOrTexts = (bytes: Uint8Array): JsonValue => {
   return schema ?? property;
 };
 
-/** What would be left out as a member is still an item of a list. */
+/** An item that would be left out as a member still counts in a list. */
 function list(name: string, item: FieldType): FieldType {
   return {
     name,

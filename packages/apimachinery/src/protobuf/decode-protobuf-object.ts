@@ -15,7 +15,7 @@ export function isProtobufKind(apiVersion: string, kind: string): boolean {
 }
 
 /**
- * The object in a body of `application/vnd.kubernetes.protobuf`. What the sender left empty is absent, but for `{}` of
+ * The object in a body of `application/vnd.kubernetes.protobuf`. Members that the sender left empty are absent, but for `{}` of
  * messages that were sent. A body without a type is read as the given one, the endpoint's.
  * @throws ProtobufError for bytes that are no such object
  */

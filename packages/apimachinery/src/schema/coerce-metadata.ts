@@ -45,7 +45,7 @@ export function conformMetadata(metadata: JsonValue, path: string): CoercedMetad
   };
 }
 
-/** What decoding into a Go struct and writing it out again makes of the members; the same object when nothing changes. */
+/** The members as after decoding into a Go struct and writing it out again; the same object when nothing changes. */
 function normalize(metadata: JsonObject): JsonObject {
   let changes: MemberChanges | undefined;
   for (const name of Object.keys(metadata)) {
@@ -78,7 +78,7 @@ function normalizeItems(name: string, items: readonly JsonValue[]): JsonValue {
   });
 }
 
-/** What every reference to an owner has in Go, also when nothing was sent. */
+/** Members that every reference to an owner has in Go, also when nothing was sent. */
 const EMPTY_REFERENCE = { apiVersion: "", kind: "", name: "", uid: "" };
 
 const isWholeReference = (item: JsonValue): boolean =>

@@ -1,5 +1,5 @@
-// Applies the defaults of a schema, and drops nulls that it does not allow. What defaults may add to one object is limited: those of items come once
-// for each item, so that a small body could become an object without an end.
+// Applies the defaults of a schema, and drops nulls that it does not allow. The size that defaults may add to one object is limited: those of items
+// come once for each item, so that a small body could become an object without an end.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting/{algorithm,prunenulls}.go
 
 import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
@@ -25,7 +25,7 @@ function defaultedProperties(schema: StructuralSchema): readonly DefaultedProper
 
 /** As much as a client may send. */
 export const MAX_DEFAULTS_BYTES = 3 * 1024 * 1024;
-/** What a value takes beside its text. */
+/** Size of a value beside its text. */
 const VALUE_BYTES = 32;
 
 /** How much defaults may still add. One is for one object, or for several that count together. */
@@ -51,7 +51,7 @@ export class DefaultsRoom {
   }
 }
 
-/** What a write does: nulls that no default can replace go first, then defaults come in. Throws as `setDefaults` does. */
+/** Applies defaults as a write does: nulls that no default can replace go first, then defaults come in. Throws as `setDefaults` does. */
 export function applyDefaults(value: JsonValue, schema: StructuralSchema, room?: DefaultsRoom): JsonValue {
   return setDefaults(pruneNulls(value, schema), schema, room);
 }

@@ -104,7 +104,7 @@ describe("isPlain", () => {
       ),
       { numRuns: 600 },
     );
-    // What it never says proves nothing.
+    // An answer that never occurs proves nothing.
     expect(faultless).toBeGreaterThan(300);
     expect(plain / faultless).toBeGreaterThan(0.4);
   });

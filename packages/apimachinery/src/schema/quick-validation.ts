@@ -59,9 +59,9 @@ export class QuickWalk {
   }
 }
 
-/** What of a schema this needs, at hand. */
+/** The parts of a schema that this needs, at hand. */
 export type QuickSchema = {
-  /** What is rare, or whose meaning depends on more than one value. */
+  /** The schema has keywords that are rare, or whose meaning depends on more than one value. */
   readonly isDoubtful: boolean;
   readonly isNullable: boolean;
   readonly allowsText: boolean;

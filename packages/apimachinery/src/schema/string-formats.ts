@@ -1,4 +1,4 @@
-// What the `format` of a string field means. Formats that are not listed here check nothing, as upstream.
+// Meaning of the `format` of a string field. Formats that are not listed here check nothing, as upstream.
 // Source: k8s.io/kube-openapi/pkg/validation/strfmt, apiextensions-apiserver/pkg/apiserver/validation/formats.go
 
 import { isCanonicalTimestamp } from "../time/timestamp.ts";
@@ -96,7 +96,7 @@ function isHostname(text: string): boolean {
   return byteLength(text) <= 255 && text.split(".").every((label) => byteLength(label) <= 63 && HOST_LABEL.test(label));
 }
 
-/** What may stand in a request line: an absolute path, or a URI with a scheme. */
+/** Whether the text may occur in a request line: an absolute path, or a URI with a scheme. */
 function isRequestUri(text: string): boolean {
   if (hasControlCharacter(text) || /%(?![0-9A-Fa-f]{2})/.test(text)) return false;
   if (text.startsWith("/")) return true;

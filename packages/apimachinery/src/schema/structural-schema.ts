@@ -46,7 +46,7 @@ export type StructuralSchema = {
   readonly "x-kubernetes-validations"?: readonly JsonValue[];
   /** Ours: a time that Go reads and writes to the microsecond. Not published. */
   readonly isMicroTime?: boolean;
-  /** What to use instead of this field. Ours: published only as a part of the description. */
+  /** Replacement for this field. Ours: published only as a part of the description. */
   readonly deprecation?: string;
 };
 

@@ -39,7 +39,7 @@ export type SchemaValidator = {
   readonly isPlain: (value: JsonValue) => boolean;
   /** Faults of a value. At most 1000 are given. */
   readonly validate: (value: JsonValue, options?: CheckOptions) => readonly FieldError[];
-  /** Faults of a change. What was there before, unchanged, is tolerated, so that a schema may become stricter. */
+  /** Faults of a change. Faults of unchanged values are tolerated, so that a schema may become stricter. */
   readonly validateUpdate: (newValue: JsonValue, oldValue: JsonValue, options?: CheckOptions) => readonly FieldError[];
 };
 
@@ -80,7 +80,7 @@ function spendUpTo(most = Number.POSITIVE_INFINITY): SpendSteps {
 }
 
 const NO_FAULTS: readonly FieldError[] = [];
-/** What patterns may take in one look, some milliseconds. */
+/** Most steps that patterns may take in one look, some milliseconds. */
 const MOST_PLAIN_STEPS = 200_000;
 
 /** Compiles the schema: make one validator per schema and keep it. Patterns that are invalid fail every value. */

@@ -221,7 +221,7 @@ function validateBranches(
   }
 }
 
-/** What holds for all values may have rules; what is only one of several ways to be valid may not. */
+/** Schemas that hold for all values may have rules; those that are only one of several ways to be valid may not. */
 const mayHaveRules = (path: string): boolean =>
   /\.allOf\[/.test(path) && !/\.(?:anyOf\[|oneOf\[|not(?:\.|$))/.test(path);
 

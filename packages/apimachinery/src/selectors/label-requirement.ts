@@ -191,7 +191,7 @@ export function compileLabelRequirements(requirements: readonly LabelRequirement
   };
 }
 
-/** What all requirements of one key ask of it. Put together when a label has the key: of a thousand keys most objects have none. */
+/** All requirements of one key, combined. Put together when a label has the key: of a thousand keys most objects have none. */
 class KeyTest {
   isRequired = false;
   #pending: LabelRequirement[] = [];

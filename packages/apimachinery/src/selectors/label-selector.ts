@@ -42,7 +42,7 @@ export type LabelSelectorRequirement = {
 
 const NO_LABELS: Labels = {};
 
-/** What an absent LabelSelector means. */
+/** The meaning of an absent LabelSelector. */
 export const matchNothing: ParsedLabelSelector = {
   requirements: [],
   empty: false,

@@ -4,7 +4,7 @@ const REDACTED = "<redacted>";
 
 /** Of an access key, whatever its prefix; the rest of it may have been cut off. Its public handle stays. */
 const ACCESS_KEY = /([a-z0-9]{3}_[a-z2-7]{10}_)([0-9A-Za-z]{8,})/g;
-/** What may hold a JSON Web Token: `eyJ…`, `eyJ…` and a signature of eight characters at least. */
+/** Text that may hold a JSON Web Token: `eyJ…`, `eyJ…` and a signature of eight characters at least. */
 const DOTTED_WORDS = /[\w.-]{31,}/g;
 const PRIVATE_KEY = /(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]{8,}/g;
 /** An access key again, where bytes are shown in hexadecimal. */
@@ -145,7 +145,7 @@ function digitAt(text: string, at: number): number {
  */
 export function safeRequestUri(uri: string, redact: Redact = redactCredentials): string {
   const at = uri.indexOf("?");
-  // The usual case. What is in a part of a text that has no encoding in it is found in the whole as well, unless that is very long.
+  // The usual case. A secret in a part of a text without encoding is found in the whole text as well, unless that is very long.
   const isSafe = uri.length < MAX_WHOLE && !uri.includes("%") && redact(uri) === uri;
   if (at < 0) return isSafe ? uri : redactedParts(uri, redact);
   const parameters = uri.slice(at + 1).split("&");

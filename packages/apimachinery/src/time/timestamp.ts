@@ -24,7 +24,7 @@ export function formatTimestamp(milliseconds: number): Timestamp {
 /** Spreads seconds over 64 slots: a minute or a day apart they end with the same bits. */
 const MULTIPLIER = 0x9e3779b1;
 const SLOT_SHIFT = 26;
-/** What is formatted is mostly the present, and when what is made now ends. */
+/** Most formatted times are the present, and the end of things made now. */
 const lastFormatted: { readonly second: number; readonly text: Timestamp }[] = [];
 
 /** `2026-01-02T15:04:05.678000Z`, the form of MicroTime. A fraction of a millisecond is kept. */
@@ -36,7 +36,7 @@ export function formatMicroTime(milliseconds: number): string {
 
 let lastSecond: { readonly second: number; readonly text: string } | undefined;
 
-/** What is formatted is mostly the present, of which a second lasts long. */
+/** Most formatted times are the present, of which a second lasts long. */
 function secondText(second: number): string {
   if (lastSecond?.second !== second) {
     lastSecond = { second, text: new Date(second * 1000).toISOString().slice(0, -".000Z".length) };
@@ -110,7 +110,7 @@ const LAYOUTS: { readonly [precision in Precision]: string } = {
   microsecond: "2006-01-02T15:04:05.000000Z07:00",
 };
 
-/** What a part of the layout takes of a text, and what the number in it must be. */
+/** Text that a part of the layout takes, and the range of the number in it. */
 type Part = {
   readonly layout: string;
   readonly pattern: RegExp;

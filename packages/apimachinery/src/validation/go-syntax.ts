@@ -102,7 +102,7 @@ export function formatGoObjectMeta(metadata: ObjectMeta): string {
   ]);
 }
 
-/** What decoding lets through: every member may still be missing. */
+/** Decoding accepts partial references: every member may still be missing. */
 export const formatGoOwnerReference = (reference: Partial<OwnerReference>): string =>
   formatStruct("v1.OwnerReference", [
     ["APIVersion", quoteGo(reference.apiVersion ?? "")],

@@ -23,7 +23,7 @@ const MAX_FAULTS = 100;
 
 type StringMap = { readonly [key: string]: string };
 
-/** What is left out reads as empty. */
+/** Absent members read as empty. */
 export type LabelSelectorRequirement = {
   readonly key?: string;
   readonly operator?: string;

@@ -10,7 +10,7 @@ export const FIELD_MANAGER_MAX_LENGTH = 128;
 /** Bytes. */
 const SUBRESOURCE_MAX_LENGTH = 256;
 
-/** What decoding lets through: operation and fieldsType may hold any text. */
+/** Form that decoding accepts: operation and fieldsType may hold any text. */
 type ReceivedEntry = {
   readonly manager?: string;
   readonly operation?: string;

@@ -193,7 +193,7 @@ const isSet = <T>(value: T | null | undefined): value is T => value !== null && 
 // Checks metadata.ownerReferences: complete references, one controller at most, no owners that never live long.
 // Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go (texts of 1.32)
 
-/** What decoding lets through: every member may still be missing. */
+/** Form that decoding accepts: every member may still be missing. */
 type ReceivedReference = Partial<OwnerReference>;
 
 const EVENT = "/v1, Kind=Event";

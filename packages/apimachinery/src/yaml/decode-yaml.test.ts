@@ -205,7 +205,7 @@ describe("hostile texts", () => {
   });
 
   it.each([
-    // What the scanner finds names its line, but not the first; what the parser finds names the line before.
+    // Faults of the scanner name their line, but not the first; faults of the parser name the line before.
     ["a: b: c", "yaml: mapping values are not allowed in this context"],
     ["a: b\nc: d: e", "yaml: line 2: mapping values are not allowed in this context"],
     ["a: 1\n b: 2", "yaml: line 2: mapping values are not allowed in this context"],

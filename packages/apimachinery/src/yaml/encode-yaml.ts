@@ -112,7 +112,7 @@ function compareNumbers(a: string, b: string): number {
 // Chooses how a string is written in YAML: bare, quoted, or as a literal block.
 // Source: sigs.k8s.io/yaml/goyaml.v2/{encode.go,emitterc.go}
 
-/** What some reader of YAML 1.1 would take for a date, a sexagesimal number, or a value of its own. */
+/** Texts that some reader of YAML 1.1 would take for a date, a sexagesimal number, or a value of its own. */
 const READ_DIFFERENTLY_ELSEWHERE = [
   /^\d{4}-\d\d?-\d\d?/,
   /^[-+]?\d[\d_]*(:[0-5]?\d)+(\.[\d_]*)?$/,

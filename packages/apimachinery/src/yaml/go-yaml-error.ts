@@ -4,7 +4,7 @@
 import type { YAMLError } from "yaml";
 import { YamlError } from "./yaml-error.ts";
 
-/** What no YAML text may hold. A byte order mark may begin one. */
+/** Characters that no YAML text may hold. A byte order mark may begin one. */
 const UNPRINTABLE = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u;
 
 /** The fault of a text with a character that no YAML text may hold; undefined without one. */
@@ -58,13 +58,13 @@ function linesBefore(text: string, offset: number): number {
   return lines;
 }
 
-/** What the scanner finds names its line, but never the first one. */
+/** Faults of the scanner name their line, but never the first one. */
 function scannerFault(text: string, offset: number, what: string): YamlError {
   const lines = linesBefore(text, offset);
   return new YamlError(lines === 0 ? `yaml: ${what}` : `yaml: line ${lines + 1}: ${what}`);
 }
 
-/** What the parser finds names the line before, which the first one has not. */
+/** Faults of the parser name the line before, which the first one has not. */
 function parserFault(text: string, offset: number, what: string): YamlError {
   const lines = linesBefore(text, offset);
   return new YamlError(lines === 0 ? `yaml: ${what}` : `yaml: line ${lines}: ${what}`);

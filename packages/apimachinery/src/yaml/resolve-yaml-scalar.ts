@@ -1,4 +1,4 @@
-// What an unquoted YAML scalar means under YAML 1.1 as Go's parser reads it.
+// Meaning of an unquoted YAML scalar under YAML 1.1 as Go's parser reads it.
 // Source: sigs.k8s.io/yaml/goyaml.v2/resolve.go
 
 /** The text of an unquoted scalar that merges another mapping into its own. */

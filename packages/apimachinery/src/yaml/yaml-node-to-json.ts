@@ -119,7 +119,7 @@ function convertMap(node: YAMLMap, depth: number, conversion: Conversion): JsonV
     seen.add(key);
     setMember(object, String(key), value);
   }
-  // What the mapping says itself wins over what it merges, and the first merged mapping over later ones.
+  // The mapping's own members win over merged ones, and the first merged mapping over later ones.
   for (const mapping of merged) {
     for (const [name, value] of Object.entries(mapping)) {
       if (!Object.hasOwn(object, name)) setMember(object, name, value);

@@ -1,4 +1,4 @@
-// Who may make the garbage collector delete an object, or hold the deletion of its owner up.
+// Checks that a user may make the garbage collector delete an object, or hold the deletion of its owner up.
 // Source: k8s.io/kubernetes/plugin/pkg/admission/gc/gc_admission.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

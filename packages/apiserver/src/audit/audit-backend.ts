@@ -16,7 +16,7 @@ export type AuditOptions = {
   readonly policy: AuditPolicy;
   readonly sink: AuditSink;
   readonly mode: AuditMode;
-  /** What is kept of the bodies of a request; undefined: all. Default: `redactionByDefault`. */
+  /** Selects the parts of the bodies of a request that are kept; undefined: all. Default: `redactionByDefault`. */
   readonly redaction?: (info: RequestInfo) => BodyRedaction | undefined;
   /** Characters of bodies above which an event is written without them. Default 1 MiB. */
   readonly maxBodyLength?: number;

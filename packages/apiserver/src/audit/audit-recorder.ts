@@ -21,16 +21,16 @@ export type AuditRecorder = AuditContext & {
   /** For responses that last: the head is about to be sent. */
   responseStarted(code: number): Promise<void> | void;
   responseComplete(code: number): Promise<void> | void;
-  /** What was answered, for those levels that keep it; before the stage that ends the request. */
+  /** The response, for those levels that keep it; before the stage that ends the request. */
   responseSent(response: ApiResponse): void;
 };
 
 /** The request that is recorded. */
 export type AuditedRequest = {
   readonly request: ApiRequest;
-  /** What the path itself says, by which bodies are kept. */
+  /** The path's own meaning, by which bodies are kept. */
   readonly info: RequestInfo;
-  /** What it asks of an API behind this one, as which it is recorded where that can be read. */
+  /** Its request to an API behind this one, as which it is recorded where that can be read. */
   readonly innerRequest?: InnerRequest | undefined;
   /** Takes credentials out of texts that the client sent. Default: those that are known by their form. */
   readonly redact?: Redact | undefined;
@@ -43,7 +43,7 @@ export type AuditRecorderDeps = {
   readonly policy: AuditPolicy;
   /** Takes an event; what a failure means is decided there. */
   readonly write: (event: AuditEvent) => Promise<void> | void;
-  /** What is kept of bodies, whatever the policy says; undefined: all. */
+  /** Selects the parts of bodies that are kept, whatever the policy says; undefined: all. */
   readonly redaction: (info: RequestInfo) => BodyRedaction | undefined;
   readonly maxBodyLength: number;
 };
@@ -165,7 +165,7 @@ class RequestRecorder implements AuditRecorder {
     return safe !== undefined && this.#decide().omitManagedFields === true ? withoutManagedFields(safe) : safe;
   }
 
-  /** What the path does not say, the object may. */
+  /** Takes members that the path does not give from the object, where it has them. */
   #completeObjectRef(object: JsonValue): void {
     const metadata = isJsonObject(object) ? object["metadata"] : undefined;
     const info = this.#info;
@@ -253,7 +253,7 @@ function makeAuditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
   return user;
 }
 
-// What the stages of one request add to its audit event on the way.
+// Data that the stages of one request add to its audit event on the way.
 
 export type AuditContext = {
   readonly auditId: string;
@@ -264,11 +264,11 @@ export type AuditContext = {
   /** Completes what the path alone does not tell, such as a generated name. */
   setObjectRef(ref: AuditObjectReference): void;
   /**
-   * What was sent, an object or a patch. Bodies are kept only when the policy's level asks for them, and without their secrets. A
-   * function is called only then; undefined from it keeps nothing. Of an object, who it is completes the reference of the event.
+   * The object or patch that was sent. Bodies are kept only when the policy's level asks for them, and without their secrets. A
+   * function is called only then; undefined from it keeps nothing. The identity of an object completes the reference of the event.
    */
   setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void;
-  /** What the response says where it is a Status, beside its code. */
+  /** Details of the response where it is a Status, beside its code. */
   setResponseStatus?(status: Partial<Status>): void;
   /** Called once, after authentication. Rejects if the request must not proceed unrecorded. */
   requestReceived?(): Promise<void> | void;

@@ -9,7 +9,7 @@ import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { AuditEvent } from "./audit-event.ts";
 
-/** What is written of a body; undefined for one that is not kept at all. */
+/** Gives the part of a body that is written; undefined for a body that is not kept at all. */
 export type BodyRedaction = (body: JsonValue) => JsonValue | undefined;
 
 /** Set on events that lost their bodies; the name is that of upstream. */
@@ -89,8 +89,8 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const MIN_COPIED_LENGTH = 8;
 
 /**
- * The body, an object or a patch, with `REDACTED` in place of each secret, and of each text that repeats one of them. What holds
- * several, such as the data of a Secret, keeps the names of its members.
+ * The body, an object or a patch, with `REDACTED` in place of each secret, and of each text that repeats one of them. A member that
+ * holds several, such as the data of a Secret, keeps the names of its members.
  */
 export function redactSecrets(body: JsonValue, { members, looksSecret = () => false }: SecretMembers): JsonValue {
   const secrets = new Set<string>();

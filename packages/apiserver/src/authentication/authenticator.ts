@@ -10,7 +10,7 @@ import type { UserInfo } from "./user-info.ts";
 export type Credential = {
   /** A public handle: safe in logs and audit events, never usable as a secret. */
   readonly id: string;
-  /** What audit events say of it beside. Holds no secret. */
+  /** Details of the credential for audit events. Holds no secret. */
   readonly annotations?: CredentialAnnotations;
   /** Calls `listener` once when the credential stops being valid (revoked, disabled, expired, narrowed). */
   onRevoked?(listener: () => void): Disposable;

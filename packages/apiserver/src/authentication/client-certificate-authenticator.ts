@@ -24,7 +24,7 @@ export type ClientCertificateOptions = {
   readonly authorities: string | readonly string[];
   readonly clock: Clock;
   /**
-   * Who the holder is; default: user = CN, groups = O. Undefined gives no identity; throw an ApiError 401 to refuse, for example
+   * Identity of the holder; default: user = CN, groups = O. Undefined gives no identity; throw an ApiError 401 to refuse, for example
    * a serial number that has been revoked.
    */
   readonly identify?: (

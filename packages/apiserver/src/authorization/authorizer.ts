@@ -7,7 +7,7 @@ import type { UserInfo } from "../authentication/user-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { combinedPolicyVersion, type PolicyVersion } from "./policy-version.ts";
 
-/** What is asked, in terms that do not depend on how it arrived. */
+/** A question to an authorizer, in terms that do not depend on how it arrived. */
 export type AuthorizationAttributes = {
   readonly user: UserInfo;
   /** Absent for reviews of another user (SubjectAccessReview). */
@@ -36,7 +36,7 @@ export const NO_OPINION: AuthorizationDecision = { verdict: "no-opinion", reason
 /** Decides whether a request may proceed. Called for every request, often, so decide from memory. */
 export type Authorizer = {
   authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
-  /** What the decisions follow from, so that those about what lasts can be made again. Absent: each is for good. */
+  /** Version of the policy behind the decisions, so that decisions about what lasts can be made again. Absent: each is for good. */
   readonly policyVersion?: PolicyVersion;
 };
 
@@ -52,7 +52,7 @@ export type ResolvedRules = {
   readonly nonResourceRules: readonly NonResourceRule[];
   /** True when some permissions cannot be expressed as rules. */
   readonly incomplete: boolean;
-  /** What went wrong while the rules were put together, for people. */
+  /** Errors while the rules were put together, for people. */
   readonly evaluationError?: string;
 };
 
@@ -74,7 +74,7 @@ export type LongRequest = {
 
 /** The authorizer of an outer surface that has already allowed the request, if it limits what is allowed here. */
 export type OuterAuthorizer = Authorizer & {
-  /** What of the rules is open as well on the way in. Never more than requests would find open. */
+  /** The part of the rules that is open as well on the way in. Never more than requests would find open. */
   narrowRules(rules: ResolvedRules, namespace: string, work: LongRequest): Awaitable<ResolvedRules>;
 };
 

@@ -66,7 +66,7 @@ export class CachedObject {
   /** Length of the part before the first member of `metadata`, computed on demand. */
   #head: number | undefined;
   #labels: Labels | undefined;
-  /** What `decode` gives, where whoever made this had it at hand: of answers, never of what memory keeps. */
+  /** The result of `decode`, where the creator of this object had it at hand: only in answers, never in what memory keeps. */
   readonly #object: KubeObject | undefined;
 
   private constructor(
@@ -128,7 +128,7 @@ export class CachedObject {
     return this.#storedEnd - this.#start;
   }
 
-  /** Copies what was stored to a place in other memory, and lies there from now on. What was made of it stays where it is. */
+  /** Copies the stored bytes to a place in other memory, and lies there from now on. Objects made from this one stay where they are. */
   moveTo(memory: Buffer, start: number): void {
     this.#memory.copy(memory, start, this.#start, this.#storedEnd);
     const distance = start - this.#start;
@@ -211,7 +211,7 @@ export class CachedObject {
     return reader(this.#memory, this.#start, this.#end);
   }
 
-  /** What `encodeStoredValue` was given as `sealed`. */
+  /** The value that `encodeStoredValue` was given as `sealed`. */
   decodeSealed(): JsonObject | undefined {
     const { start, end } = this.#sealed;
     if (start >= end) return undefined;
@@ -220,8 +220,8 @@ export class CachedObject {
   }
 
   /**
-   * What stands between `before` and the next quote where what is sealed begins with `before`, without parsing anything: for what is
-   * looked for in very many objects. Undefined where it begins otherwise, or has a text there that is not its own bytes.
+   * The text between `before` and the next quote where the sealed part begins with `before`, without parsing anything: for searches
+   * in very many objects. Undefined where it begins otherwise, or has a text there that is not its own bytes.
    */
   peekSealed(before: Uint8Array): string | undefined {
     const memory = this.#stored.#memory;

@@ -46,7 +46,7 @@ export type FreshnessDeps = {
 };
 
 /**
- * What was written to the store this long ago, in milliseconds, is in force on every server that answers. Longer than a member of etcd
+ * Writes to the store this long ago, in milliseconds, are in force on every server that answers. Longer than a member of etcd
  * takes to be given up and a new leader of theirs to be found, so that a server stays fresh through the loss of one.
  */
 export const FRESHNESS_BOUND_MS = 10_000;

@@ -52,7 +52,7 @@ export class LabelIndex {
       const value = labelValue(object, label);
       if (value !== undefined) this.#add(values, value, object);
     }
-    // What no object has is found quickly enough, and takes no place from what some have.
+    // A label that no object has is found quickly enough, and takes no place from labels that some have.
     if (values.size > 0) this.#labels.set(label, values);
     return values;
   }

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachi
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { BACKSLASH, CLOSE_BRACE, COMMA, endOfString, endOfValue, OPEN_BRACE, QUOTE } from "./end-of-value.ts";
 
-/** What to read: `true` stands for a whole value, a selection for part of an object. What is no object is read whole in either case. */
+/** Members to read: `true` selects a whole value, a selection part of an object. A value that is no object is read whole in either case. */
 export type MemberSelection = { readonly [name: string]: true | MemberSelection };
 
 /** Reads an object from the JSON that fills `memory` from `start` to `end`. */
@@ -12,8 +12,8 @@ export type MemberReader = (memory: Buffer, start: number, end: number) => JsonO
 
 /**
  * Gives what parsing the whole text and taking the selected members out of it would give, in much less time. Made for JSON as
- * JSON.stringify writes it, where no name comes twice: what has spaces in it is parsed as a whole. What is behind the last member that is
- * selected is not looked at.
+ * JSON.stringify writes it, where no name comes twice: text with spaces in it is parsed as a whole. Text behind the last selected
+ * member is not looked at.
  * @throws JsonSyntaxError where what is looked at is no JSON
  */
 export function createMemberReader(selection: MemberSelection): MemberReader {

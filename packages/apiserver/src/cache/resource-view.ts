@@ -213,7 +213,7 @@ export class ResourceView implements CacheView {
 function withContent(applied: CacheEvent, event: StorageEvent): CacheEvent {
   if (applied.type !== "put" || event.type !== "put" || event.content === undefined) return applied;
   const { object, previous } = applied;
-  // What creates objects of a view gives it nothing else.
+  // Code that creates objects of a view attaches only content of this type.
   return { type: "put", object, previous, content: event.content as StoredContent };
 }
 

@@ -1,4 +1,4 @@
-// What the cache holds of memory while objects come and go.
+// Memory that the cache holds while objects come and go.
 
 import { expect, test } from "vitest";
 import { createMemoryStorage } from "../storage/memory/memory-storage.ts";

@@ -1,4 +1,4 @@
-// What a read that must be of the newest state gets from the cache, or waits for.
+// Results and waits of reads from the cache that must be of the newest state.
 
 import { describe, expect, test } from "vitest";
 import { createMemoryStorage } from "../storage/memory/memory-storage.ts";

@@ -1,4 +1,4 @@
-// What the cache shows and tells after it has had to load everything anew, and what it holds of the store meanwhile.
+// State and events of the cache after it has had to load everything anew, and what it holds of the store meanwhile.
 
 import { describe, expect, test } from "vitest";
 import { createMemoryStorage } from "../storage/memory/memory-storage.ts";

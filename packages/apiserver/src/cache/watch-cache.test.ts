@@ -97,7 +97,7 @@ describe("content", () => {
     await storage.create(`${VIEW}c`, value("c"));
     await expect.poll(() => older.log).toHaveLength(3);
     expect(newer.log).toEqual(["put c@4"]);
-    // Whoever follows it is told all, and what comes meanwhile is remembered.
+    // A new subscriber gets all events, and events that come meanwhile are remembered.
     cache.forget("/registry/");
     using last = new Subscriber(view, VIEW, 3);
     await expect.poll(() => last.log).toEqual(["put c@4"]);

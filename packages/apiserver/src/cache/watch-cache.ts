@@ -9,7 +9,7 @@ import type { CachedObject } from "./cached-object.ts";
 import type { LabelledObjects } from "./label-index.ts";
 import type { StoredUsage } from "./stored-usage.ts";
 
-/** What the stored value of an object encodes, but for the resourceVersion. */
+/** The object that a stored value encodes, but for the resourceVersion, and its sealed part. */
 export type StoredContent = { readonly object: KubeObject; readonly sealed: JsonObject | undefined };
 
 export type CacheEvent =

@@ -40,7 +40,7 @@ export type HandlerChainDeps = {
   readonly metrics: ServerMetrics;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
-  /** What is asked about requests whose paths alone do not tell. Default: what they ask for, of `authorizer`. */
+  /** Authorization question of requests whose paths alone do not tell. Default: what they ask for, of `authorizer`. */
   readonly questionOf?: QuestionOf;
   /** Converts errors of authorization and of later handlers, where clients need another form. Default: none. */
   readonly withRefusals?: Filter;
@@ -103,7 +103,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
     withAudit              (deps),
     withPanicRecovery      (deps),
   ];
-  // What a request asks for is read before all of them, since they speak in its terms; a path that cannot be read is refused here.
+  // The request info is read before all of them, since they speak in its terms; a path that cannot be read is refused here.
   // biome-ignore format: a table
   const inner: readonly Filter[] = [
     withRequestDeadline    (deps),
@@ -145,8 +145,8 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
 }
 
 /**
- * What logs, traces, audit events and field managers take from a request, before any of them sees it: the URI as it was sent, which
- * nothing is decided by, and the agent, whose start names a field manager.
+ * Makes the texts safe that logs, traces, audit events and field managers take from a request, before any of them sees it: the URI
+ * as it was sent, which nothing is decided by, and the agent, whose start names a field manager.
  */
 function withSafeTexts(request: ApiRequest, redact: Redact): ApiRequest {
   const agent = headerOf(request, "user-agent");

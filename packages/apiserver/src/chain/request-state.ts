@@ -41,7 +41,7 @@ export class RequestState extends RequestContext {
   readonly isServed: (info: ServedInfo) => boolean;
   /** Set where the request is recorded. */
   recorder: AuditRecorder | undefined = undefined;
-  /** What it holds while it is worked on. */
+  /** Places that it holds while it is worked on. */
   place: Disposable | undefined = undefined;
   body: Disposable | undefined = undefined;
 

@@ -122,7 +122,7 @@ function createAuditWriter(
 
 // The identifier that ties a response, its log lines and its audit events together.
 
-/** What a client may choose: short, and harmless in headers and logs. */
+/** Identifiers that a client may choose: short, and harmless in headers and logs. */
 const ACCEPTABLE = /^[\w.:-]{1,64}$/;
 const UUID_BYTES = 16;
 const UUIDS_PER_DRAW = 64;

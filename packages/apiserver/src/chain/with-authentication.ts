@@ -166,7 +166,7 @@ function createTurns({ failedLogins, scheduler }: Pick<WithAuthenticationDeps, "
       });
       return {
         begin: turnComes(before, call.signal).catch((error: unknown) => {
-          // Who comes next has not come nearer.
+          // An aborted wait does not advance the next request.
           void before?.then(end);
           throw error;
         }),
@@ -218,7 +218,7 @@ function withGroups(user: UserInfo): UserInfo {
   return { ...user, groups: [...groups, GROUP_AUTHENTICATED] };
 }
 
-/** What handlers and proxies get to see of the subprotocols has no secret in it. */
+/** Removes the token from the subprotocols, so that handlers and proxies see no secret in them. */
 function withoutTokenProtocol(request: ApiRequest): ApiRequest {
   if (request.upgrade === undefined || request.headers["sec-websocket-protocol"] === undefined) return request;
   const { "sec-websocket-protocol": _, ...headers } = request.headers;

@@ -14,7 +14,7 @@ import type { Filter, RequestState } from "./request-state.ts";
 export const AUDIT_DECISION = "authorization.k8s.io/decision";
 export const AUDIT_REASON = "authorization.k8s.io/reason";
 
-/** What is authorized for a request, in the terms of the error message, and for which user. */
+/** The authorization question of a request, in the terms of the error message, and its user. */
 export type AuthorizationQuestion = {
   readonly attributes: AuthorizationAttributes;
   readonly authorizer: Authorizer;

@@ -124,7 +124,7 @@ function claimantOf({ request, caller, credential }: RequestState): Claimant {
   return { user: flowUserOf(caller), key: credential.id };
 }
 
-/** Whose time, places and connections count together. Service accounts of different clusters have the same names. */
+/** The user whose time, places and connections count together. Service accounts of different clusters have the same names. */
 export const flowUserOf = ({ name, uid }: Pick<UserInfo, "name" | "uid">): string =>
   uid === undefined ? name : `${name} ${uid}`;
 

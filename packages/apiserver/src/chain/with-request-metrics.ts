@@ -62,7 +62,7 @@ function levelOf({ info }: RequestState, status: number): "debug" | "info" | "wa
   return READ_VERBS.includes(info.verb) ? "debug" : "info";
 }
 
-/** Who it was is in the audit log, under the same identifier. */
+/** The user is in the audit log, under the same identifier. */
 const fieldsOf = ({ request, info, audit }: RequestState, status: number) => ({
   auditId: audit.auditId,
   method: request.method,

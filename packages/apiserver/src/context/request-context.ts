@@ -58,7 +58,7 @@ export class RequestContext {
   readonly caller: UserInfo;
   readonly credential: Credential | undefined;
   /**
-   * Who let a request pass on its way to a surface that lies behind another: asked again, beside the surface's own authorizer, where the
+   * The authorizer that let a request pass on its way to a surface behind another: asked again, beside the surface's own, where the
    * request turns out to do more than its verb says, such as giving rights away. It knows the caller itself, and what of the surface its
    * credential opens. Absent: the surface was reached directly.
    */
@@ -69,7 +69,7 @@ export class RequestContext {
   readonly redact: Redact | undefined;
   /** Whether it has no deadline and takes no place of those that are worked on. */
   readonly isLongRunning: boolean;
-  /** What it asks of an API that lies behind this one. Absent: it is answered here. */
+  /** Its request to an API that lies behind this one. Absent: it is answered here. */
   readonly innerRequest: InnerRequest | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
@@ -144,7 +144,7 @@ export class RequestContext {
     return this.work === undefined ? runSteps(steps) : this.work.run(this.caller.name, steps);
   }
 
-  /** What a chain adds to the context is not copied. */
+  /** Members that a chain adds to the context are not copied. */
   with(this: RequestContext, { signal, ...changes }: ContextChanges): RequestContext {
     // Not by Object.assign alone, which takes several times as long for so many members.
     const copy = new RequestContext(this);
@@ -156,7 +156,7 @@ export class RequestContext {
 /** Answers a request or throws an ApiError, which becomes a Status. At once, where it has to wait for nothing. */
 export type Handler = (context: RequestContext) => Awaitable<ApiResponse>;
 
-// What authorization is asked about a request, and how its refusal reads.
+// The authorization question of a request, and the text of its refusal.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go, k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go
 
 export const authorizationAttributesOf = ({ info, user, credential }: RequestContext): AuthorizationAttributes => ({

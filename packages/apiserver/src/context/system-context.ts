@@ -7,7 +7,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, requestOf } from "../transport/api-request.ts";
 import { RequestContext } from "./request-context.ts";
 
-/** Who the server is when it acts for itself. It never comes in from outside: no credential gives this name. */
+/** The server's identity when it acts for itself. It never comes in from outside: no credential gives this name. */
 export const systemUser: UserInfo = { name: "system:apiserver", groups: [GROUP_MASTERS, GROUP_AUTHENTICATED] };
 
 export type SystemCall = Partial<

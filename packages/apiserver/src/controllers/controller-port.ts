@@ -12,7 +12,7 @@ export type ControlledResource = Pick<
   "definition" | "keys" | "view" | "genericStore" | "fieldManager"
 >;
 
-/** What a controller is about to do, for the context it does it under. */
+/** The next call of a controller, for the context it does it under. */
 export type ControllerCall = {
   readonly verb: "create" | "get" | "update" | "delete" | "deletecollection";
   readonly resource: ControlledResource;

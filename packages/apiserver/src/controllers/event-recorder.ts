@@ -159,7 +159,7 @@ class EventSort {
         .catch((error: unknown) => this.#deps.onError(error, event.involvedObject.name))
         .finally(() => {
           this.#isPlanned = false;
-          // What happened while it was written.
+          // Events that happened during the write.
           const late = this.#pending - 1;
           if (late < 0) return;
           this.#pending = late;

@@ -4,7 +4,7 @@
 import type { QueueMetrics, WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import type { Clock, Runtime } from "../runtime/clock.ts";
 
-/** What a queue needs of the server it runs in. */
+/** Parts of the server that a queue needs. */
 export type QueuePort = {
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
   /** Takes the faults of work that is tried again later. */
@@ -14,7 +14,7 @@ export type QueuePort = {
 };
 
 export type WorkQueueOptions = {
-  /** What it is counted under, such as `namespace`. */
+  /** The name that it is counted under, such as `namespace`. */
   readonly name: string;
   /** Does the work of one key. A rejection puts the key back after a delay. */
   readonly process: (key: string, signal: AbortSignal) => Promise<void>;
@@ -169,7 +169,7 @@ export class WorkQueue implements Disposable {
     this.#counted.runs.set(key, (this.#counted.runs.get(key) ?? 0) + 1);
   }
 
-  /** What is not waited for by anything else runs on within this moment, and holds up all requests. */
+  /** Work that waits for nothing else runs on within the same turn of the event loop, and holds up all requests. */
   #pumpInTurn(): void {
     if (this.#waiting.size === 0 || this.#clock.elapsed() - this.#turnBegan < TURN_MS) {
       this.#pump();

@@ -1,6 +1,6 @@
 // Memory for request bodies, shared fairly between users and their keys.
 
-/** Whose place it is. */
+/** The owner of a place. */
 export type Claimant = {
   /** The authenticated user, and not the impersonated one; for requests without a credential their source address. */
   readonly user: string;

@@ -11,7 +11,7 @@ export type EventLoopBudget = {
   start<T>(begin: () => T): T;
   /** Work on a request of the user goes on from here, until other work begins or `rest`. */
   work(user: string): void;
-  /** What follows is nobody's work. */
+  /** The work that follows is charged to no user. */
   rest(): void;
   /**
    * Milliseconds for which the user, after long work on its requests, still owes time: three times what it took. Where requests of others wait that
@@ -30,7 +30,7 @@ export type EventLoopBudget = {
 
 const TURN_MS = 5;
 
-/** What takes less is not counted: however many cheap requests a user sends, they take their turns. */
+/** Work that takes less is not counted: however many cheap requests a user sends, they take their turns. */
 const EXPENSIVE_MS = 2;
 /** A user in debt gets a quarter of the time. */
 const DEBT_FACTOR = 3;

@@ -28,7 +28,7 @@ function takers(shares: ReturnType<typeof shared>, lane: Lane = "mutating") {
           given.push(claimant.key);
           places.push(place);
         };
-        // What waits at the end of a test is refused when that is over.
+        // Requests that still wait at the end of a test are refused when that is over.
         void Promise.resolve(taken).then(onPlace, () => undefined);
       }
       await turn();

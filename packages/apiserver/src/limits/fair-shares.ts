@@ -34,7 +34,7 @@ export const DEFAULT_FAIR_SHARES: FairShareLimits = {
   bodyBytes: 256 << 20,
 };
 
-/** What waits: its signal is asked for when it has to. */
+/** A request that waits: its signal is read only when it has to wait. */
 export type Waitable = { readonly signal: AbortSignal };
 
 /** Held until disposed, which may be done more than once. */
@@ -132,7 +132,7 @@ export function createFairShares(
     throwLater(error);
   };
   const step = caught(failStep, takeStep);
-  // What arrives anew may take whole turns, one after the other: what has arrived before goes on beside it.
+  // Newly arrived requests may take whole turns, one after the other: earlier ones go on beside them.
   const stepAnew = caught(failStep, () => {
     turn.restart();
     takeStep();
@@ -257,7 +257,7 @@ class LaneState {
     return this.taken + ahead < this.#places && this.#mayHold(state, key, ahead);
   }
 
-  /** What waits takes little, and most of it is worked on within milliseconds. */
+  /** Waiting requests take little, and most of them are worked on within milliseconds. */
   isQueueFull({ user, key }: Claimant): boolean {
     const waiting = this.#users.get(user)?.waiting ?? [];
     const [ofUser, ofKey] = [this.#perUser * WAITING_PER_PLACE, this.#perKey * WAITING_PER_PLACE];

@@ -1,7 +1,7 @@
 // Which of those that wait is next: tenants have a lane each and share the time equally, however many clients a tenant has; the clients of a lane take turns.
 
 type Lane<T> = {
-  /** What its work has cost, in the unit of `finish`. A lane that was idle has no advance over the others. */
+  /** Cost of its work so far, in the unit of `finish`. A lane that was idle has no advance over the others. */
   spent: number;
   isServed: boolean;
   /** By client; the one with the most recent turn is last. */

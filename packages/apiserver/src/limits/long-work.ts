@@ -18,7 +18,7 @@ export type LongWork = {
   readonly onOverBudget: () => void;
 };
 
-/** What is smaller is done at once: it has a few thousand members at most. */
+/** Smaller work is done at once: it has a few thousand members at most. */
 export const LONG_WORK_BYTES = 16 * 1024;
 /** A client that has worked for this long yields. */
 const PART_MS = 4;

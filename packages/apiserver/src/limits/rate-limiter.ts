@@ -73,7 +73,7 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, 
   };
 }
 
-// Who counts as one sender, by the address of the peer.
+// Groups senders by the address of the peer: which addresses count as one.
 
 const GROUPS_OF_NETWORK = 4;
 

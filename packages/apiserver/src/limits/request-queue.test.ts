@@ -40,7 +40,7 @@ describe("requests that arrive together", () => {
 });
 
 describe("a request that arrives with others", () => {
-  /** What is noted by requests that arrive together, and by a callback for the next tick that each of them leaves behind. */
+  /** Notes of requests that arrive together, and of a callback for the next tick that each of them leaves behind. */
   async function notesOf(...answered: readonly boolean[]): Promise<string> {
     const arrivals = createRequestQueue(createEventLoopBudget({ elapsed: () => 0 }));
     const notes: string[] = [];

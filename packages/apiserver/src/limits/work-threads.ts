@@ -35,9 +35,9 @@ export type ExpressionWork = {
   readonly variables: readonly { readonly name: string; readonly text: string }[] | undefined;
   /** The answers of `authorizer`. */
   readonly resource: Readonly<Record<"group" | "resource" | "subresource" | "namespace" | "name", string>>;
-  /** What has been answered of what it asked: the JSON of questions and answers. */
+  /** The answers so far to its questions: the JSON of questions and answers. */
   readonly answers: readonly (readonly [question: string, answer: string])[];
-  /** What it may cost. */
+  /** The most that it may cost. */
   readonly most: number;
 };
 export type ExpressionResult = { readonly spent: number } & (
@@ -61,7 +61,7 @@ export type WorkType = keyof Works;
 export type WorkOf<T extends WorkType> = Works[T]["work"];
 export type ResultOf<T extends WorkType> = Works[T]["result"];
 
-/** What a YAML text says, as JSON; or the message of a YamlError. */
+/** The content of a YAML text, as JSON; or the message of a YamlError. */
 export type ReadYaml = { readonly json: string; readonly duplicates: readonly string[] } | { readonly fault: string };
 
 export type ToThread =
@@ -84,7 +84,7 @@ export type WorkThreads = {
 
 export type ThreadsRuntime = Pick<Runtime, "clock" | "scheduler">;
 
-/** What is this short has a thread of its own, in which nothing takes long. */
+/** Texts this short have a thread of their own, in which nothing takes long. */
 const SHORT = 64 * 1024;
 /** A tenant has one of them at most. The second one starts when two tenants have work. */
 const LONG_THREADS = 2;

@@ -1,6 +1,6 @@
 // The port through which the server writes its log.
 
-/** What a line says beside its text. Only the fields of this type are ever written: a secret has no field to be in. */
+/** Fields of a line beside its text. Only the fields of this type are ever written: a secret has no field to be in. */
 export type LogFields = {
   readonly error?: unknown;
   readonly auditId?: string;

@@ -28,9 +28,9 @@ export type EventLoopLagDeps = {
   readonly processorMs: () => number;
 };
 
-/** What is shorter is no stall. */
+/** Shorter delays are no stall. */
 export const STALL_MS = 50;
-/** What is shorter is counted alone: at its pace a log would tell of little else. */
+/** Shorter stalls are only counted: logging each would drown everything else. */
 const LOGGED_MS = 250;
 const TICK_MS = 20;
 const MAX_NAMED = 10;
@@ -59,7 +59,7 @@ export function createEventLoopLag(registry: Registry): EventLoopLag {
   return {
     began: (request) => void underWay.add(request),
     ended(request) {
-      // Whoever is not measured does not collect either.
+      // Requests are collected only while the lag is measured.
       if (underWay.delete(request) && isMeasured && answered.length < MAX_NAMED) answered.push(request);
     },
     start({ clock, scheduler, logger, processorMs }) {

@@ -1,4 +1,4 @@
-// What is counted of every request. Finished requests are looked up by one string key, because this runs for each of them.
+// Metrics counted for every request. Finished requests are looked up by one string key, because this runs for each of them.
 
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { AuditEvent } from "../audit/audit-event.ts";
@@ -85,7 +85,7 @@ type Series = {
 
 const OTHER = "other";
 
-/** What is counted of requests by all of their labels and the code of the answer; bounded, since clients choose some of these. */
+/** Metrics of requests by all of their labels and the code of the answer; bounded, since clients choose some of these. */
 class RequestSeries {
   readonly #byKey = new Map<string, Series>();
   /** Requests of the same kind often come one after another. */
@@ -176,7 +176,7 @@ const inOther = (labels: RequestLabels): RequestLabels => ({
 
 const withoutDryRun = ({ dry_run: _, ...labels }: RequestLabels): Omit<RequestLabels, "dry_run"> => labels;
 
-// What is counted and measured at the stages of every request: authentication, authorization, audit.
+// Counters and durations of the stages of every request: authentication, authorization, audit.
 
 export type AuthenticationResult = "success" | "failure" | "error";
 export type AuthorizationResult = "allowed" | "denied" | "no-opinion" | "error";
@@ -255,7 +255,7 @@ function countAudit(registers: Registry[]): Pick<StageMetrics, "auditEvent" | "a
   };
 }
 
-/** What belongs to each value of a label, made when the value is first met. */
+/** One result per value of a label, made when the value is first met. */
 function perLabel<L extends string, T>(make: (label: L) => T): (label: L) => T {
   const made = new Map<L, T>();
   return (label) => {

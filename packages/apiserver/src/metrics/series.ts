@@ -26,7 +26,7 @@ export class SeriesHistogram<L extends string> extends Histogram<L> {
     return series;
   }
 
-  /** What the registry reads, and what `get` is made from. */
+  /** Read by the registry, and the source of `get`. */
   async getForPromString() {
     const values = this.#series.filter(({ count }) => count > 0).flatMap((series) => series.values(this.#name));
     return { name: this.#name, help: this.#help, type: "histogram", aggregator: "sum", values };

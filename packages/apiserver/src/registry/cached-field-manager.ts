@@ -86,7 +86,7 @@ const isSameOwner = (one: ManagedFieldsEntry, other: Omit<ManagedFieldsEntry, "t
   one.apiVersion === other.apiVersion &&
   one.subresource === other.subresource;
 
-/** What the owners follow from. Undefined where that is more than which fields there are, and which of them have another value. */
+/** Key from which the owners follow: the fields, and which of their values change. Undefined where the owners depend on more. */
 function shapeOf(
   { live, next, manager, subresource = "" }: FieldManagerUpdate,
   isPlain: (object: JsonValue) => boolean,
@@ -94,7 +94,7 @@ function shapeOf(
   const head = JSON.stringify([manager, subresource]);
   const shape =
     live === undefined ? shapeOfFields(head, jsonOf(withoutManagedFields(next))) : shapeOfChange(head, live, next);
-  // What does not fit its schema has no owners.
+  // An object that does not fit its schema has no owners.
   if (shape === undefined || shape.length > MAX_SHAPE_LENGTH || !isPlain(jsonOf(next))) return undefined;
   return shape;
 }
@@ -114,7 +114,7 @@ function shapeOfFields(before: string, value: JsonValue | undefined): string | u
 
 function shapeOfChange(head: string, live: KubeObject, next: KubeObject): string | undefined {
   const owners = rawManagedFields(live);
-  // Who sends others wants them.
+  // A request that sends other managed fields wants them.
   if (!isJsonArray(owners) || owners.length === 0 || owners.length > MAX_OWNERS || owners !== rawManagedFields(next)) {
     return undefined;
   }

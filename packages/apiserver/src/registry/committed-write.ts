@@ -7,7 +7,7 @@ export type CommittedWrite = {
   readonly verb: "create" | "update";
   /** As it was written, with what is shown of a new one this once. */
   readonly object: CachedObject;
-  /** What the client wanted it to be. It has passed the schema. */
+  /** The object as the client wanted it. It has passed the schema. */
   readonly submitted: KubeObject;
   readonly created: boolean;
   readonly dryRun: boolean;

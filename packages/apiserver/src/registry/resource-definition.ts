@@ -16,7 +16,7 @@ import type { ObjectVisibility } from "./visibility.ts";
 /** The verbs of a resource, as in RBAC. */
 export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 
-/** What can be done with a part of an object, such as its status. */
+/** Verbs for a part of an object, such as its status. */
 export const PART_VERBS = ["get", "patch", "update"] as const;
 export type PartVerb = (typeof PART_VERBS)[number];
 
@@ -101,7 +101,7 @@ export type ResourceDefinition = GroupVersionKind & {
     warn: (text: string) => void,
     most?: number,
   ): readonly FieldError[] | undefined;
-  /** What `rules` was made of, for a thread that makes it again. */
+  /** The schema that `rules` was made of, for a thread that makes it again. */
   readonly ruleSchema?: StructuralSchema;
   readonly strategy?: Strategy;
   readonly sealed?: SealedFields;
@@ -118,15 +118,15 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly storedSchemas?: ReadonlyMap<string, StructuralSchema>;
   /** The other versions in which the same objects are served, such as `v1beta1`. */
   readonly otherVersions?: readonly string[];
-  /** What every request to the resource is warned of, such as that its version is old. */
+  /** Warning on every request to the resource, such as that its version is old. */
   readonly deprecationWarning?: string;
-  /** What each caller gets to see and touch. Absent: everything that authorization lets it ask for. */
+  /** The objects that each caller may see and touch. Absent: everything that authorization lets it ask for. */
   readonly visibility?: ObjectVisibility;
-  /** What is shown of an object: with what follows from other objects, and is stored nowhere. It keeps its key. */
+  /** The object as it is shown: with fields that follow from other objects and are stored nowhere. It keeps its key. */
   present?(object: CachedObject): CachedObject;
   /** The same for a list, in the order of the keys, where few of many differ. Default: one by one. */
   presentList?(objects: readonly CachedObject[]): readonly CachedObject[];
-  /** What is shown of it besides in the answer to a get or a list, to this caller. */
+  /** Adds to the object for this caller, only in the answer to a get or a list. */
   extend?(object: CachedObject, context: RequestContext): Awaitable<CachedObject>;
   /** Brings what a client has written to where it is needed, before that is answered, and says what the client is shown. */
   deliver?(write: CommittedWrite, context: RequestContext): Awaitable<CachedObject>;

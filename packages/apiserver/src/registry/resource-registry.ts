@@ -28,7 +28,7 @@ import type { StoreContext } from "./store/store-context.ts";
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
   readonly keys: ResourceKeys;
-  /** What clients reach. */
+  /** The store that clients reach. */
   readonly servedStore: ResourceStorage;
   /** Everything there is of it, for the server's own parts. */
   readonly genericStore: Required<ResourceStorage>;

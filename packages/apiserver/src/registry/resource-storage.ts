@@ -1,4 +1,4 @@
-// What the endpoint handlers need from a resource, independent of its store.
+// The storage interface of the endpoint handlers for a resource, independent of its store.
 // Source: k8s.io/apiserver/pkg/registry/rest/rest.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -11,7 +11,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 /** Bounds on how fresh the answer must be; see the resourceVersion table of the Kubernetes API concepts. */
 export type GetOptions = { readonly resourceVersion: string };
 
-/** What a list or a watch selects. */
+/** Selection of a list or a watch. */
 export type Selection = {
   /** "" selects all namespaces. */
   readonly namespace: string;

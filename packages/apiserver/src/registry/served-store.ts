@@ -1,10 +1,10 @@
-// What clients reach of a resource: the generic store, with what the definition declares around it, in this one order.
+// The store that clients reach: the generic store, with the wrappers that the resource's definition declares, in this one order.
 //
-//   schema         nothing of the resource's own sees an object that its schema refuses (store/check-schema.ts)
-//   visibility     what the caller must not know of is not there
+//   schema         rejects invalid objects before any other code of the resource sees them (store/check-schema.ts)
+//   visibility     hides the objects that the caller must not know of
 //   the write      the generic store
-//   deliver, warn  what follows a write before it is answered
-//   present        what is shown of an object; extend: what is shown of it besides in reads
+//   deliver, warn  run after a write, before it is answered
+//   present        adds the computed fields of an object; extend: adds further fields in reads only
 
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -7,7 +7,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 
 export type VisibleObjects = "all" | ((object: CachedObject) => boolean);
 
-/** What a caller sees for as long as a watch lasts. Disposed with the watch. */
+/** Objects that a caller sees for as long as a watch lasts. Disposed with the watch. */
 export type FollowedVisibility = Disposable & {
   readonly visible: VisibleObjects;
   /** Asked before anything is judged or sent. False where the watch has to end; then `end` has been called. */

@@ -19,7 +19,7 @@ export type BearerToken =
 const NONE: BearerToken = { type: "none" };
 const INVALID: BearerToken = { type: "invalid" };
 const SCHEME = /^bearer$/i;
-/** What nearly every client sends. */
+/** The form that nearly every client sends. */
 const USUAL = /^bearer (\S+)$/i;
 const PROTOCOL_HEADER = "sec-websocket-protocol";
 const PROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
@@ -28,7 +28,7 @@ const BASE64URL = /^[\w-]+$/;
 export const EXTRA_SPACE_WARNING =
   "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
-/** What was read last: several stages ask about one request. */
+/** The last result: several stages ask about one request. */
 let last: { readonly authorization: string; readonly bearer: BearerToken } = { authorization: "", bearer: NONE };
 
 export function bearerTokenOf(request: Pick<ApiRequest, "headers" | "upgrade">): BearerToken {
@@ -147,7 +147,7 @@ function withoutChosen(text: string, isCredential: IsCredential): string {
 }
 
 /**
- * What stands between two separators of a text. A chosen value may have some of them in it, and the text around it, such as the path of a
+ * The texts between two separators. A chosen value may have some of them in it, and the text around it, such as the path of a
  * field or JSON, ends and begins with one.
  */
 function candidatesIn(text: string): readonly string[] {
@@ -179,7 +179,7 @@ const SEPARATORS: ReadonlySet<string> = new Set("\"'`,;<>()[]{}=:/?&#@|.\\");
 
 /** Every text in a value, which stays the same object where there is nothing to take out. */
 export function redactedTexts<T>(value: T, redact: Redact): T {
-  // What is made of a value by changing its texts is of its type.
+  // Changing the texts of a value keeps its type.
   return isSafe(value, redact) ? value : (redacted(value, redact) as T);
 }
 

@@ -45,7 +45,7 @@ export const createOptionsOf = (query: URLSearchParams): CreateOptions =>
 
 const NO_OPTIONS: CreateOptions = {};
 
-/** What the list holds is for the validators: whatever it is, nothing is written. */
+/** Any entry in the list prevents the write; the validators check its value. */
 export const isDryRun = ({ dryRun = [] }: Pick<CreateOptions, "dryRun">): boolean => dryRun.length > 0;
 
 export const updateOptionsOf = (query: URLSearchParams): UpdateOptions => createOptionsOf(query);

@@ -1,4 +1,4 @@
-// What a request is for: resource, verb and name, resolved from its method and path once, on arrival. Router, authorizer, proxy and audit use it and never
+// Target of a request: resource, verb and name, resolved from its method and path once, on arrival. Router, authorizer, proxy and audit use it and never
 // the raw URL.
 // Source: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, k8s.io/apiserver/pkg/server/filters/longrunning.go
 
@@ -46,7 +46,7 @@ export type ResolvedRequest = {
   readonly refusal?: ApiError | undefined;
   /** Then it has no deadline, and takes no place of those that are worked on. */
   readonly isLongRunning: boolean;
-  /** What a proxied request asks for at the API behind the proxy. Absent: it is not proxied. */
+  /** The proxied request, as the API behind the proxy sees it. Absent: it is not proxied. */
   readonly innerRequest?: InnerRequest | undefined;
 };
 
@@ -137,7 +137,7 @@ const VERB_OF_METHOD: ReadonlyMap<string, Verb> = new Map([
 
 /** Verbs that old paths name in front of the resource: `/api/v1/watch/pods`. */
 const PATH_VERBS: readonly string[] = ["proxy", "watch"];
-/** What follows `/namespaces/{name}/` without being a resource in that namespace. */
+/** Segments after `/namespaces/{name}/` that are not resources in that namespace. */
 const NAMESPACE_SUBRESOURCES: readonly string[] = ["status", "finalize"];
 
 /** `path` is percent-encoded, below the base path. Throws ApiError 400 for a path that can be read in more than one way. */
@@ -155,7 +155,7 @@ export function resolveRequestInfo(method: string, path: string, query: URLSearc
   return checkedNonResource(named ? { ...outside, apiPrefix: prefix } : outside);
 }
 
-/** What is known about a request whose path cannot be parsed. */
+/** Information about a request whose path cannot be parsed. */
 export const nonResourceInfo = (method: string, path: string): RequestInfo => ({
   isResourceRequest: false,
   path,

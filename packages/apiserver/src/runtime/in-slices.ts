@@ -38,7 +38,7 @@ export function createTurns(clock: Pick<Clock, "elapsed">): () => Promise<void> 
         });
 }
 
-/** What the steps are for; each begins within a few milliseconds of a turn of the event loop. */
+/** Returns the result of the steps; each begins within a few milliseconds of a turn of the event loop. */
 export async function inTurns<T>(steps: Steps<T>, clock: Pick<Clock, "elapsed">): Promise<T> {
   const pause = createTurns(clock);
   for (;;) {

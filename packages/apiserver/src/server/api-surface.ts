@@ -37,7 +37,7 @@ export type ApiSurfaceDeps = {
   readonly nonResource?: (context: RequestContext) => Awaitable<ApiResponse> | undefined;
   /** The paths that `nonResource` answers, for the list at `/`. */
   readonly nonResourcePaths?: readonly string[];
-  /** What OpenAPI documents call this API. */
+  /** Title and version of this API in OpenAPI documents. */
   readonly info?: { readonly title: string; readonly version: string };
   readonly limits?: Partial<EndpointLimits>;
   readonly watchMetrics?: WatchMetrics;

@@ -6,7 +6,7 @@ import type { Revision, StoredEntry } from "./storage.ts";
 export class KeyExistsError extends Error {
   override readonly name = "KeyExistsError";
   readonly key: string;
-  /** What is there now, where the store could tell. */
+  /** The current entry, where the store could tell. */
   readonly current: StoredEntry | undefined;
   constructor(key: string, current?: StoredEntry) {
     super(`key already exists: ${key}`);
@@ -19,7 +19,7 @@ export class KeyExistsError extends Error {
 export class RevisionConflictError extends Error {
   override readonly name = "RevisionConflictError";
   readonly key: string;
-  /** What is there now; undefined when the key is absent. */
+  /** The current entry; undefined when the key is absent. */
   readonly current: StoredEntry | undefined;
   constructor(key: string, expected: Revision, current: StoredEntry | undefined) {
     super(`${key} is at revision ${current?.revision ?? "none"}, not ${expected}`);

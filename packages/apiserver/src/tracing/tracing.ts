@@ -28,7 +28,7 @@ export type Tracing = {
   start(options: SpanStart): Span;
   /** Whether a span is active: background work is not traced. */
   isActive(): boolean;
-  /** What tells the next server of the span that is active. */
+  /** Headers that pass the active span to the next server. */
   headers(): TraceHeaders;
 };
 

@@ -51,7 +51,7 @@ export class JoinedBody {
   }
 }
 
-/** What is sent of a body of bytes. */
+/** The payload of a body of bytes, as it is sent. */
 export type SentBytes = Uint8Array | string | JoinedBody;
 
 export const sentBytesOf = (body: Extract<ResponseBody, { type: "bytes" }>): SentBytes =>

@@ -156,7 +156,7 @@ export function installConnectionGate(
 }
 
 /**
- * An owner stands out with more than this part of all. Whoever attacks from many addresses has as few at each as anybody else, and fewer than a
+ * An owner stands out with more than this part of all. An attacker with many addresses has as few members at each as any other client, and fewer than a
  * network behind one address: then age alone decides, since a client that goes on is through its handshake before it is the oldest.
  */
 const OUTSTANDING = 1 / 32;
@@ -177,7 +177,7 @@ class Room<Member> {
     this.#isBusy = isBusy;
   }
 
-  /** Whoever has to go for it: the longest idle of the same owner, of the one who has most, or of all where nobody has many. */
+  /** Returns the member to evict: the longest idle of the same owner, of the largest owner, or of all where no owner has many. */
   add(member: Member, owner: string): Member | undefined {
     this.#owners.set(member, owner);
     const own = this.#members.get(owner) ?? new Set();

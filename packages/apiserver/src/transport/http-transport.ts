@@ -55,7 +55,7 @@ const SETTINGS_IN_A_TURN = 16;
 /** `active` counts the requests under way. */
 type SocketState = Guest & {
   readonly socket: TLSSocket;
-  /** Whose turn it is to have a request begun: the user who was last known on it, until then where it comes from. */
+  /** Key for the turns in which requests begin: the last known user of the connection, until then its origin. */
   client: string;
   isKnown: boolean;
   readonly connection: Connection;
@@ -126,7 +126,7 @@ export class HttpTransport {
     this.#serve = { ...this.#serve, handler };
   }
 
-  /** What waits for the clients of watches. */
+  /** Bytes that wait for the clients of watches. */
   get backlog(): Pick<WatchBacklog, "bytes"> {
     return this.#backlog;
   }

@@ -25,7 +25,7 @@ export type ShortAnswers = {
   write(): void;
 };
 
-/** What is written together takes some hundreds of microseconds. */
+/** Writing this many answers together takes some hundreds of microseconds. */
 const WRITTEN_TOGETHER = 32;
 
 export function createShortAnswers(): ShortAnswers {

@@ -115,7 +115,7 @@ class Http2Tunnel extends Duplex {
     callback(error);
   }
 
-  /** What of `chunk` comes behind the head. */
+  /** Returns the part of `chunk` behind the head. */
   #takeHead(before: string, chunk: Buffer): Buffer {
     const text = before + chunk.toString("latin1");
     const end = text.indexOf(HEAD_END);

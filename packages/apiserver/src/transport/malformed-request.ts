@@ -9,7 +9,7 @@ const STATUS: { readonly [code: string]: string } = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
-/** What an error of the parser carries beside its text. */
+/** An error of the parser, with the members it carries beside its text. */
 export type ParserError = Error & { readonly code?: string; readonly rawPacket?: Uint8Array };
 
 const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ \/\S* HTTP\/1\.[01]\r\n/;

@@ -5,7 +5,7 @@ import { parseQuery } from "./parse-query.ts";
 const SEED = Number(process.env["TEST_SEED"]);
 const LONG = "x".repeat(2_048);
 
-/** What a query is made of, so that its parts come together by chance in every way. */
+/** Parts of a query, which come together by chance in every way. */
 const piece = fc.oneof(
   fc.constantFrom(
     "&",

@@ -18,7 +18,7 @@ export type ReadBodyOptions = {
   readonly leavesEnd?: boolean;
   /** Shared by all bodies of a listener. */
   readonly turns: BodyReadThrottle;
-  /** Is called with the length of each part. What it throws ends the reading. */
+  /** Is called with the length of each part. An error it throws ends the reading. */
   readonly onBytes?: (count: number) => void;
 };
 
@@ -27,8 +27,8 @@ const EMPTY = new Uint8Array(0);
 const MAX_AT_ONCE = 16 * 1024;
 
 /**
- * At once where the body has arrived. Fails with ApiError 413 past the limit, 408 when the client stalls, 499 when it leaves. What is past the
- * limit stays unread.
+ * At once where the body has arrived. Fails with ApiError 413 past the limit, 408 when the client stalls, 499 when it leaves. Bytes past the
+ * limit stay unread.
  */
 export function readBody(stream: Readable, options: ReadBodyOptions): Awaitable<Uint8Array> {
   const { limitBytes, contentLength } = options;

@@ -16,7 +16,7 @@ export type ReadConnection = Disposable & {
   lost(): void;
   /** It has sent SETTINGS, which may touch every open stream. Returns how many it has sent in this turn. */
   set(): number;
-  /** Whose it turned out to be. */
+  /** Sets the user of the connection, once authenticated. */
   know(user: string): void;
   /** Nothing that comes is wanted any more. */
   stop(): void;
@@ -44,7 +44,7 @@ type ConnectionGroup = {
   released: number;
 };
 
-/** What one connection did since the event loop last turned. */
+/** Activity of one connection since the event loop last turned. */
 type Counts = { opened: number; set: number };
 const NOTHING: Readonly<Counts> = { opened: 0, set: 0 };
 

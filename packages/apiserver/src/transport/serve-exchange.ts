@@ -157,7 +157,7 @@ async function respond(
   }
 }
 
-/** Waits for `done`. Who goes on writing although the request was aborted is cut off after a while. */
+/** Waits for `done`. Handlers that keep writing after an abort are cut off after a grace period. */
 async function untilAborted(
   done: Promise<void>,
   exchange: Exchange,

@@ -7,11 +7,11 @@ export type BacklogLimits = {
   readonly total: number;
 };
 
-/** What is too much: of the watch itself, of its connection, or of all. */
+/** The exceeded limit: of the watch itself, of its connection, or of all. */
 export type BacklogScope = "watch" | "connection" | "server";
 
 export type WatchBacklog = {
-  /** Bytes that wait now. What many watches wait for counts once. */
+  /** Bytes that wait now. Data that many watches wait for counts once. */
   readonly bytes: number;
   connection(): ConnectionBacklog;
 };
@@ -31,7 +31,7 @@ export type BacklogQueue<Item extends object> = {
   clear(): void;
 };
 
-/** What an entry takes beside what it shares. */
+/** Memory of an entry, beside its shared data. */
 const ENTRY_BYTES = 64;
 /** Entries that were taken are forgotten together. */
 const MAX_TAKEN = 1_024;

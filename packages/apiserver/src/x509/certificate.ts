@@ -52,7 +52,7 @@ export type AuthorityFields = {
   readonly subjectKeyIdentifier: Uint8Array | undefined;
 };
 
-/** What node:crypto gives only as printed text. Throws DerError on anything that is not a certificate. */
+/** Fields that node:crypto gives only as printed text. Throws DerError on anything that is not a certificate. */
 export function readAuthorityFields(certificate: Uint8Array): AuthorityFields {
   const { subject, extensions } = readFields(certificate);
   const identifier = extensions.get(OID.subjectKeyIdentifier);

@@ -1,4 +1,4 @@
-// What a request's user may do, as expressions ask for it: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
+// Permissions of a request's user, as expressions ask for them: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
 // Source: k8s.io/apiserver/pkg/cel/library/authz.go
 
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
@@ -43,7 +43,7 @@ export class CelAuthorizer extends Unequal {
   readonly typeName = EXTENSION_TYPES.authorizer;
   readonly ask: AskAccess;
   readonly account: Account;
-  /** What the request itself is about. */
+  /** The target of the request itself. */
   readonly requested: Target;
 
   constructor(ask: AskAccess, requested: Target, account?: Account) {

@@ -1,4 +1,4 @@
-// What the function libraries answer. Texts and values are those of kube-apiserver's libraries, cel-go/ext and Go's own packages.
+// Results of the function libraries. Texts and values are those of kube-apiserver's libraries, cel-go/ext and Go's own packages.
 
 import { describe, expect, it } from "vitest";
 import { createCelMeter } from "../cel-budget.ts";

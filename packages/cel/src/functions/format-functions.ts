@@ -29,7 +29,7 @@ class NamedFormat extends CelExtension {
   }
 }
 
-/** What is only the beginning of a name may end with a dash. */
+/** The prefix of a name may end with a dash. */
 const beginningOf =
   (validate: StringValidator): StringValidator =>
   (text) =>

@@ -29,7 +29,7 @@ export const checkUint = (value: bigint): CelUint =>
 
 const ignore = (): void => {};
 
-/** Whoever evaluates pays for what is compared by the size of the operands. */
+/** The evaluator charges for comparisons, by the size of the operands. */
 const same = (a: CelValue, b: CelValue): boolean => equalCel(a, b, ignore);
 
 type Calculation = {

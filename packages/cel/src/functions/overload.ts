@@ -23,7 +23,7 @@ export type CelOverload = {
   readonly apply: (args: readonly CelValue[], spend?: SpendCost) => CelValue;
 };
 
-/** What a function costs beyond what its arguments say; throws where there is no more to spend. */
+/** Spends the cost of a function beyond that of its arguments; throws where there is no more to spend. */
 export type SpendCost = (cost: number) => void;
 
 type Natives = {
@@ -77,7 +77,7 @@ function declare<const P extends readonly string[]>(
     isMethod,
     parameters: parameters.map(readCelType),
     result: readCelType(result),
-    // Whoever calls has matched every argument with its parameter, which NativesOf says of the types.
+    // The caller has matched every argument with its parameter, which NativesOf says of the types.
     apply: (args) => apply(...(args as unknown as NativesOf<P>)),
   };
 }
@@ -113,7 +113,7 @@ function costing<const P extends readonly string[]>(
 /** So many steps of a pattern take as long as a unit of cost. */
 const STEPS_PER_COST = 40;
 
-/** What a pattern spends, in units of cost. */
+/** Spends the steps of a pattern, in units of cost. */
 export const inSteps =
   (spend: SpendCost) =>
   (steps: number): void =>

@@ -1,4 +1,4 @@
-// What of a text matches a pattern.
+// Matches of a pattern in a text.
 // Source: k8s.io/apiserver/pkg/cel/library/regex.go
 
 import { compilePattern } from "@postern/apimachinery/schema/pattern/pattern";

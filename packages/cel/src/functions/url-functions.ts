@@ -35,7 +35,7 @@ class CelUrl extends CelExtension {
 
 const URL_TEXT = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([^?]*)(?:\?(.*))?$/s;
 
-/** What is wrong with it, in Go's words. */
+/** The error in a URL, in Go's words. */
 export function urlError(text: string): string | undefined {
   const refuse = (why: string): string => `parse ${quoteGo(text)}: ${why}`;
   // Without the rest of the text, as Go's error has it.
@@ -99,7 +99,7 @@ function escapedPath(path: string): string {
     .join("");
 }
 
-/** What cannot be decoded is left out, as Go's Query does. */
+/** Pairs that cannot be decoded are left out, as by Go's Query. */
 function readQuery(query: string): CelLiteralMap {
   const values = new Map<string, string[]>();
   for (const pair of query.split("&")) {

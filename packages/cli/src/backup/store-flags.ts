@@ -6,7 +6,7 @@ import type { CommandContext } from "../command-context.ts";
 import { withConfigurationFlags } from "../configuration-flags.ts";
 import { UsageError } from "../usage-error.ts";
 
-/** What is needed to find and read a store: object keys contain the domain. */
+/** Flags that are needed to find and read a store: object keys contain the domain. */
 const STORE_FLAGS = /^(data-dir|store|server-key-|previous-server-key-file|etcd-|platform-)/;
 
 export type StoreFlags = {

@@ -1,4 +1,4 @@
-// What a platform may answer, and what of it reaches the environment of a job and its terminal.
+// Answers that a platform may give, and the part of them that reaches the environment of a job and its terminal.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

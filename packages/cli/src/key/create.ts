@@ -87,7 +87,7 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
         const where = flags.output === "name" ? "its value is in the Secret" : "keep it now, it is not shown again";
         context.stderr.write(`access key ${plainText(created.metadata.name ?? "")} created; ${where}\n`);
       },
-      // The field is the only one for verbs, resources and namespaces. What replaces it for whole projects is no advice to who has set --verb.
+      // The field is the only one for verbs, resources and namespaces. Its replacement is for whole projects, so the advice does not fit --verb.
       { printsWarning: (text) => !text.startsWith("spec.rules: deprecated") },
     ),
   );

@@ -98,7 +98,7 @@ async function ask(
   return objectAt(reply, "status");
 }
 
-/** What the server may write into the kubeconfig: kubectl runs programs and reads files of this machine for other members, such as `exec` and `tokenFile`. */
+/** Members that the server may write into a kubeconfig: for others, such as `exec` and `tokenFile`, kubectl runs programs and reads files of this machine. */
 const MEMBERS = {
   cluster: ["server", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name"],
   user: ["token", "client-certificate-data", "client-key-data"],

@@ -1,4 +1,4 @@
-// What a platform may write into the kubeconfig of a user, and onto the terminal.
+// Content that a platform may write into the kubeconfig of a user, and onto the terminal.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -15,7 +15,7 @@ export type TestServer = AsyncDisposable & {
   readonly keyPem: string;
   /** Every request so far, as `GET /path?query`. */
   readonly requests: string[];
-  /** What answers the next requests. */
+  /** Sets the handler of the next requests. */
   respond(handler: (request: IncomingMessage, response: ServerResponse, body: string) => void): void;
 };
 

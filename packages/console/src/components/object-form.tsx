@@ -31,7 +31,7 @@ export type FieldsProps<Draft> = {
   readonly onChange: (changes: Partial<Draft>) => void;
 };
 
-/** What is specific to the form of a kind. A draft holds the values of the fields, mostly strings. */
+/** The parts that are specific to the form of a kind. A draft holds the values of the fields, mostly strings. */
 export type FormDefinition<Draft extends { readonly name: string }, T extends KubeObject> = {
   readonly page: PageKind;
   readonly kindOf: (draft: Draft) => string;

@@ -1,4 +1,4 @@
-// What needs attention, and the number of keys and virtual clusters.
+// Items that need attention, and the number of keys and virtual clusters.
 
 import type { Cluster } from "@postern/api/cluster";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";

@@ -68,7 +68,7 @@ const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } =
   clusterrolebindings: { valid: named({ ...toView, ...subjectOf("a") }), change: subjectOf("b") },
   certificatesigningrequests: {
     valid: named({ spec: signed }),
-    // What is to be signed never changes.
+    // The content to be signed never changes.
     change: { metadata: { labels: { a: "b" } } },
     changesGeneration: false,
   },

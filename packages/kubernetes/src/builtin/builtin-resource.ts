@@ -1,4 +1,4 @@
-// What all built-in kinds have in common: strategic merge patch, no generation, and the ways their lists are merged.
+// Common parts of all built-in kinds: strategic merge patch, no generation, and the ways their lists are merged.
 
 import { type Field, s } from "@postern/apimachinery/schema/builder";
 import {

@@ -21,7 +21,7 @@ import { pods, podTemplates } from "./workloads/pods.ts";
 import { replicationControllers } from "./workloads/replication-controllers.ts";
 import { persistentVolumeClaims, persistentVolumes } from "./workloads/volumes.ts";
 
-/** What needs nodes to mean anything. */
+/** Kinds that have no meaning without nodes. */
 const WORKLOADS: readonly ResourceDefinition[] = [
   pods,
   podTemplates,

@@ -18,7 +18,7 @@ const MEMBERS = {
   metadata: { name: true, namespace: true, uid: true, creationTimestamp: true, managedFields: true },
 } as const satisfies MemberSelection;
 
-/** What has to be known of an Event to end it. */
+/** Facts that are needed to end an Event. */
 type Known = { readonly namespace: string; readonly name: string; readonly uid: string; readonly writtenAt: number };
 
 /** `events` as it is installed. */

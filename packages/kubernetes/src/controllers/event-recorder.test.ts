@@ -98,7 +98,7 @@ it("counts frequent repetitions in one Event, and reports other things as usual"
   await expect.poll(() => combined()[0]?.["count"]).toBe(5_003);
   expect(combined()[0]?.["lastTimestamp"]).not.toBe(combined()[0]?.["firstTimestamp"]);
 
-  // Somebody deletes it, or its hour is over: the next one begins anew.
+  // After a deletion, or when its hour is over, the next one begins anew.
   await deleteControlled(cluster.port, cluster.resource("events"), combined()[0]!, new AbortController().signal);
   happen(2);
   time.advance(COMBINED_EVERY_MS);

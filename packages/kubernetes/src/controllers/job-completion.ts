@@ -23,7 +23,7 @@ export function createJobCompletion(
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     if (!completesJobs()) return;
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of their kind.
     const job = jobs.view.get(key)?.decode() as Job | undefined;
     if (job === undefined || isBeingDeleted(job) || isFinished(job) || job.spec?.suspend === true) return;
     const now = formatTimestamp(clock.now());

@@ -30,7 +30,7 @@ export type Rule = {
   readonly usesOldSelf: boolean;
   /** `oldSelf` may be missing, and the rule is checked on create as well. */
   readonly isOldSelfOptional: boolean;
-  /** What errors of the rule show: its message, or its text. */
+  /** Text that errors of the rule show: its message, or the text of the rule. */
   readonly text: string;
   readonly message: string;
   readonly messageExpression: CelExpression | undefined;

@@ -234,7 +234,7 @@ const IN_PROGRESS = {
   message: "CustomResource deletion is in progress",
 };
 
-/** What the store holds has gone through the schema of the kind. */
+/** Stored objects have passed the schema of their kind. */
 const read = (object: KubeObject): CustomResourceDefinition => object as CustomResourceDefinition;
 
 const namesOf = (definition: ResourceDefinition): Named => {

@@ -114,7 +114,7 @@ const SCHEMA = object({
           ],
         },
       },
-      // What may not change, or only in one direction.
+      // Fields that may not change, or only in one direction.
       clusterName: {
         type: "string",
         "x-kubernetes-validations": [{ rule: "self == oldSelf", message: "is immutable" }],

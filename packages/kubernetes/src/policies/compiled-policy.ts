@@ -26,7 +26,7 @@ const DYN: CelType = { kind: "dyn" };
 const AUTHORIZER = readCelType("authorizer");
 const OUTER = { object: DYN, oldObject: DYN, request: DYN, params: DYN };
 /**
- * What expressions of each place may name. `params` and `variables` may be missing, and are known all the same: they fail where they are asked for.
+ * Names that expressions of each place may use. `params` and `variables` may be missing, and are known all the same: they fail where they are asked for.
  */
 export const EXPRESSION_NAMES = {
   matchCondition: { ...OUTER, authorizer: AUTHORIZER },

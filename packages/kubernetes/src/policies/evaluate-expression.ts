@@ -19,10 +19,10 @@ import { type AccessAnswers, dynamicObject, requestOf, scopeOfRequest } from "./
 export type SourcedExpression = { readonly text: string; readonly expression: CelExpression };
 export type NamedExpression = SourcedExpression & { readonly name: string };
 
-/** What all expressions for one request have in common. */
+/** State that all expressions for one request share. */
 export type RequestEvaluation = {
   readonly answers: AccessAnswers;
-  /** What they may cost between them. */
+  /** Cost that they may have between them. */
   readonly left: { cost: number };
 };
 

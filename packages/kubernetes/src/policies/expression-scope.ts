@@ -92,7 +92,7 @@ export type AccessAnswers = {
   evaluate<T>(evaluate: () => T): Promise<T>;
   /** Finds the answer to a question, given as JSON. */
   answer(question: string): Promise<void>;
-  /** What has been answered: the JSON of questions and answers. */
+  /** Answers so far: the JSON of questions and answers. */
   known(): readonly (readonly [question: string, answer: string])[];
 };
 

@@ -120,7 +120,7 @@ export function versionMeant(
   const { resource } = attributes;
   if (match === undefined) return resource;
   const versions = match.matchPolicy === "Exact" ? [resource] : [resource, ...equivalentsOf(resource, registry)];
-  // What is left out in one version is left out in all of them.
+  // A resource that is excluded in one version is excluded in all of them.
   if (versions.some((version) => isExcluded(match, { ...attributes, resource: version }))) return undefined;
   return versions.find((version) => matchesRequest(match, { ...attributes, resource: version }, space));
 }

@@ -66,7 +66,7 @@ export function createParamsAccess({ policies, registry, authorizer }: ParamsAcc
     refuse(attributes, "spec.paramRef", 'does not have "get" permission on the object referenced by paramRef');
   }
 
-  /** What is not known yet may turn out to be anything. */
+  /** An unknown kind may turn out to be anything. */
   function resourceOf(
     paramKind: PolicySpec["paramKind"],
   ): Pick<AuthorizationAttributes, "apiGroup" | "apiVersion" | "resource"> {

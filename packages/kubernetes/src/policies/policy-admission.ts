@@ -113,7 +113,7 @@ export function createPolicyAdmission({
     }
     const known = compiled.get(key);
     if (known?.revision === found.revision) return known;
-    // What the store holds has gone through the schema of the kind, here and below.
+    // Stored objects have passed the schema of their kind, here and below.
     context.weigh(found.byteLength);
     await context.pause();
     const policy = found.decode() as Policy;

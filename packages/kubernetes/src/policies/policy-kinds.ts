@@ -95,7 +95,7 @@ const COMMON = {
   tracksGeneration: true,
 } as const;
 
-// What the store holds, and bodies of built-in kinds where defaults are set, have passed their types.
+// Stored objects, and bodies of built-in kinds where defaults are set, have passed their types.
 export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
   ...COMMON,
   kind: "ValidatingAdmissionPolicy",

@@ -30,7 +30,7 @@ export function createPolicyStatusController(
   const queue = new WorkQueue(port, { name: "validating_admission_policy_status", process, concurrency: 1 });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of their kind.
     const policy = policies.view.get(key)?.decode() as Policy | undefined;
     if (policy === undefined) return;
     const { generation = 0 } = policy.metadata;
@@ -49,7 +49,7 @@ export function createPolicyStatusController(
   return createQueueController(queue, [followKeys(policies, port.runtime.scheduler, (key) => queue.add(key))]);
 }
 
-// What is suspicious in the expressions of a policy, seen with the types of the objects that it is about. It changes no decision.
+// Suspicious parts of the expressions of a policy, found with the types of the objects that it is about. They change no decision.
 // Source: k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go
 
 type ExpressionWarning = { readonly fieldRef: string; readonly warning: string };

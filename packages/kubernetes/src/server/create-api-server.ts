@@ -32,7 +32,7 @@ export type ApiServerOptions = {
   readonly storage: Storage;
   /** Your resources. Namespaces, RBAC, Secrets, ConfigMaps, Events, Leases and the reviews are served beside them. */
   readonly resources: readonly ResourceDefinition[];
-  /** Who a bearer token belongs to. Members of the group `system:masters` may do everything; RBAC decides about all others. */
+  /** Resolves a bearer token to its user. Members of the group `system:masters` may do everything; RBAC decides about all others. */
   readonly tokens: TokenAuthenticator;
   /** PEM of the serving certificate and its private key. */
   readonly tls: TlsCredentials;
@@ -42,7 +42,7 @@ export type ApiServerOptions = {
   readonly port?: number;
   /** Default: JSON lines on standard error, from level `warn`. */
   readonly logger?: Logger;
-  /** What `/version` answers. Default: a Kubernetes version that current releases of kubectl accept. */
+  /** Answer of `/version`. Default: a Kubernetes version that current releases of kubectl accept. */
   readonly version?: VersionInfo;
   /** Clock, randomness and timers. Default: those of the process. */
   readonly runtime?: Runtime;
@@ -55,7 +55,7 @@ export type ApiServer = AsyncDisposable & {
   /** `https://127.0.0.1:6443`. */
   readonly url: string;
   readonly port: number;
-  /** What is served. Definitions may be installed while the server runs. */
+  /** Resources that are served. Definitions may be installed while the server runs. */
   readonly registry: ResourceRegistry;
   /** Replaces the serving certificate; connections that are open keep the old one. */
   setCredentials(tls: TlsCredentials): void;

@@ -11,7 +11,7 @@ import type { ServiceAccountKey } from "../service-accounts/json-web-token.ts";
 import type { WebhookCaller } from "../webhooks/webhook-caller.ts";
 
 export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission" | "authorizer"> & {
-  /** Whose a bearer token is, for TokenReview. */
+  /** Authenticates the bearer token of a TokenReview. */
   readonly tokens: TokenAuthenticator;
   readonly audiences: readonly string[];
   /** Signs the tokens of ServiceAccounts. Absent: they get none, and namespaces get no ServiceAccount of their own. */

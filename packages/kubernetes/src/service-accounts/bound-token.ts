@@ -12,7 +12,7 @@ export const SERVICE_ACCOUNT_ISSUER = "https://kubernetes.default.svc.cluster.lo
 
 /** The private claim, under the name that Kubernetes gives it. */
 const PRIVATE_CLAIM = "kubernetes.io";
-/** What the token goes back to, in both kinds of token. */
+/** Claim for the lineage that the token goes back to, in both kinds of token. */
 export const LINEAGE_CLAIM = "lineage";
 
 export type BoundToken = {

@@ -7,7 +7,7 @@ import type { CredentialLineage } from "@postern/apiserver/authentication/creden
 import { serviceAccountUsername } from "@postern/apiserver/authentication/service-account";
 import { LINEAGE_CLAIM, readLineage } from "./bound-token.ts";
 
-/** Who such tokens say has issued them. */
+/** Issuer that such tokens name. */
 export const SECRET_TOKEN_ISSUER = "kubernetes/serviceaccount";
 export const SECRET_TOKEN_TYPE = "kubernetes.io/service-account-token";
 /** On the Secret: whose token it is to hold. */

@@ -47,7 +47,7 @@ export type ServiceAccountTokensDeps = {
 };
 
 const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
-/** What the id of a credential begins with that is such a token. */
+/** Prefix of the id of a credential that is such a token. */
 export const SERVICE_ACCOUNT_CREDENTIAL = "serviceaccount:";
 
 export function createServiceAccountTokens(deps: ServiceAccountTokensDeps): ServiceAccountTokens {

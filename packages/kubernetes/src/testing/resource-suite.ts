@@ -1,4 +1,4 @@
-// What clients may expect of every resource, whatever it is about: each definition runs this one suite.
+// Behaviour that clients may expect of every resource, whatever it is about: each definition runs this one suite.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ResourceDefinition, ResourceVerb } from "@postern/apiserver/registry/resource-definition";
@@ -14,7 +14,7 @@ export type ResourceSuiteOptions = {
   readonly valid: (name: string) => JsonObject & { readonly metadata: JsonObject };
   /** A merge patch that changes what is wanted, in a way that may follow `valid`. */
   readonly change: JsonObject;
-  /** What the change is about, as generation sees it. Default true; false where `change` is all metadata. */
+  /** Whether the change raises the generation. Default true; false where `change` is all metadata. */
   readonly changesGeneration?: boolean;
   /** A surface that serves the resource, with all that `valid` refers to. Default: a bare cluster with the resource. */
   readonly open?: () => Promise<SuiteSurface>;
@@ -26,7 +26,7 @@ export type ResourceSuiteOptions = {
   readonly skip?: { readonly [name: string]: string };
 };
 
-/** What the cases work with; `client` changes with every case. */
+/** Context that the cases work with; `client` changes with every case. */
 export type ResourceSuiteContext = {
   readonly definition: ResourceDefinition;
   readonly options: ResourceSuiteOptions;

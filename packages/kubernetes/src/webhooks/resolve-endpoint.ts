@@ -44,7 +44,7 @@ export function resolveEndpoint(webhook: WebhookTarget, views: ServiceViews): We
 
 /** No traffic goes through addresses of Services here: what they lead to is dialled itself. */
 function originOf(name: string, namespace: string, port: number, { services, endpoints }: ServiceViews): string {
-  // What the store holds has gone through the schema of its kind, here and below.
+  // Stored objects have passed the schema of their kind, here and below.
   const service = services.view.get(services.keys.of(namespace, name))?.decode() as Service | undefined;
   if (service === undefined) throw new WebhookCallError(`service ${JSON.stringify(name)} not found`);
   const { type, externalName = "", ports = [] } = service.spec ?? {};

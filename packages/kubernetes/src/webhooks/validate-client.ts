@@ -1,4 +1,4 @@
-// What is wrong with the place of a webhook, and with the versions of the reviews that it takes.
+// Faults in the place of a webhook, and in the versions of the reviews that it takes.
 // Source: k8s.io/apiserver/pkg/util/webhook/validation.go, k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go
 
 import { quoteGo } from "@postern/apimachinery/text/go-quote";

@@ -13,13 +13,13 @@ import type { InternalAnswer, InternalApi } from "./internal-api.ts";
 import { type KeyFiles, keyFileName } from "./key-files.ts";
 import { type Manifest, manifestError } from "./manifests.ts";
 
-/** Whose fields they are. */
+/** Field manager of the manifests. */
 export const BOOTSTRAP_MANAGER = "postern-bootstrap";
 
 /** The field manager of everything that only the server itself has written: no user has decided otherwise. */
 const SERVER_ITSELF = "before-first-apply";
 
-/** What others need to be there comes first; of one rank, the order of the files counts. */
+/** Kinds that others depend on come first; of one rank, the order of the files counts. */
 const FIRST_KINDS = ["Namespace", "CustomResourceDefinition", "ClusterRole", "User", "Team", "Project"];
 const KEY_KINDS = ["OwnedAccessKey", "AccessKey"];
 const OWNERS = ["user", "team", "subject"];

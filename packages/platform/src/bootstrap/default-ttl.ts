@@ -14,7 +14,7 @@ export async function withDefaultTTL(configuration: Configuration, storage: Stor
   const { defaultTTLSeconds: given, machineDefaultTTLSeconds: givenToMachines, maxTTLSeconds } = accessKeys;
   const atMost = (seconds: number): number => (maxTTLSeconds > 0 ? Math.min(seconds, maxTTLSeconds) : seconds);
   const defaultTTLSeconds = given === UNSET_TTL ? atMost(await lifeOfStore(storage)) : given;
-  // Nobody reads a warning that a pipeline was given, and its key would end unnoticed.
+  // Warnings to a pipeline are not read, and its key would end unnoticed.
   const lifeOfMachines = given === UNSET_TTL ? 0 : given;
   const machineDefaultTTLSeconds = givenToMachines === UNSET_TTL ? lifeOfMachines : givenToMachines;
   return { ...configuration, accessKeys: { ...accessKeys, defaultTTLSeconds, machineDefaultTTLSeconds } };

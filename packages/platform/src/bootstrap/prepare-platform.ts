@@ -16,7 +16,7 @@ import { createKeyFiles } from "./key-files.ts";
 
 export type PreparePlatformDeps = {
   readonly election: LeaderElection;
-  /** Who this server is to others on the same store. */
+  /** Identity of this server for others on the same store. */
   readonly identity: string;
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;

@@ -2,7 +2,7 @@ import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { expect, it } from "vitest";
 import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "./served-version.ts";
 
-/** What clients of Kubernetes take for a version: https://semver.org, with the `v` that they expect. */
+/** Form that clients of Kubernetes accept as a version: https://semver.org, with the `v` that they expect. */
 const VERSION = /^v\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?$/;
 
 it("serves a version that Kubernetes clients can read, with the version, commit and date of this build", () => {

@@ -3,7 +3,7 @@
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 
-/** What Go calls the architectures that Node has other names for. */
+/** Names of architectures in Go, where Node has others. */
 const ARCHITECTURES: { readonly [architecture: string]: string } = { x64: "amd64", ia32: "386" };
 
 /** For clients of the original interface, which want a semantic version beside what Kubernetes says. */

@@ -24,7 +24,7 @@ export type BackupHeader = {
   readonly key: KeySource;
   /** In base64; of the file's own key. */
   readonly salt: string;
-  /** What the right key makes of it. */
+  /** Value that the right key gives. */
   readonly check: string;
   /** The same for the key of the server whose store it was. */
   readonly serverCheck: string;

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { StoredEntry } from "@postern/apiserver/storage/storage";
 
-/** What outlives the store that it was in: revisions belong to one store. */
+/** Part of an entry that outlives its store: revisions belong to one store. */
 export type BackupEntry = Pick<StoredEntry, "key" | "value">;
 
 const LENGTH_BYTES = 4;

@@ -71,7 +71,7 @@ export async function fillNewStore<T>(
   }
 }
 
-/** What a database left behind would be taken for the newest state of the one that is written here. */
+/** A database left behind would be taken for the newest state of the one that is written here. */
 async function assertFree(path: string): Promise<void> {
   if (await exists(path)) {
     throw new BackupError(`${path} already exists: use a new place for the store; nothing was written`);

@@ -1,4 +1,4 @@
-// What is left of a restore or copy into a real etcd that came to no end: nobody takes it for a store, and only the same one goes on.
+// The rest of an unfinished restore or copy into a real etcd: it is never taken for a store, and only the same restore or copy continues it.
 
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

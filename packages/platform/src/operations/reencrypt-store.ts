@@ -36,7 +36,7 @@ export type PassProgress = {
   readonly unreadable: number;
 };
 
-/** What a value becomes; undefined where it is under the primary key already. */
+/** New form of a value; undefined where it is under the primary key already. */
 type Reseal = (entry: StoredEntry) => Uint8Array | "unreadable" | undefined;
 
 const STEP = 64;

@@ -47,7 +47,7 @@ async function setUp({ settleMs = 0, storage: disk = createMemoryStorage() as St
   const pass = async (milliseconds: number): Promise<void> => {
     for (let passed = 0; passed < milliseconds; passed += 1_000) {
       time.advance(1_000);
-      // What is done at one moment takes a few steps of the store.
+      // Work of one moment takes a few steps of the store.
       for (let step = 0; step < 5; step++) await new Promise<void>((resolve) => setImmediate(resolve));
     }
   };

@@ -24,7 +24,7 @@ import { decodeValidKeys, encodeValidKeys, listValidKeys } from "./valid-keys.ts
 import { openBackup, SERVER_CHECK } from "./write-backup.ts";
 import { writeNewFile } from "./write-new-file.ts";
 
-/** What to write, by file; at least one of them. */
+/** Files to write; at least one of them. */
 export type BackupTargets = {
   readonly out?: string | undefined;
   readonly revocationsOut?: string | undefined;

@@ -1,4 +1,4 @@
-// What is written as it comes: under its name when it is whole, and never in place of another file or mixed with it.
+// Writes a file as its content comes: it gets its name when it is whole, and never replaces or mixes with another file.
 
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";

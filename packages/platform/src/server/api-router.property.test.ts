@@ -134,7 +134,7 @@ describe(`${CASES} paths in other forms, seed ${SEED}`, { timeout: 60_000 + CASE
   test("are refused, or are the same request on the same surface (security book 32)", () => {
     cases(SPELLINGS, (method, path, other) => {
       const [own, seen] = [see(method, path, "text/html"), see(method, other, "text/html")];
-      // What names one thing exactly has no other: it is found nowhere, and changes nothing.
+      // An exact name has no other form: the request is refused elsewhere, and changes nothing.
       const isElsewhere = seen.surface === "management" && !("resource" in (seen.asked as object));
       if (!seen.refused && !isElsewhere) expect([other, seen]).toEqual([other, own]);
     });

@@ -79,7 +79,7 @@ async function allowsAll({ outerAuthorizer, user, credential }: RequestContext):
   return decision?.verdict === "allow";
 }
 
-/** What a Secret that is made, or a patch of one, has to say so that the cluster puts a token in, or takes one for good. */
+/** True for a Secret, or a patch of one, in which the cluster puts a token, or which it takes for a token. */
 function makesToken(body: JsonValue): boolean {
   if (isJsonObject(body)) {
     const { type } = body;

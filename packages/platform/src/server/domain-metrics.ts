@@ -11,7 +11,7 @@ import { EXPIRY_WINDOWS, type KeyCounts } from "./key-counts.ts";
 
 type KubeconfigKind = "token" | "certificate";
 
-/** What became of a manifest of --bootstrap-dir. `drifted`: some of its fields belong to other managers, and were left to them. */
+/** Result for a manifest of --bootstrap-dir. `drifted`: some of its fields belong to other managers, and were left to them. */
 export type ManifestState = "created" | "changed" | "unchanged" | "drifted";
 
 /** Projects, owners of access keys, and embedded clusters have budgets. */

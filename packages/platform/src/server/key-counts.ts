@@ -1,4 +1,4 @@
-// Counts access keys and certificates for the metrics. What a key opens follows from time, its owner and its ancestors as well, so no running
+// Counts access keys and certificates for the metrics. Time, owner and ancestors decide what a key opens, so no running
 // total of changes would be true: they are counted in slices, beside requests.
 
 import { setImmediate as nextTurn } from "node:timers/promises";

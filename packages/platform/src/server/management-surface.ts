@@ -86,7 +86,7 @@ export type ManagementSurface = ApiSurface &
     readonly lookup: ObjectLookup;
     readonly keyQuota: KeyQuota;
     readonly budgets: ManagementBudgets;
-    /** What proxied requests reach follows from it. */
+    /** Version of the destinations of proxied requests. */
     readonly destinations: PolicyVersion;
     readonly mint: KeyMint;
     readonly recordEvent: EventRecorder;
@@ -338,7 +338,7 @@ export function createManagementSurface(deps: ManagementSurfaceDeps): Management
   };
 }
 
-/** What is stored serves every verb. */
+/** A stored kind serves every verb. */
 const required = (storage: ResourceStorage): Required<ResourceStorage> => storage as Required<ResourceStorage>;
 
 /** Shows what is stored, and of which owner the most, in the metrics. */

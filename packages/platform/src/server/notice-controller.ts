@@ -25,7 +25,7 @@ export async function openNoticeWebhook(
     ...webhook,
     timeoutMs: webhook.timeoutSeconds * 1000,
     runtime,
-    // What the configuration does not name is not reached by way of a host name either.
+    // An address that the configuration does not name is not reached by way of a host name either.
     addresses: createAddressRules({
       refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
       allow: webhook.allowedAddresses,

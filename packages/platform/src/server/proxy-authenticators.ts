@@ -54,7 +54,7 @@ function pathOf(innerRequest: InnerRequest | undefined): ProxyPath | undefined {
   return innerRequest.path;
 }
 
-/** What the handles of identities begin with that a virtual cluster's own certificates and tokens prove. No access key's does. */
+/** Prefixes of the handles of identities that a virtual cluster's own certificates and tokens prove. No access key's handle has one. */
 const INSIDE_CREDENTIALS = ["certificate:", SERVICE_ACCOUNT_CREDENTIAL];
 
 /**

@@ -18,9 +18,9 @@ import { creatorsOf } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 
 /**
- * What the chain asks about every request through the proxy, before anything behind it sees the request. What is allowed is noted as a use
+ * Question of the chain about every request through the proxy, before any code behind it sees the request. An allowed request is noted as a use
  * of the key. Identities of the cluster itself are for its own RBAC to decide about; where they go back to an access key, the key has to be
- * allowed what they ask, too.
+ * allowed the request, too.
  */
 export function createProxyQuestion(core: PlatformCore): QuestionOf {
   const { authorizer, names, usage } = core;
@@ -99,7 +99,7 @@ function nameOfDestination({ destination }: ProxyPath): string {
   }
 }
 
-/** What the caller lacks, in the terms in which it can be granted. */
+/** Permission that the caller lacks, in the terms in which it can be granted. */
 function useOf({ destination }: ProxyPath, names: PlatformCore["names"]) {
   const base = {
     verb: "use",

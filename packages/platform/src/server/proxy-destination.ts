@@ -9,7 +9,7 @@ import type { SpaceBackend } from "../features/virtual-clusters/kubernetes-backe
 import type { VirtualClusterBackend } from "../features/virtual-clusters/virtual-cluster-backend.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 
-/** What destinations are looked up in. */
+/** Sources in which destinations are looked up. */
 export type DestinationDeps = readonly [
   Pick<PlatformCore, "names">,
   Pick<ManagementSurface, "lookup" | "backends" | "spaces">,

@@ -128,7 +128,7 @@ function isReached(backend: Pick<VirtualClusterBackend, "assertReached">): true 
   return true;
 }
 
-/** What is embedded may sleep; others are run by others. Throws ApiError 503 for one that no request wakes. */
+/** An embedded cluster may sleep; others are run by others. Throws ApiError 503 for one that no request wakes. */
 async function wake(
   { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
   found: FoundInstance<VirtualClusterBackend> | undefined,

@@ -60,7 +60,7 @@ import { createManagementCall, createSignInDeps, type SignInParts } from "./sign
 import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
 import { withReplicaConfirmation } from "./with-replica-confirmation.ts";
 
-/** Who applies the manifests of --bootstrap-dir. No credential gives this name. */
+/** User that applies the manifests of --bootstrap-dir. No credential gives this name. */
 const BOOTSTRAP_USER = { name: "system:bootstrap", groups: [GROUP_MASTERS] };
 
 export type RequestHandlerDeps = {
@@ -159,7 +159,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
         ),
         publicUrl: deps.signIn.publicUrl,
       }),
-      // What is asked goes on to the management API, which decides about it.
+      // The request goes on to the management API, which decides about it.
       { ...chain, outermost, authorizer: exchangeAuthorizer },
     ),
     signIn: createHandlerChain(createSignInRoutes(signIn, deps.signIn.backChannel), {
@@ -181,7 +181,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
     }),
     exchange: createHandlerChain(tokenExchange(deps, signIn), {
       ...chain,
-      // The credential is in the body. What the rules say has to be the newest there is.
+      // The credential is in the body. The rules have to be the newest there are.
       authenticator: freshAuthenticator(exchangers, freshness),
       authorizer: exchangeAuthorizer,
       // The exchange answers in the words of OAuth when it is asked too much.
@@ -221,7 +221,7 @@ export function createBootstrapHandler({
   });
 }
 
-/** What a limited key grants in a role or binding is checked as if the key used it: permissions of its owner do not count. */
+/** Permissions that a limited key grants in a role or binding are checked as if the key used them: those of its owner do not count. */
 const heldToItsKey =
   (route: Handler, { keys, authorizer }: Pick<PlatformCore, "keys" | "authorizer">): Handler =>
   (context) => {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const OURS = /\/packages\/(apimachinery|api|apiserver|kubernetes|platform|stores)\/src\//;
-/** What asks, rather than answers. */
+/** Files that send requests, rather than answer them. */
 const ASKING = /\/(testing\/|server\/request-path\.test)/;
 /** The answer does not wait for what this does: the second is a timer's, which measures how long the event loop stands still. */
 const BESIDE = /\/audit\/file-audit-sink|\/main\.ts$/;
@@ -46,7 +46,7 @@ test.each([KEY, PROJECT, LIST])("a GET from memory makes no promise: %s", async 
       if (type !== "PROMISE") return;
       // Without those that ask, of which this is one.
       const frames = (new Error().stack ?? "").split("\n").filter((line) => OURS.test(line) && !ASKING.test(line));
-      // What answers requests is called by the transport, in this turn of the event loop.
+      // The transport calls code that answers requests in this turn of the event loop.
       if (!frames.some((line) => line.includes("serve-exchange"))) return;
       made.add(frames.slice(0, 3).join("\n"));
     },
@@ -88,7 +88,7 @@ async function callsOf(path: string): Promise<ReadonlyMap<string, number>> {
         .map(([url, name, count]) => [`${url} ${name}`, count]),
     );
   };
-  // What runs beside requests runs now and then: what every one of these has called is the way of a GET.
+  // Work beside requests runs now and then: functions that each of these requests has called are the path of a GET.
   let calls = await called();
   for (let times = 1; times < 40; times++) {
     const again = await called();

@@ -41,7 +41,7 @@ beforeAll(async () => {
       found.set(`${group}/${name}`, { group, resource, subresource, namespace: namespaced ? "p-shop" : "" });
     }
   }
-  // What Kubernetes knows without serving it.
+  // Resources that Kubernetes knows without serving them.
   for (const resource of ["users", "groups", "serviceaccounts"])
     found.set(resource, { group: "", resource, subresource: "", namespace: "" });
   asked = [...found.values()];

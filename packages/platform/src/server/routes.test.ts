@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PlatformCall, type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 import { callOf, servedRoutes } from "./testing/served-routes.ts";
 
-/** What every live key opens, however narrow: it says who one is and what one may do. */
+/** Requests that every live key opens, however narrow: they show the identity and the permissions of its user. */
 const ALWAYS_OPEN = new Set([
   "create selves",
   "create selfsubjectreviews",

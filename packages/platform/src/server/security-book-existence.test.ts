@@ -1,4 +1,4 @@
-// Who may not see something cannot tell whether it is there: every route that names an object, read from the server itself, is asked for
+// A user who may not see an object cannot tell whether it is there: every route that names an object, read from the server itself, is asked for
 // one that exists and for one that does not, and must give the same answer but for the name.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -30,7 +30,7 @@ describe("a refusal does not reveal whether an object exists (security book 42)"
     routes = await servedRoutes(platform);
     for (const route of routes.filter(({ verb, what }) => verb === "list" && !what.includes("/"))) {
       const listed = await platform.send(callOf(route, { namespace: "p-default", name: "" }));
-      // What is eve's own she may see.
+      // Eve may see her own objects.
       const object = listed.body.items.find(({ metadata }: any) => !metadata.name.startsWith("eve"));
       if (object !== undefined) {
         places.set(route.what, { namespace: object.metadata.namespace ?? "p-default", name: object.metadata.name });

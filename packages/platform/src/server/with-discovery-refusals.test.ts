@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
-/** What kubectl 1.32 sends. */
+/** Header that kubectl 1.32 sends. */
 const AGGREGATED = {
   accept:
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json",

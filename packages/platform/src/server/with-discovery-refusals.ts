@@ -16,7 +16,7 @@ import { textResponse } from "@postern/apiserver/transport/api-response";
 export const withDiscoveryRefusals: Filter = {
   fail(error, call) {
     if (!isApiError(error) || !asksForAggregatedDiscovery(call)) throw error;
-    // What passes by itself is waited for in silence, as clients do elsewhere.
+    // A passing error is waited for in silence, as clients do elsewhere.
     if (error.details?.retryAfterSeconds !== undefined) throw error;
     const { message, details = {} } = error;
     const told = error.code === 503 ? new ApiError({ code: 502, message, details, cause: error }) : error;

@@ -15,7 +15,7 @@ export const withReplicaConfirmation = (replicas: Pick<Replicas, "allKnow"> | un
         leave(response, call) {
           // A collection that is deleted in part is answered by an error as well.
           const hasWritten = response.status < 400 || response.status >= 500;
-          // What lasts has not been done when it is answered: it is decided again on each server by itself.
+          // Lasting requests are not done when they are answered: each server decides about them again by itself.
           const isDone = hasWritten && response.body.type !== "upgraded";
           return isDone && canRevoke(call) ? replicas.allKnow().then(() => response) : response;
         },

@@ -4,7 +4,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ServerSurroundings } from "../main.ts";
 
-/** What it logs after its directory has gone goes nowhere. */
+/** Lines after the removal of its directory are dropped. */
 export const logToFile = (directory: string): ServerSurroundings => ({
   logDestination: {
     write(line) {

@@ -19,7 +19,7 @@ import { createKeyCounts } from "../server/key-counts.ts";
 import { createManagementSurface, followStorageMetrics } from "../server/management-surface.ts";
 
 export type ManagementSuiteSurface = SuiteSurface & {
-  /** What the platform has registered. */
+  /** Definitions that the platform has registered. */
   readonly definitions: readonly ResourceDefinition[];
   readonly storage: Storage;
   /** The text of /metrics. */

@@ -21,7 +21,7 @@ describe("errors of etcd", () => {
   ])("status %s, %s, becomes an error of the port", (code, details, expected) => {
     const error = toStorageError(new GrpcError(code, details));
     expect(error.constructor).toBe(expected);
-    // What etcd says is for the log.
+    // The message of etcd belongs in the log.
     expect(error.message).not.toContain(details);
   });
 

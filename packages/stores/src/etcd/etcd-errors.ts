@@ -1,4 +1,4 @@
-// What the errors of etcd mean for a caller, and which of them guarantee that nothing was done.
+// Errors of etcd as a caller sees them, and those that guarantee that nothing was done.
 // Source of the texts: etcd api/v3rpc/rpctypes/error.go
 
 import {

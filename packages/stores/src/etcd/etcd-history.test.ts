@@ -1,4 +1,4 @@
-// What a watch receives when its connection to etcd breaks, and etcd has changed when it is back.
+// Events of a watch whose connection to etcd breaks while etcd changes.
 
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";

@@ -22,7 +22,7 @@ function timersByHand() {
   };
   return {
     scheduler,
-    /** What was planned last: of a lease, its next renewal. */
+    /** Runs the task that was planned last: of a lease, its next renewal. */
     runLast: () => tasks.at(-1)!(),
     onPlanned(listener: (delayMs: number) => void) {
       planned = listener;

@@ -1,4 +1,4 @@
-// What the SQLite store does with its file: alone on it, careful with what it does not know, honest when it is full.
+// The SQLite store and its file: one process at a time, no damage to unknown files, clear errors when the disk is full.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

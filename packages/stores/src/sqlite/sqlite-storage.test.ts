@@ -62,7 +62,7 @@ it("answers the writes of one commit before those of the next", async () => {
     const number = sent++;
     await storage.create(`/key-${number}`, Buffer.from("x"));
     answered.push(number);
-    // What follows an answer takes time, in which the next commit ends.
+    // Work after an answer takes time, in which the next commit ends.
     const until = performance.now() + 1;
     while (performance.now() < until);
     if (number === 0) await Promise.all(Array.from({ length: 8 }, write));

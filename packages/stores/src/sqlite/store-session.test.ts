@@ -58,7 +58,7 @@ function openFragile(): SqliteDatabase {
   };
 }
 
-/** What `PRAGMA synchronous` says: 2 is FULL, where a commit returns once it is on disk. */
+/** Value of `PRAGMA synchronous`: 2 is FULL, where a commit returns once it is on disk. */
 const synchronous = (): unknown => database.prepare("PRAGMA synchronous").get()?.["synchronous"];
 
 function start(): StoreSession {

@@ -104,7 +104,7 @@ export function hasPath(set: FieldSet, path: FieldPath): boolean {
   return last !== undefined && subsetAt(set, path.slice(0, -1))?.members.has(last) === true;
 }
 
-/** What the set holds below `element`, with the prefix taken off. */
+/** Members of the set below `element`, with the prefix taken off. */
 export const withPrefix = (set: FieldSet, element: PathElement): FieldSet =>
   set.children.get(element) ?? EMPTY_FIELD_SET;
 
@@ -162,7 +162,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return withParts(a, members, children);
 }
 
-/** The members of `a` that are no members of `b`. What lies below a removed field stays. */
+/** The members of `a` that are no members of `b`. Members below a removed field stay. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmptyFieldSet(b)) return a;
   const members = keepMembers(a.members, (element) => !b.members.has(element));

@@ -113,7 +113,7 @@ function* merge(core: FieldManagerCore, input: FieldManagerApply, apply: ApplyIn
   }
 }
 
-/** What is left of a conflict after the fields that kubectl itself applied on the client's side, if anything is. */
+/** Rest of a conflict without the fields that kubectl itself applied on the client's side, if there is one. */
 function conflictBeyondLastApplied(
   { schema, apiVersion }: FieldManagerCore,
   { live, manager }: FieldManagerApply,

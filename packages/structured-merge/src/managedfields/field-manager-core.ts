@@ -1,4 +1,4 @@
-// What updates and applies of one kind share, and what each is given.
+// Inputs that updates and applies of one kind share, and those of each.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject, Timestamp } from "@postern/apimachinery/meta/object-meta";

@@ -19,7 +19,7 @@ const groupVersion = { group: "management.example.com", version: "v1" };
 const managerOf = (kind: string) =>
   createFieldManager({ schema: (schemas as any)[kind], groupVersion, hasStatus: true });
 
-/** What the registry of a server does around the field manager, as far as these transcripts need it. */
+/** Steps of a server's registry around the field manager, as far as these transcripts need them. */
 function prepare(live: KubeObject | undefined, next: any, subresource: string): KubeObject {
   const kept: any = subresource === "status" ? { ...live, status: next.status } : { ...next, status: live?.status };
   const { status, ...rest } = kept;

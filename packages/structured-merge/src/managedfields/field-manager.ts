@@ -1,4 +1,4 @@
-// What a server calls on every write of one kind, so that metadata.managedFields tells who owns which field.
+// The field manager, which a server calls on every write of one kind: metadata.managedFields has the owner of each field.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go and the managers it chains
 
 import { formatApiVersion, type GroupVersion } from "@postern/apimachinery/meta/group-version";

@@ -10,7 +10,7 @@ import { PathElementError } from "../fieldpath/path-element.ts";
 import type { Owners, VersionedSet } from "./merge-updater.ts";
 import { formatOwnerId, isOwnerName, parseOwnerId } from "./owner-id.ts";
 
-/** Who owns what, and since when. An owner whose apply changed nothing has no time. */
+/** Owners of fields, and the times of their writes. An owner whose apply changed nothing has no time. */
 export type Managed = { readonly owners: Owners; readonly times: ReadonlyMap<string, Timestamp> };
 
 export const NOTHING_MANAGED: Managed = { owners: new Map(), times: new Map() };

@@ -25,7 +25,7 @@ import { toFieldSet } from "../typed/to-field-set.ts";
 import { memberSchema, type TypedSchema } from "../typed/typed-schema.ts";
 import { describeOwner } from "./owner-id.ts";
 
-/** What one manager owns, as of which version of the API, and whether it got it by applying. */
+/** Fields of one manager, with their API version, and whether it got them by applying. */
 export type VersionedSet = {
   readonly set: FieldSet;
   readonly apiVersion: string;
@@ -153,7 +153,7 @@ function withOwner(owners: Owners, id: string, owned: VersionedSet): Owners {
   return next;
 }
 
-/** What the others have left after `manager` changed and removed fields. Who owns nothing any more is dropped. */
+/** Owners that are left after `manager` changed and removed fields. Owners without fields are dropped. */
 function* settle(owners: Owners, comparison: Comparison, manager: string): Steps<Owners> {
   const settled = new Map<string, VersionedSet>();
   const untouched = isUnchanged(comparison);

@@ -51,7 +51,7 @@ export function keepTimesOfNoop(live: KubeObject, next: KubeObject): KubeObject 
 export const equalButFor = (member: "managedFields" | "resourceVersion", a: KubeObject, b: KubeObject): boolean =>
   equalObjects(a, b, "metadata") && equalObjects(a.metadata, b.metadata, member);
 
-/** Who wrote when, in the order of the entries: two objects with the same have no time to keep. */
+/** Managers and times, in the order of the entries: two objects with the same have no time to keep. */
 const timesOf = (managedFields: JsonValue | undefined): JsonValue[] =>
   isJsonArray(managedFields)
     ? managedFields.map((entry) => [identityOf(entry), isJsonObject(entry) ? (entry["time"] ?? null) : null])

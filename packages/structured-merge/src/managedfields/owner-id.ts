@@ -25,7 +25,7 @@ export function parseOwnerId(id: string): Required<OwnerIdentity> {
   return { manager, operation: operation === "Apply" ? "Apply" : "Update", apiVersion, subresource };
 }
 
-/** What may be part of an owner's identity. */
+/** True for texts that may be part of an owner's identity. */
 export const isOwnerName = (name: string): boolean => !name.includes(SEPARATOR);
 
 /** The owner as conflict messages name it: `"m2" with subresource "status" using v1`. */

@@ -81,7 +81,7 @@ const writes = fc.oneof(
 );
 type Write = typeof writes extends fc.Arbitrary<infer W> ? W : never;
 
-/** What stands at each path that can be owned by itself, as JSON text; an item of a list stands for itself. */
+/** Value at each path that can be owned by itself, as JSON text; an item of a list is its own value. */
 type Table = Map<string, string>;
 const ITEM = "item";
 
@@ -159,7 +159,7 @@ function modelUpdate({ live, owned }: Model, id: string, updated: Table): Model 
   return tidy({ live: updated, owned: next });
 }
 
-/** Nobody owns what is not there, and who owns nothing is forgotten. */
+/** Absent fields have no owner, and owners without fields are dropped. */
 function tidy({ live, owned }: Model): Model {
   const rest = [...owned].map(([id, paths]) => [id, new Set([...paths].filter((path) => live.has(path)))] as const);
   return { live, owned: new Map(rest.filter(([, paths]) => paths.size > 0)) };

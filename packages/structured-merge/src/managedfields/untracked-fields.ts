@@ -37,7 +37,7 @@ type TrackedFieldsOptions = {
 };
 
 /**
- * What a write does not persist it must not own: status on the main resource, and spec on `status`. Of custom resources upstream lets metadata
+ * A write owns only fields that it persists: not status on the main resource, nor spec on `status`. Of custom resources upstream lets metadata
  * be owned that was changed through `status`, although it is not persisted either.
  */
 export function trackedFields({

@@ -36,7 +36,7 @@ export function* updateManagedFields(core: FieldManagerCore, input: FieldManager
     yield;
     return withManagedFields(bare, yield* encodeManagedFields(kept));
   } catch (error) {
-    // Who owns what is unknown for an object that does not fit its schema; validation is about to refuse it.
+    // The owners are unknown for an object that does not fit its schema; validation is about to refuse it.
     if (error instanceof TypedValueError) return bare;
     throw error;
   }

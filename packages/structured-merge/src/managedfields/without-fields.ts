@@ -30,7 +30,7 @@ export function withoutFields(
   return withoutNulls(removeItems(value, taken, schema)) as KubeObject;
 }
 
-/** What lost its last field came out as null, and would ask for its removal. */
+/** A value that lost its last field came out as null, and would ask for its removal. */
 function withoutNulls(value: JsonValue): JsonValue {
   if (isJsonArray(value)) return value.map(withoutNulls);
   if (!isJsonObject(value)) return value;

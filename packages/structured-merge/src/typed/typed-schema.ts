@@ -1,4 +1,4 @@
-// What the merge engine knows about a value: which forms it may take, and how its parts are owned and merged.
+// Knowledge of the merge engine about a value: the forms it may take, and how its parts are owned and merged.
 // Source: sigs.k8s.io/structured-merge-diff/schema/elements.go, typed/parser.go
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";

@@ -1,4 +1,4 @@
-// What an attack on the availability of a server is: who carries it out with what, and what it counts.
+// Defines an attack on the availability of a server: who carries it out with what, and what it counts.
 
 /** Whom an attacker can be: everything here is what a tenant of the platform, or somebody without any credential, has. */
 export type Target = {

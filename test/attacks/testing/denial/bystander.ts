@@ -1,4 +1,4 @@
-// Somebody who does nothing wrong while others attack, an owner who revokes keys, and an administrator: how long each waits for answers.
+// A well-behaved user while others attack, an owner who revokes keys, and an administrator: how long each waits for answers.
 
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
@@ -29,7 +29,7 @@ export type Experience = {
 const READ_PAUSE_MS = 5;
 const LOGIN_PAUSE_MS = 150;
 const REVOCATION_PAUSE_MS = 400;
-/** Nobody waits longer, and a test would say so. */
+/** No client waits longer, and a test would say so. */
 const GIVE_UP_MS = 30_000;
 
 export const percentile = (times: readonly number[], part: number): number => {

@@ -17,9 +17,9 @@ const setting = (id: number, value: number): Buffer => Buffer.concat([Buffer.fro
 
 type FrameFlood = {
   readonly name: string;
-  /** What every connection begins with. */
+  /** Frames that every connection begins with. */
   readonly first?: (target: Target) => readonly Buffer[];
-  /** What is sent over and over; `stream` gives the next number of a stream of the client's. */
+  /** Frames that are sent over and over; `stream` gives the next number of a stream of the client's. */
   readonly batch: (stream: () => number, target: Target) => readonly Buffer[];
   readonly sessions?: number;
   readonly neverReads?: boolean;

@@ -1,4 +1,4 @@
-// What an attacker is told by whoever measures, and what it answers.
+// Orders that the measuring process sends to an attacker, and the attacker's answers.
 
 import type { Counts, Target } from "./attack.ts";
 

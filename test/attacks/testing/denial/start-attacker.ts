@@ -11,7 +11,7 @@ export type Attacker = AsyncDisposable & {
   /** Whether an attack that could not be carried out has ended the process. */
   hasEnded(): boolean;
   attack(name: string, target: Target): Promise<void>;
-  /** What it has counted until now. */
+  /** Counts until now. */
   counts(): Promise<Report>;
   stop(): Promise<Report>;
 };

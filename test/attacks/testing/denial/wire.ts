@@ -73,7 +73,7 @@ export type Flood = {
   readonly connections: number;
   /** How many requests are under way on each. */
   readonly depth: number;
-  /** What the next request is. */
+  /** Gives the next request. */
   readonly next: (number: number) => RequestText;
 };
 

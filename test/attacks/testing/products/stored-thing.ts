@@ -9,7 +9,7 @@ export type StoredThing = {
   readonly place: "cluster" | "project";
   /** Both are doubled. */
   readonly base: { readonly count: number; readonly size: number };
-  /** What has to be there once. */
+  /** Creates objects that have to be there once. */
   readonly before?: (store: Store, size: number) => Promise<boolean>;
   readonly path: string;
   /** Applied by this manager instead of created, where it is set. */

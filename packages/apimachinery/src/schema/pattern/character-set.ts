@@ -67,7 +67,7 @@ const alnum = union([digit, alpha]);
 export const wordCharacter = union([alnum, single(95)]);
 const oneOf = (chars: string): CharacterSet => union([...chars].map((char) => single(char.codePointAt(0) ?? 0)));
 
-/** What a set is before it is negated: itself, or with all cases of its characters. */
+/** Maps a set before it is negated: to itself, or to the set with all cases of its characters. */
 export type Fold = (set: CharacterSet) => CharacterSet;
 
 const perlSpace = oneOf("\t\n\f\r ");

@@ -93,7 +93,7 @@ function withFlags(flags: Flags, text: string): Flags {
   };
 }
 
-/** What stands at the reader: one item, or as many as `\Q...\E` has characters. An operator behind it repeats the last. */
+/** Parses one item at the reader, or as many as `\Q...\E` has characters. An operator behind it repeats the last. */
 function parseAtom(reader: Reader, flags: Flags, depth: number): readonly PatternNode[] {
   if (reader.source.startsWith("\\Q", reader.position)) return parseQuoted(reader, flags);
   return [parseSingle(reader, flags, depth)];

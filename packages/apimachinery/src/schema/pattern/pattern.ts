@@ -14,7 +14,7 @@ export type Pattern = {
   readonly findAll: (text: string, limit: number, spend?: SpendSteps) => readonly Occurrence[];
 };
 
-/** What is wrong with a pattern, in Go's words; undefined when it can be compiled. */
+/** The fault of a pattern, in Go's words; undefined when it can be compiled. */
 export function findPatternError(source: string): string | undefined {
   try {
     compilePattern(source);
@@ -191,7 +191,7 @@ function findOccurrences(
 
 const widthAt = (text: string, position: number): number => ((text.codePointAt(position) ?? 0) > 0xffff ? 2 : 1);
 
-/** What several searches share: the steps that they took, and when an instruction was reached last. */
+/** State that several searches share: the steps that they took, and when an instruction was reached last. */
 type Search = {
   steps: number;
   paid: number;

@@ -1,4 +1,4 @@
-// What all walks find that an object goes through where a quick look says nothing of it.
+// Findings of all the walks that an object goes through where a quick look gives no answer.
 
 import type { JsonValue } from "../../json/json-value.ts";
 import { pruneNulls, setDefaults } from "../default.ts";

@@ -43,7 +43,7 @@ export function* uncoveredRulesInSteps(
 /** Far more than any role in use has. */
 export const MAX_PIECES = 10_000;
 
-/** What `breakDown` makes of the rules, without doing so. */
+/** Number of rules that `breakDown` makes of these, without doing so. */
 export const countPieces = (rules: readonly PolicyRule[]): number =>
   rules.reduce((sum, { verbs, apiGroups, resources, resourceNames, nonResourceURLs }) => {
     const ofResources = apiGroups.length * resources.length * Math.max(1, resourceNames.length);

@@ -1,4 +1,4 @@
-// What the tests of the watch cache begin with: a cache on a store, timers run by hand, a subscriber that keeps what it is told.
+// Fixture of the watch cache's tests: a cache on a store, timers run by hand, a subscriber that keeps what it receives.
 
 import type { Scheduler } from "../../runtime/clock.ts";
 import { createMemoryStorage } from "../../storage/memory/memory-storage.ts";

@@ -76,7 +76,7 @@ export type Conformed =
   | { readonly fault: string };
 
 /**
- * The value as the kind's schema knows it. What has a Go type upstream has the types of its fields from here on; of custom resources
+ * The value as the kind's schema knows it. Objects with a Go type upstream have the types of its fields from here on; of custom resources
  * the schema is checked when the registry gets them (`check-schema.ts`), since upstream names other faults of theirs first.
  * `isStoredMetadata`: it is that of an object that was stored, and so in its form already.
  */

@@ -23,7 +23,7 @@ export type ParsedBody = {
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** What is longer is read in a thread: it takes as many milliseconds as it has kilobytes. */
+/** Longer texts are read in a thread: reading takes as many milliseconds as the text has kilobytes. */
 const YAML_AT_ONCE = 4 * 1024;
 
 /** The YAML of a body as a thread has read it. Undefined where it is short, or JSON, which is YAML as well. */

@@ -24,7 +24,7 @@ export type DiscoveryDeps = {
   readonly revision: () => number;
   /** Paths served elsewhere that `GET /` names too, such as `/healthz`. */
   readonly otherPaths?: readonly string[];
-  /** What OpenAPI documents call this API. */
+  /** The name of this API in OpenAPI documents. */
   readonly info?: { readonly title: string; readonly version: string };
 };
 

@@ -24,7 +24,7 @@ import { authorizeCreation } from "./authorize-creation.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import type { PatchInput } from "./patch-types.ts";
 
-/** What an apply asks of the store. An absent object is created, a status is not. */
+/** The store request of an apply. An absent object is created, a status is not. */
 export function applyRequest(
   input: PatchInput,
   endpoint: Pick<EndpointContext, "authorizer">,
@@ -57,7 +57,7 @@ const absentUid = (uid: string): string =>
 
 type Configuration = {
   readonly object: KubeObject;
-  /** What a strict reader objects to, as warnings show it and as a refusal does. */
+  /** Faults that a strict reader finds, as warnings show them and as a refusal does. */
   readonly faults: StrictErrors;
 };
 

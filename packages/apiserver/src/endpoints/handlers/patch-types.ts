@@ -62,7 +62,7 @@ export type PatchInput = {
   readonly now: Timestamp;
 };
 
-/** Who owns what grows with the members there are. */
+/** Removes the managed fields, which grow with the members there are. */
 function withoutOwners(patched: JsonValue): JsonValue {
   if (!isJsonObject(patched) || !isJsonObject(patched["metadata"])) return patched;
   const { managedFields: _, ...metadata } = patched["metadata"];
@@ -72,13 +72,13 @@ function withoutOwners(patched: JsonValue): JsonValue {
 /** A patch read once, to be applied as often as it takes. */
 export type Patch = {
   readonly apply: (document: JsonObject) => Steps<JsonValue>;
-  /** What a strict reader objects to in the patch itself. */
+  /** Faults that a strict reader finds in the patch itself. */
   readonly strictErrors: readonly string[];
 };
 
 const utf8 = new TextDecoder();
 
-/** What a JSON, merge or strategic merge patch asks of the store. */
+/** The store request of a JSON, merge or strategic merge patch. */
 export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"> {
   const { context, resource, manager, now } = input;
   const { definition, fieldManager } = resource;
@@ -117,7 +117,7 @@ export function* readPatch(
   const text = utf8.decode(bytes);
   checkValues(text);
   yield;
-  // Who ignores strict faults leaves the reading to the libraries that apply the patch, whose words differ.
+  // Clients that ignore strict faults leave the reading to the libraries that apply the patch, whose words differ.
   const isLoose = fieldValidation === "Ignore";
   try {
     if (patchType === JSON_PATCH) return readJsonPatch(text, isLoose);
@@ -217,7 +217,7 @@ function patchError(patched: JsonValue, why: (text: string) => string): ApiError
   return invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", text, why(text))]);
 }
 
-/** What has a Go type needs not say which. */
+/** An object with a Go type need not name its apiVersion and kind. */
 function typeMetaOf(patched: JsonObject, definition: BodyKind): { readonly apiVersion: string; readonly kind: string } {
   const isTyped = definition.strategicMergePatch === true;
   const apiVersion = patched["apiVersion"] || (isTyped ? formatApiVersion(definition) : "");

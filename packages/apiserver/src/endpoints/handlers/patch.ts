@@ -31,7 +31,7 @@ import {
 
 const PATCH_OPTIONS = { group: "meta.k8s.io", kind: "PatchOptions" };
 
-/** What a byte of a patch costs, in bytes of an object that is created: it is merged with another, and each of its fields gets an owner. */
+/** Cost of a byte of a patch, in bytes of an object that is created: it is merged with another, and each of its fields gets an owner. */
 const WEIGHT = 4;
 
 export const handlePatch: VerbHandler = async (context, resource, endpoint) => {

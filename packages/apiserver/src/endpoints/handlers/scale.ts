@@ -57,7 +57,7 @@ const scaleKind: BodyKind = {
   ),
 };
 
-/** What `kubectl get --subresource=scale` prints. Source: k8s.io/apiextensions-apiserver/pkg/apiserver/helpers.go */
+/** Columns of `kubectl get --subresource=scale`. Source: k8s.io/apiextensions-apiserver/pkg/apiserver/helpers.go */
 const scaleColumns: ResourceColumns = {
   strategicMergePatch: true,
   columns: [
@@ -67,7 +67,7 @@ const scaleColumns: ResourceColumns = {
   ],
 };
 
-/** What a request makes of the object whose scale it is. */
+/** Changes the object whose scale is requested. */
 type ScaleEdit = (current: KubeObject) => Steps<KubeObject>;
 
 export const handleScale: VerbHandler = async (context, resource, endpoint) => {
@@ -198,7 +198,7 @@ function scaleOf(object: KubeObject, scale: ScaleSubresource): KubeObject {
 /** The lowest number there is stands where none was set, as it does upstream. */
 const UNSET_REPLICAS = -(2 ** 31);
 
-/** What a patch is made for. */
+/** The scale that a patch is applied to. */
 const patchedScale = (object: KubeObject, scale: ScaleSubresource): KubeObject =>
   scaleWith(valueAtPath(object, splitFieldPath(scale.specReplicasPath)) ?? UNSET_REPLICAS, object, scale);
 

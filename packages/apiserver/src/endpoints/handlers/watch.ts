@@ -90,12 +90,12 @@ class WatchStream implements WatchEventObserver {
   #subscription: Disposable | undefined;
   /** The state that the watch begins with, until all of it is read. */
   #readInitial: ReadInitialState | undefined;
-  /** What is being read of it: nothing is written until it is there. */
+  /** The part of it that is being read: nothing is written until it is there. */
   #reading: Promise<readonly CachedObject[] | undefined> | undefined;
-  /** What has been read of it, and comes before all events that wait. */
+  /** The part of it that has been read, and comes before all events that wait. */
   #page: readonly CachedObject[] = NONE;
   #pageTaken = 0;
-  /** What has happened before the response began, since the client saw the state. The cache holds that anyway. */
+  /** Events before the response began, since the client saw the state. The cache holds them anyway. */
   #past: Entry[] = [];
   #pastTaken = 0;
   readonly #queue: BacklogQueue<Entry>;
@@ -216,7 +216,7 @@ class WatchStream implements WatchEventObserver {
     this.#end();
   }
 
-  /** What has changed since the right to see it was lost is not sent, however much else waits to be decided again. */
+  /** Changes since the right to see them was lost are not sent, however much else waits to be decided again. */
   #isAllowed(): boolean {
     const isAllowed = this.#context.open?.isAllowed() !== false;
     if (!isAllowed) this.#end();
@@ -249,7 +249,7 @@ class WatchStream implements WatchEventObserver {
   }
 
   /**
-   * Writes what waits, as fast as the client takes it; then events go straight through. What there was before takes a turn for each chunk:
+   * Writes what waits, as fast as the client takes it; then events go straight through. Earlier events and state take a turn for each chunk:
    * many watches that begin together would keep others waiting.
    */
   async #write(sink: ByteSink): Promise<void> {

@@ -11,7 +11,7 @@ import type { OutputMedia } from "./negotiate-output.ts";
 import { decodeValue, type ObjectValue } from "./object-value.ts";
 import { notAListError, partialObjectMetadata } from "./partial-object-metadata.ts";
 
-/** What a conversion reads of a request: `includeObject`, and the time that ages are counted to. */
+/** Parts of a request that a conversion reads: `includeObject`, and the time that ages are counted to. */
 export type ConversionContext = Pick<RequestContext, "request" | "receivedAt"> &
   Partial<Pick<RequestContext, "weigh" | "pause" | "aside" | "overBudget">>;
 

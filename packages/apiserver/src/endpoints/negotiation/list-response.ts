@@ -25,7 +25,7 @@ const CONVERTED_PART_BYTES = 32 * 1024;
 /** Up to so much, kept text is sent at once from where it is: joining would copy it, and parts take a turn each. */
 const WHOLE_BYTES = 1024 * 1024;
 
-/** What is larger is written as YAML in a thread. */
+/** Larger lists are written as YAML in a thread. */
 const YAML_BYTES_AT_ONCE = 4 * 1024;
 
 type ListOutput = {

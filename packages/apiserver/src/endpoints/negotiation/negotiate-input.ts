@@ -22,7 +22,7 @@ function mediaTypeOf(contentType: string): string | undefined {
 }
 
 /**
- * What a body is to be decoded as; JSON when the header is absent or empty. Protobuf is taken where `protobuf` is set.
+ * The format to decode a body as; JSON when the header is absent or empty. Protobuf is taken where `protobuf` is set.
  * @throws ApiError 415 that lists what the server reads anywhere, as upstream does
  */
 export function negotiateInput(contentType: string, options: { readonly protobuf?: boolean } = {}): InputFormat {

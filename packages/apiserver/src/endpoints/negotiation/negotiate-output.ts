@@ -6,7 +6,7 @@ import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version"
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import { type AcceptClause, parseAccept } from "./parse-accept.ts";
 
-/** What an endpoint can do beside writing its object as it is. */
+/** Abilities of an endpoint beside writing its object as it is. */
 export type OutputRestrictions = {
   allowsConversion(target: GroupVersionKind): boolean;
   allowsStream(stream: string): boolean;
@@ -19,7 +19,7 @@ export type MediaTypeChoice = {
   readonly pretty: boolean;
   /** `watch`, or "". */
   readonly stream: string;
-  /** What `as=`, `g=` and `v=` name. */
+  /** The kind that `as=`, `g=` and `v=` name. */
   readonly convert?: GroupVersionKind;
 };
 
@@ -33,11 +33,11 @@ export type OutputMedia = {
 const JSON_TYPE = "application/json";
 const YAML_TYPE = "application/yaml";
 
-/** What objects are served as, the default first. */
+/** Media types that objects are served as, the default first. */
 export const OUTPUT_MEDIA_TYPES: readonly string[] = [JSON_TYPE, YAML_TYPE];
 
 /**
- * What a refusal names. Protobuf is read where reviews are posted but never written; clients that ask for it name JSON beside it,
+ * Media types that a refusal names. Protobuf is read where reviews are posted but never written; clients that ask for it name JSON beside it,
  * so the text of upstream is kept.
  */
 export const NAMED_MEDIA_TYPES: readonly string[] = [...OUTPUT_MEDIA_TYPES, "application/vnd.kubernetes.protobuf"];

@@ -70,7 +70,7 @@ export function apiPaths(resource: ResourceDefinition): readonly ApiPath[] {
   return paths.filter(({ operations }) => operations.length > 0);
 }
 
-/** What the operations of one resource share. */
+/** Names that the operations of one resource share. */
 function naming({ group, version, kind, namespaced }: ResourceDefinition) {
   const gvk = { group, version, kind };
   return {

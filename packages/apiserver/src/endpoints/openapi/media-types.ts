@@ -19,5 +19,5 @@ const STATUS_TEXTS: ReadonlyMap<number, string> = new Map([
   [401, "Unauthorized"],
 ]);
 
-/** What documents say about a status code: its name. */
+/** Description of a status code in documents: its name. */
 export const responseText = (code: number): string => STATUS_TEXTS.get(code) ?? "";

@@ -213,7 +213,7 @@ describe("OpenAPI v2", () => {
     if (shared !== undefined) return resolved(document, document.parameters[shared]);
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, resolved(document, member)]));
   };
-  /** What can be compared of a parameter when the recording only refers to it: its name. */
+  /** The comparable part of a parameter when the recording only refers to it: its name. */
   const parameterNames = (path: any): any =>
     JSON.parse(JSON.stringify(path), (name, value) =>
       name === "parameters"

@@ -24,7 +24,7 @@ export const OPENAPI_PATHS: readonly string[] = ["/openapi/v2", "/openapi/v3", "
 
 const JSON_TYPE = "application/json";
 
-/** What clients ask for, and under which name it is answered: `@` is no character of media types. */
+/** The type that clients ask for, and the name under which it is answered: `@` is no character of media types. */
 const V2_PROTOBUF_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const V2_MEDIA_TYPES: readonly string[] = [
   JSON_TYPE,

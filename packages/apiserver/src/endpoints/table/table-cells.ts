@@ -130,7 +130,7 @@ function cellOf({ type, value }: PrinterColumn): Cell {
   if (typeof value === "function") {
     return (object, now) => {
       const cell = value(object, now);
-      // What the function has worded itself stays as it is.
+      // A cell that the function has worded itself stays as it is.
       return type === "date" && typeof cell === "string" ? (ageOf(cell, now) ?? cell) : cell;
     };
   }
@@ -165,7 +165,7 @@ function formatCell(type: PrinterColumn["type"], value: JsonValue, now: number):
   }
 }
 
-/** What stands in a text column: words as they are, lists and objects as Go writes JSON, and null as the template printer names it. */
+/** Content of a text column: words as they are, lists and objects as Go writes JSON, and null as the template printer names it. */
 function printedText(value: JsonValue): string {
   if (value === null) return "<no value>";
   if (typeof value === "string") return value;

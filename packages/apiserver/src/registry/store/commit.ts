@@ -38,7 +38,7 @@ export function committedObject(
   });
 }
 
-/** What clients see of one entry. */
+/** Decodes one entry into the object that clients see. */
 export async function decodeEntry(
   { codec }: Pick<StoreContext, "codec">,
   entry: StoredEntry,
@@ -150,7 +150,7 @@ async function writeWith(
 const NOT_WRITTEN = [KeyExistsError, RevisionConflictError, ValueTooLargeError, StorageFullError] as const;
 const isNotWritten = (error: unknown): boolean => NOT_WRITTEN.some((refused) => error instanceof refused);
 
-/** What fails after a write cannot fail the request any more. */
+/** Runs after the write: a failure cannot fail the request any more. */
 export function runHook(
   { onHookError }: StoreContext,
   hook: () => void | Promise<void> | undefined,

@@ -88,7 +88,7 @@ function parseToken(token: string): { revision: Revision; start: string; signatu
   return { revision, start, signature: typeof fields["sig"] === "string" ? fields["sig"] : "" };
 }
 
-/** What a token holds, with the types that it has to have. */
+/** Members of a token, with their required types. */
 const MEMBERS = [
   ["v", "string"],
   ["rv", "int64"],

@@ -35,7 +35,7 @@ it("shows objects without late defaults that are large when there is no room for
   const [first, second] = [recordOf("first"), recordOf("second")];
   expect(show(first, memory).decode()).toMatchObject({ text: TEXT, short: "y" });
   expect(show(second, memory).decode()).not.toHaveProperty("text");
-  // What is kept is shown as before, and what grows by little is shown as it is.
+  // Kept objects are shown as before, and an object that grows by little is shown with its defaults.
   expect(show(first, memory).decode()).toMatchObject({ text: TEXT, short: "y" });
   expect(show(recordOf("third", { text: "z".repeat(9_000) }), memory).decode()).toMatchObject({ short: "y" });
 });

@@ -1,5 +1,5 @@
-// What is served of records that a converter brings from the version in which they were written to another one: each is converted once, when it is
-// first looked at, for all who read it.
+// Served objects of records that a converter brings from the version in which they were written to another one: each is converted once, when it is
+// first read, for all readers.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter)
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
@@ -99,7 +99,7 @@ export function createConvertedRecords(
       const settled = turn.finally(() => {
         for (const record of batch) underWay.delete(record);
       });
-      // Whoever waits for it is told.
+      // Requests that wait for the batch receive the error.
       settled.catch(() => {});
       for (const record of batch) underWay.set(record, settled);
       before = settled;
@@ -166,7 +166,7 @@ class AbandonedError extends Error {
   override readonly name = "AbandonedError";
 }
 
-/** What others may wait for does not end with the request that began it. */
+/** Work that several requests may wait for does not end with the request that began it. */
 const lasting = (caller: CodecCaller): ConversionCaller => ({
   signal: new AbortController().signal,
   weigh: (bytes) => caller.weigh(bytes),

@@ -27,8 +27,8 @@ const MAX_WAITING = 5_000;
 /** The view of `store` has records as they are stored. */
 export function createConvertingStore(store: StoreContext, converted: ConvertedRecords): Required<ResourceStorage> {
   /**
-   * What an operation of the generic store reads it reads at once, before it changes anything. Where that has not been converted, the
-   * operation begins again when it has been, and finds the same as the first time.
+   * An operation of the generic store does all its reads at once, before it changes anything. If a record has not been converted, the
+   * operation restarts after the conversion, and finds the same as the first time.
    */
   async function withConverted<T>(context: RequestContext, operate: (store: StoreContext) => Awaitable<T>): Promise<T> {
     const view = new ConvertedView(store.view, converted);
@@ -66,7 +66,7 @@ class UnconvertedError extends Error {
   }
 }
 
-/** What one operation sees: it keeps what it has read, however often it begins. Labels are not indexed, since a conversion may change them. */
+/** View of one operation: it keeps its reads across restarts. Labels are not indexed, since a conversion may change them. */
 class ConvertedView implements CacheView {
   readonly #records: CacheView;
   readonly #converted: ConvertedRecords;

@@ -1,4 +1,4 @@
-// What happens when chance gives names that are taken.
+// Name generation when random names are taken.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Gadgets, gadget, serveGadgets } from "../testing/gadgets.ts";

@@ -19,7 +19,7 @@ export function getObject(
   { resourceVersion }: GetOptions,
 ): Awaitable<CachedObject> {
   if (resourceVersion === "" && store.cache.isNewest()) {
-    // What is there has a name that an object can have.
+    // Existing objects have valid names.
     const object = store.view.get(store.keys.of(namespace, name));
     if (object !== undefined) return object;
   }

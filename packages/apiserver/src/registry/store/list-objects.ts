@@ -94,7 +94,7 @@ function readPage(store: StoreContext, context: RequestContext, query: ListQuery
   return isFreshNow(store.cache, bound) ? read() : awaitFreshness(store.cache, bound, context).then(read);
 }
 
-/** What memory cannot answer upstream reads from the store, which refuses a version that is no number in words of its own. */
+/** Upstream reads from the store where memory cannot answer, and the store rejects a version that is no number with its own message. */
 function readBound(resourceVersion: string, isFromHistory: boolean): Revision {
   try {
     return parseListResourceVersion(resourceVersion);

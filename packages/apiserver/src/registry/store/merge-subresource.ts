@@ -1,4 +1,4 @@
-// What a write changes depends on the subresource it goes through.
+// The fields that a write changes depend on the subresource it goes through.
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/{strategy,status_strategy}.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -41,6 +41,6 @@ function withoutStatusChange(submitted: KubeObject, old: KubeObject, hasStatus =
 export function withoutStatus(object: KubeObject, { hasStatus }: ResourceDefinition): KubeObject {
   if (hasStatus !== true || object["status"] === undefined) return object;
   const { status: _, ...rest } = object;
-  // What is left has the members that make it an object of a kind.
+  // The rest has the members that make it an object of a kind.
   return rest as KubeObject;
 }

@@ -64,7 +64,7 @@ const plainCodec: ObjectCodec = {
 
 /** Objects are served in one shape and stored in another. */
 function shapingCodec({ toServed, toStored }: KindConversion): ObjectCodec {
-  /** What has been read, by its record: lists and watches come to the same ones again and again. */
+  /** Results by record: lists and watches read the same records again and again. */
   const shown = new WeakMap<CachedObject, CachedObject>();
   function show(record: CachedObject): CachedObject {
     const result = shown.get(record) ?? record.withContent(toServed(record.decode()));
@@ -107,7 +107,7 @@ function convertingCodec(
 ): ObjectCodec {
   const [servedVersion, storedVersion] = [served, stored].map(formatApiVersion);
   const storedSchema = schemas.get(storedVersion ?? "");
-  /** What has been read, by its record: lists and watches come to the same ones again and again. */
+  /** Results by record: lists and watches read the same records again and again. */
   const shown = new WeakMap<CachedObject, CachedObject>();
 
   const inVersion = (read: KubeObject): KubeObject =>

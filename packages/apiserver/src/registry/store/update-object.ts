@@ -73,7 +73,7 @@ async function writeUpdate(
   for (;;) {
     try {
       if (current === undefined && isNewest) {
-        // What is done after a creation may change the object again.
+        // Hooks after a creation may change the object again.
         releaseLock(store, target, lock);
         return await createAbsent(store, context, target, request, options);
       }
@@ -166,7 +166,7 @@ async function replace(
   if (context.isLong) await context.pause();
   const comparing = store.codec.isStored(object, old, current, context);
   if ((comparing instanceof Promise ? await comparing : comparing) && equalJson(sealed, previousSealed)) {
-    // What follows the write looks into it more than once.
+    // The steps after the write read the decoded object more than once.
     return { object: current.decodedAs(old), created: false };
   }
   if (options.dryRun) {

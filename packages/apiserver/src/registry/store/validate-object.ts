@@ -116,7 +116,7 @@ const takesTooLong = (at: string): readonly FieldError[] => [
   },
 ];
 
-/** What the schema says against an object, or against a change of `old`. */
+/** Schema errors of an object, or of a change of `old`. */
 export const schemaErrors = (
   store: StoreContext,
   context: RequestContext,
@@ -149,7 +149,7 @@ async function findSchemaErrors(
     object: stringifyJson(jsonOf(object)),
     old: old && stringifyJson(jsonOf(old)),
   }));
-  // What the server itself changes is nothing that a schema of a tenant speaks of.
+  // The schema of a tenant does not govern changes by the server itself.
   if (aside === undefined && context.user === systemUser) return [];
   const checked = aside === undefined ? check(MOST_STEPS) : await aside;
   return "tooLongAt" in checked ? takesTooLong(checked.tooLongAt) : checked;
@@ -227,7 +227,7 @@ const RULES_NOT_CHECKED: FieldError = {
     "complete validation",
 };
 
-/** What rules may cost while everybody waits, in the units of their budgets: some milliseconds. */
+/** Highest cost of rules that run while all other requests wait, in the units of their budgets: some milliseconds. */
 const MOST_RULES_AT_ONCE = 20_000;
 
 /** Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/strategy.go (hasBlockingErr) */

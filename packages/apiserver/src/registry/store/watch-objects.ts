@@ -34,7 +34,7 @@ export async function watchObjects(
   });
 }
 
-/** What there is to know of the records of a store before it is decided what of them is selected. */
+/** Observes the records of a store before the selection is applied. */
 export type RecordObserver = {
   /** Called first, if at all. `read` returns about as many bytes as it is asked for, and undefined after the last record. */
   initialState(read: (bytes: number) => readonly CachedObject[] | undefined): void;
@@ -140,7 +140,7 @@ export function deliver(
 export const selects = (matches: ObjectPredicate | undefined, object: CachedObject): boolean =>
   matches === undefined || matches(object);
 
-/** What leaves a selection is shown as it was when it was in it, under the revision of the change that took it out. */
+/** An object that leaves a selection is shown as it was when it was in it, under the revision of the change that took it out. */
 const lastSeen = (event: CacheEvent): CachedObject =>
   event.type === "delete" || event.previous === undefined
     ? event.object

@@ -1,4 +1,4 @@
-// What a watch begins with, for clients that take their time: it is read as they take it, while objects are written.
+// Initial state of a watch, for slow clients: it is read at their pace, while objects are written.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -93,17 +93,17 @@ async function watched(
   const keys = { inNamespace: () => VIEW };
   const definition = { namespaced: false };
   const store = { definition, keys, view, cache } as unknown as StoreContext;
-  /** What the client has: names, each with the revision of its last event. */
+  /** State of the client: names, each with the revision of its last event. */
   const seen = new Map<string, number>();
   const log: string[] = [];
   let read: ReadInitialState = () => undefined;
   let endedAt: string | undefined;
-  /** What the state is known to have had by then, and the client had not. */
+  /** Names known to be in the state at the end of the initial events that the client lacked. */
   const missing: string[] = [];
-  /** What came before something that is older, or before a key that precedes its own. */
+  /** Events that came after a newer one, and keys that came after a later key. */
   const disordered: string[] = [];
   let [lastKey, lastRevision] = ["", 0];
-  /** What happens while a part of the state is read comes after it. */
+  /** Events that arrive while a part of the state is read come after it. */
   let later: (() => void)[] | undefined;
   const tell = (type: WatchEventType, { key, revision }: CachedObject): void => {
     const name = key.slice(VIEW.length);

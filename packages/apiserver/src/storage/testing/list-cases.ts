@@ -1,4 +1,4 @@
-// What list does, in any store: order, pages, and states of the past.
+// Behaviour of list in any store: order, pages, and states of the past.
 
 import { describe, expect, test } from "vitest";
 import type { ListResult } from "../storage.ts";

@@ -1,4 +1,4 @@
-// What every store does, whatever it is made of: each implementation of the port runs this one suite, and so does the watch cache.
+// Behaviour of every store, whatever it is made of: each implementation of the port runs this one suite, and so does the watch cache.
 // Revisions grow and may have holes: the etcd store passes one of its own where its watch is late.
 // Source of the idea: k8s.io/apiserver/pkg/storage/testing/store_tests.go
 
@@ -29,7 +29,7 @@ export type StorageSuiteOptions = {
   };
 };
 
-/** What the cases work with; `storage` changes with every test. */
+/** Context of the cases; `storage` changes with every test. */
 export type SuiteContext = {
   readonly storage: Storage;
   /** The revision at which the case found the store: only the first case of all has one that was never used. */

@@ -1,4 +1,4 @@
-// What watch does, in any store: from the past, from now, from the future, and until when.
+// Behaviour of watch in any store: from the past, from now, from the future, and until when.
 
 import { describe, expect, test } from "vitest";
 import type { Revision, StorageEvent } from "../storage.ts";

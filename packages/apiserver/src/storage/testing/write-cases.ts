@@ -1,4 +1,4 @@
-// What create, update, delete and get do, in any store.
+// Behaviour of create, update, delete and get in any store.
 
 import { describe, expect, test } from "vitest";
 import { KeyExistsError, RevisionConflictError, ValueTooLargeError } from "../storage-errors.ts";

@@ -1,4 +1,4 @@
-// Who has a ClusterRole on the whole platform and in projects. Grants it to users and teams, and revokes it.
+// Holders of a ClusterRole on the whole platform and in projects. Grants it to users and teams, and revokes it.
 
 import type { Project } from "@postern/api/project";
 import type { User } from "@postern/api/user";

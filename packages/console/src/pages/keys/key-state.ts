@@ -9,7 +9,7 @@ export type KeyState = { readonly id: string; readonly tone: Tone };
 
 const SOON_MS = 7 * 86_400_000;
 
-/** Refusals that may be unexpected. What users did themselves needs no attention. */
+/** Refusals that may be unexpected. The users' own actions need no attention. */
 const ALARMING = new Set(["Leaked", "RetiredValueUsed", "Revoked", "ParentRefused", "OwnerLocked", "OwnerGone"]);
 
 const UNUSED_MS = 30 * 86_400_000;

@@ -1,4 +1,4 @@
-// What a key can and cannot do, as two lists of sentences.
+// Permitted and forbidden actions of a key, as two lists of sentences.
 
 import type { KeyScope } from "@postern/api/access-key-restrictions";
 import { Check, X } from "lucide-react";

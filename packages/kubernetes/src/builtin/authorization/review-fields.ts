@@ -60,7 +60,7 @@ const nonResourceAttributes = s.object({
 });
 export type NonResourceAttributes = Infer<typeof nonResourceAttributes>;
 
-/** What every access review asks. */
+/** The question of every access review. */
 export const questionFields = {
   resourceAttributes: resourceAttributes.describe(
     "ResourceAttributes includes the authorization attributes available for resource requests to the Authorizer interface",

@@ -45,7 +45,7 @@ export const subjectAccessReviews = ({ authorizer, showsReasons }: SubjectAccess
     validate: validateSubjectReview,
   });
 
-// What SubjectAccessReviews and LocalSubjectAccessReviews have in common: a request, who would make it, and whether that may be.
+// Common parts of SubjectAccessReviews and LocalSubjectAccessReviews: a request, its user, and whether it is allowed.
 
 type SubjectReviewResource = Pick<ResourceDefinition, "kind" | "plural" | "singular" | "namespaced"> & {
   readonly description: string;
@@ -122,7 +122,7 @@ export const selfSubjectAccessReviews = ({ authorizer }: { readonly authorizer: 
       const { spec = {} } = body as SelfSubjectAccessReview;
       refuseInvalidReview([...validateQuestion(spec), ...validateReviewMeta(body, false)]);
       const question = attributesOf(spec, user, credential);
-      // What would not get here is not allowed here, whatever RBAC says.
+      // A request that the outer surface refuses would not get here, so it is not allowed, whatever RBAC says.
       const outside = outerAuthorizer && (await reviewStatusOf(outerAuthorizer, question));
       if (outside?.allowed === false) return reviewResponse(body, outside);
       return reviewResponse(body, await reviewStatusOf(authorizer, question));

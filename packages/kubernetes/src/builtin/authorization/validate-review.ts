@@ -1,4 +1,4 @@
-// What makes an access review valid.
+// Validation of access reviews.
 // Source: k8s.io/kubernetes/pkg/apis/authorization/validation/validation.go
 
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";

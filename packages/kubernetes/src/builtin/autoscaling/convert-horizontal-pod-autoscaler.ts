@@ -19,7 +19,7 @@ const ANNOTATIONS = {
 const DEFAULT_CPU_UTILIZATION = 80;
 
 export const scalerConversion: KindConversion = {
-  // What the store holds, and what has passed the schema of v1, are objects of these types.
+  // Stored records, and objects that have passed the schema of v1, are of these types.
   toServed: (record) => toV1(record as Scaler),
   toStored: (object) => fromV1(object as ScalerV1),
 };
@@ -155,7 +155,7 @@ const objectAt = (from: JsonObject | undefined, member: string): JsonObject | un
 // Metrics in the form that they have in the annotations: that of v1, with flat targets.
 
 function metricToV1(metric: MetricSpec): JsonObject {
-  // What has passed the schema is JSON.
+  // An object that has passed the schema is JSON.
   const { type, ...sources } = metric as unknown as JsonObject;
   return { type: type ?? "", ...mapSources(sources, (source, member) => flat(source, member, "target")) };
 }
@@ -257,7 +257,7 @@ function nested(source: JsonObject, member: SourceMember, part: Part): JsonObjec
   });
 }
 
-// Who owns what, by the names of the version: one field alone has another one.
+// Field ownership, by the field names of the version: only one field has another name.
 
 function withManagedFields(
   metadata: KubeObject["metadata"],

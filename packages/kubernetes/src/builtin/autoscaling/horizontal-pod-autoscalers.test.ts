@@ -252,7 +252,7 @@ describe("the two versions", () => {
     expect(older.json.metadata.annotations["autoscaling.alpha.kubernetes.io/behavior"]).toContain(
       '"selectPolicy":"Min"',
     );
-    // What v1 does not touch stays in v2.
+    // Fields that v1 does not touch stay in v2.
     const replaced = { ...older.json, spec: { ...older.json.spec, maxReplicas: 7 } };
     expect((await v1.send("PUT", "/web", replaced)).status).toBe(200);
     const { spec } = (await v2.send("GET", "/web")).json;

@@ -35,7 +35,7 @@ const SCALE_DOWN: ScalingRules = {
   policies: [{ type: "Percent", value: 100, periodSeconds: PERIOD_SECONDS }],
 };
 
-/** What is sent to `/status` may be without a spec. */
+/** Objects sent to `/status` may be without a spec. */
 type Submitted<T extends { readonly spec: unknown }> = KubeObject & { readonly spec?: T["spec"] };
 
 /** A behavior that is there is filled in on both sides. */
@@ -83,7 +83,7 @@ const strategyV1: Strategy<ScalerV1> = {
   validateUpdate: (scaler, old, context) => scalerStrategy.validateUpdate?.(asV2(scaler), asV2(old), context) ?? [],
 };
 
-// What has the shape of v1 has that of v2 there.
+// An object in the shape of v1 converts to one in the shape of v2.
 const asV2 = (scaler: ScalerV1): Scaler => scalerConversion.toStored(scaler) as Scaler;
 
 const MAX_SHOWN = 2;

@@ -1,4 +1,4 @@
-// What a HorizontalPodAutoscaler has to look like.
+// Validation of HorizontalPodAutoscalers.
 // Source: k8s.io/kubernetes/pkg/apis/autoscaling/validation/validation.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";

@@ -162,7 +162,7 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
         type: "string",
         description: "Requested duration of validity.",
         value: (request) => {
-          // What the store holds has gone through the schema of the kind.
+          // Stored objects have passed the schema of the kind.
           const seconds = (request as CertificateSigningRequest).spec?.expirationSeconds;
           return seconds === undefined ? "<none>" : humanDuration(seconds * 1000);
         },

@@ -54,7 +54,7 @@ export type Event = KindOf<typeof eventFields>;
 const MAX_TEXT = 128;
 const MAX_MESSAGE = 1024;
 
-/** What both versions of the kind have in common. */
+/** Common parts of both versions of the kind. */
 export const eventStrategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
@@ -108,7 +108,7 @@ export const eventColumns: readonly PrinterColumn[] = [
     name: "Last Seen",
     type: "date",
     description: "Time since the last occurrence.",
-    // What the store holds has gone through the schema of the kind, here and below.
+    // Stored objects have passed the schema of the kind, here and below.
     value: (event) => lastSeen(event as Event) ?? UNKNOWN,
   },
   {
@@ -193,7 +193,7 @@ export const events: ResourceDefinition = defineBuiltin({
     ".reportingComponent",
     ".type",
   ],
-  // What the store holds has gone through the schema of the kind.
+  // Stored objects have passed the schema of the kind.
   computedFields: { source: (event) => componentOf(event as Event) },
   hasOwnNameColumn: true,
   columns: eventColumns,

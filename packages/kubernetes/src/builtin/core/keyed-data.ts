@@ -1,4 +1,4 @@
-// What the two kinds that hold data by key have in common: valid keys, a size limit, and immutability on request.
+// Common parts of the two kinds that hold data by key: valid keys, a size limit, and immutability on request.
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidateSecret, ValidateConfigMap)
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

@@ -72,7 +72,7 @@ type NewEvent = KindOf<typeof newEventFields>;
 
 const GROUP_VERSION = "events.k8s.io/v1";
 
-/** What the fields are called here, and in the core group. */
+/** Names of the fields here, and in the core group. */
 const NAMES: readonly (readonly [here: string, core: string])[] = [
   ["regarding", "involvedObject"],
   ["note", "message"],
@@ -121,7 +121,7 @@ const renamed = (
     }),
   );
 
-// What has this shape here has that of the core group there.
+// An event in this group's shape converts to one in the core group's shape.
 const asCore = (event: KubeObject): Event => inVersion(event, CORE) as Event;
 
 const strategy: Strategy<NewEvent> = {

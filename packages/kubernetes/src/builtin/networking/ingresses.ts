@@ -204,7 +204,7 @@ export const ingresses: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(ingressFields.schema),
   columns: [
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of the kind.
     {
       name: "Class",
       type: "string",

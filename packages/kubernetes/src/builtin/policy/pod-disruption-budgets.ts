@@ -67,7 +67,7 @@ export const podDisruptionBudgets: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(budgetFields.schema),
   columns: [
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of the kind.
     {
       name: "Min Available",
       type: "string",

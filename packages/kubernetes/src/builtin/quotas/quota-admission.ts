@@ -35,11 +35,11 @@ type Wanted = Limit & { readonly quota: string; readonly amount: number };
  */
 export function createQuotaAdmission({ quotas, registry, services, elapsed }: QuotaAdmissionDeps): AdmissionPlugin {
   const pending = createPendingObjects(elapsed);
-  /** What is parsed once. */
+  /** Limits by quota, each parsed once. */
   const read = new WeakMap<CachedObject, readonly Limit[]>();
 
   function limitsOf(cached: CachedObject): readonly Limit[] {
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of the kind.
     const known = read.get(cached) ?? readLimits(cached.decode() as ResourceQuota);
     read.set(cached, known);
     return known;

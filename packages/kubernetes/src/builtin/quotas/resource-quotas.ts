@@ -122,7 +122,7 @@ export const resourceQuotas: ResourceDefinition = defineBuiltin({
   hasStatus: true,
   schema: kindSchema(quotaFields.schema),
   columns: [
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of the kind.
     {
       name: "Request",
       type: "string",
@@ -140,7 +140,7 @@ export const resourceQuotas: ResourceDefinition = defineBuiltin({
   strategy,
 });
 
-// What the resources in a ResourceQuota count, by the names that quotas have for them.
+// Amounts that the resources in a ResourceQuota count, by their names in quotas.
 // Source: k8s.io/kubernetes/pkg/quota/v1/evaluator/core/registry.go, k8s.io/apiserver/pkg/quota/v1/generic/evaluator.go
 
 /** Kinds that quotas also know without `count/`. */
@@ -184,7 +184,7 @@ export function countedResource(name: string): CountedResource | undefined {
   if (!isServiceAmount(name)) return undefined;
   return {
     resource: SERVICES,
-    // What admission sees of a Service has gone through its schema.
+    // A Service has passed its schema before admission sees it.
     amountOf: (object) => AMOUNTS[name](object as Service),
     used: (_place, namespace, services) => services.amount(name, namespace),
   };

@@ -129,8 +129,8 @@ async function isAllowed(
 }
 
 /**
- * What the caller would give away without holding it, as a refusal prints it; undefined when nothing. Whoever may give away what they do
- * not hold (`mayGiveAll`) is still held to what their credential opens on the way here: that they cannot widen.
+ * Permissions that the caller would grant without holding them, as a refusal prints them; undefined when there are none. A caller that may
+ * grant permissions it does not hold (`mayGiveAll`) is still limited to those that the outer surface allows to its credential: it cannot widen these.
  */
 async function missingPermissions(
   { ruleResolver }: EscalationCheckDeps,
@@ -257,7 +257,7 @@ const FEW_PIECES = 8;
 
 type Question = Omit<AuthorizationAttributes, "user" | "credential">;
 
-/** Requests that are all open only where everything that the piece opens is. What is granted for the cluster holds in every namespace. */
+/** Requests that are all open only where everything that the piece opens is. Permissions granted for the cluster hold in every namespace. */
 function questionsAbout(
   {
     verbs: [verb = ""],

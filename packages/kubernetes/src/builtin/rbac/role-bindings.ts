@@ -33,7 +33,7 @@ export const roleBindings = (escalation: EscalationCheck): ResourceDefinition =>
     strategy: bindingStrategy(escalation),
   });
 
-// What RoleBindings and ClusterRoleBindings have in common: their strategy and their columns.
+// Common parts of RoleBindings and ClusterRoleBindings: their strategy and their columns.
 // Source: k8s.io/kubernetes/pkg/registry/rbac/{rolebinding,clusterrolebinding}/strategy.go
 
 export const bindingStrategy = (escalation: EscalationCheck): Strategy<RbacBindingObject> => ({

@@ -166,7 +166,7 @@ export const endpointSlices: ResourceDefinition = defineBuiltin({
   schema: kindSchema(sliceFields.schema),
   columns: [
     { name: "AddressType", type: "string", description: "IPv4, IPv6 or FQDN.", value: ".addressType" },
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of the kind.
     {
       name: "Ports",
       type: "string",

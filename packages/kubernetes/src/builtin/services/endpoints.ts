@@ -141,7 +141,7 @@ export const endpoints: ResourceDefinition = defineBuiltin({
       name: "Endpoints",
       type: "string",
       description: "Addresses and ports.",
-      // What the store holds has gone through the schema of the kind.
+      // Stored objects have passed the schema of their kind.
       value: (object) => shownSome(endpointTexts(object as Endpoints)),
     },
     ageColumn,

@@ -4,7 +4,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ServiceTotals } from "./service-totals.ts";
 
-/** What kubeadm gives its clusters. Nothing is sent there: it only has to look as everywhere else. */
+/** Service network of kubeadm clusters. Nothing is sent there: it only has to look as everywhere else. */
 export const SERVICE_NETWORK = "10.96.0.0/12";
 const FIRST = 0x0a_60_00_00;
 const SIZE = 2 ** 20;
@@ -14,7 +14,7 @@ export const API_SERVICE_ADDRESS = "10.96.0.1";
 export const NODE_PORTS = { first: 30_000, last: 32_767 } as const;
 
 const TRIES = 64;
-/** What was chosen and is not in the cache yet is kept in mind for a while: writes take milliseconds. */
+/** A chosen address or port that is not in the cache yet is remembered for a while: writes take milliseconds. */
 const CHOSEN_MS = 30_000;
 
 export type ServiceAddresses = {

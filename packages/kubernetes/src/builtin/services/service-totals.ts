@@ -1,5 +1,5 @@
-// What the Services of a cluster have between them: addresses, ports on nodes, and how many of each type a namespace has. Counted when first
-// asked for, and kept by watch from then on: a cluster may have very many.
+// Totals over the Services of a cluster: addresses, ports on nodes, and the number of each type per namespace. Counted when first asked for,
+// and kept by watch from then on: a cluster may have very many.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { type FollowedInParts, followInParts } from "@postern/apiserver/cache/follow-in-parts";
@@ -42,7 +42,7 @@ export function createServiceTotals(
   }
 
   function count(object: CachedObject, sign: 1 | -1): void {
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of their kind.
     const { metadata, spec } = object.read(readSpec) as unknown as Pick<Service, "metadata" | "spec">;
     const service = spec === undefined ? {} : { spec };
     const { namespace = "" } = metadata;

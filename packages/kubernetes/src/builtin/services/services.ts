@@ -78,7 +78,7 @@ function allocated(service: Service, old: Service | undefined, addresses: Servic
   return { ...service, spec };
 }
 
-/** What is no address at all is said by the validation. */
+/** Texts that are no address at all are reported by the validation. */
 const isPlain = (address: string): boolean => /^[0-9a-fA-F.:]+$/.test(address);
 
 function externalAddress(service: Service): string {
@@ -108,7 +108,7 @@ export const selectorText = (selector: { readonly [label: string]: string } | un
   return parts.length === 0 ? "<none>" : parts.toSorted().join(",");
 };
 
-// What the store holds has gone through the schema of the kind, in all columns.
+// Stored objects have passed the schema of their kind, in all columns.
 const columns: readonly PrinterColumn[] = [
   {
     name: "Type",
@@ -163,7 +163,7 @@ export const storedServices = (addresses: ServiceAddresses): ResourceDefinition 
     strategy: strategyFor(addresses),
   });
 
-// What a Service gets that its writer has left out.
+// Values that a Service gets where its writer has left them out.
 // Source: k8s.io/kubernetes/pkg/apis/core/v1/defaults.go (SetDefaults_Service), pkg/registry/core/service/storage/{alloc,storage}.go
 
 const AFFINITY_SECONDS = 10_800;
@@ -211,7 +211,7 @@ function withBothAddresses(service: Service, old?: Service): Service {
   }
   if (clusterIP === "") return { ...service, spec: { ...service.spec, clusterIP: clusterIPs[0] ?? "" } };
   if (clusterIPs.length === 0) return { ...service, spec: { ...service.spec, clusterIPs: [clusterIP] } };
-  // Who changes one of them and leaves the other as it was means the change.
+  // A change of only one of the two fields is meant for both.
   if (wasSet && clusterIP !== clusterIPOf(old) && clusterIPs[0] === clusterIPOf(old)) {
     return { ...service, spec: { ...service.spec, clusterIPs: [clusterIP] } };
   }
@@ -223,7 +223,7 @@ function withoutAddress(service: Service): Service {
   return { ...service, spec };
 }
 
-/** What was allocated stays where an update leaves it out. */
+/** Allocated values stay where an update leaves them out. */
 function withAllocatedValues(service: Service, old: Service): Service {
   let next = service;
   if (needsAddress(service) && needsAddress(old) && clusterIPOf(service) === "") {

@@ -1,4 +1,4 @@
-// What a Service must be like beyond its schema.
+// Requirements of a Service beyond its schema.
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidateService, ValidateServiceUpdate)
 
 import { isIP } from "node:net";

@@ -172,7 +172,7 @@ export const jobs: ResourceDefinition = defineBuiltin({
   schema: kindSchema(jobFields.schema),
   selectableFields: [".status.successful"],
   columns: [
-    // What the store holds has gone through the schema of the kind.
+    // Stored objects have passed the schema of their kind.
     { name: "Status", type: "string", description: "Phase.", value: (o) => stateOf(o as Job) },
     {
       name: "Completions",

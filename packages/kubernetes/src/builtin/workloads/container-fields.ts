@@ -1,4 +1,4 @@
-// The fields of containers. What only a kubelet would read is kept as it is, without a schema of its own.
+// The fields of containers. Fields that only a kubelet would read are kept as they are, without a schema of their own.
 // Source: k8s.io/api/core/v1/types.go (Container, Probe, EnvVar, VolumeMount)
 
 import { s } from "@postern/apimachinery/schema/builder";

@@ -1,4 +1,4 @@
-// What a pod gets that its writer has left out.
+// Values that a pod gets where its writer has left them out.
 // Source: k8s.io/kubernetes/pkg/apis/core/v1/defaults.go
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -50,7 +50,7 @@ function withEnvDefaults(env: Env): Env {
   return { ...env, valueFrom: { ...env.valueFrom, fieldRef: { ...fieldRef, apiVersion: "v1" } } };
 }
 
-/** What may be another image tomorrow is pulled each time. */
+/** A tag that may be another image tomorrow is pulled each time. */
 function pullPolicyOf(image: string): string {
   if (image.includes("@")) return "IfNotPresent";
   const tag = image.slice(image.lastIndexOf("/") + 1).split(":")[1] ?? "latest";

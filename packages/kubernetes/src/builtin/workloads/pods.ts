@@ -28,7 +28,7 @@ const podFields = s
 
 export type Pod = KindOf<typeof podFields>;
 
-/** What may change of a pod: upstream lets nothing else through, since a kubelet would not follow. */
+/** Leaves out the fields of a pod that may change: upstream lets no others through, since a kubelet would not follow. */
 function withoutChangeable(spec: PodSpec | undefined): JsonValue {
   const {
     activeDeadlineSeconds: _,
@@ -65,7 +65,7 @@ const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
     : []),
 ];
 
-/** What a kubelet would answer. */
+/** Subresource that a kubelet would answer. */
 const onNode = (name: string, what: string): Subresource => ({
   name,
   kind: { group: "", version: "v1", kind: name === "log" ? "Pod" : `Pod${what}Options` },
@@ -94,7 +94,7 @@ const reasonOf = (pod: Pod): string => {
   return reason === "" ? (pod.status?.phase ?? "") : reason;
 };
 
-// What the store holds has gone through the schema of the kind, here and below.
+// Stored objects have passed the schema of their kind, here and below.
 const columns: readonly PrinterColumn[] = [
   { name: "Ready", type: "string", description: "Containers that are ready.", value: (o) => isReady(o as Pod) },
   { name: "Status", type: "string", description: "The phase, or why it is so.", value: (o) => reasonOf(o as Pod) },

@@ -1,4 +1,4 @@
-// What a pod, and a workload that makes pods, must be like beyond its schema: what every client relies on, not what a kubelet would refuse.
+// Requirements of a pod, and of a workload that makes pods, beyond its schema: those every client relies on, not those of a kubelet.
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidatePodSpec), pkg/apis/apps/validation/validation.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -140,7 +140,7 @@ function validateSelected(
     // With faults ruled out, no expression is without its key and operator.
     return selectorFromLabelSelector(selector as never).matches(labels) ? [] : [unmatched(labels)];
   } catch (error) {
-    // What follows from the values of an expression.
+    // A `SelectorError` follows from the values of an expression.
     if (!(error instanceof SelectorError)) throw error;
     return [invalid];
   }

@@ -91,7 +91,7 @@ const validateClaim = ({ spec }: Claim): readonly FieldError[] => [
   ...(spec?.resources?.requests?.["storage"] === undefined ? [requiredError("spec.resources[storage]")] : []),
 ];
 
-// What the store holds has gone through the schema of the kind, in all columns below.
+// Stored objects have passed the schema of their kind, in all columns below.
 export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
   group: "",
   version: "v1",

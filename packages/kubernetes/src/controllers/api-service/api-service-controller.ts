@@ -85,7 +85,7 @@ export function createApiServiceController(port: Omit<ControllerPort, "resources
 }
 
 const withoutMembers = (object: KubeObject, members: readonly string[]): KubeObject =>
-  // What is left is the object as it was, without what is about to be written.
+  // The rest is the object as it was, without the members that are about to be written.
   Object.fromEntries(Object.entries(object).filter(([member]) => !members.includes(member))) as KubeObject;
 
 const membersOf = (object: KubeObject, members: readonly string[]): JsonObject =>

@@ -329,7 +329,7 @@ describe("the garbage collector", () => {
   });
 });
 
-/** What is left in a model of the store after `gone` has been deleted. */
+/** Removes `gone` from the owners in a model of the store, and objects that have no owner left. */
 function dropOwnerless(model: Map<string, readonly { readonly name: string }[]>, gone: string): void {
   for (const [name, owners] of model) {
     const left = owners.filter((owner) => owner.name !== gone);

@@ -108,7 +108,7 @@ export class GraphBuilder implements Disposable {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const look = (object: CachedObject): void => {
-      // What has changed since then was told as a change.
+      // Later changes have arrived as changes.
       if (view.get(object.key) !== object) return;
       try {
         if (this.#mayMatter(object)) this.#take(object);
@@ -145,7 +145,7 @@ const readLinks = createMemberReader({
   },
 });
 
-/** What the graph is made of; all else of a large object would be parsed for nothing. */
+/** Members that the graph is made of; all others of a large object would be parsed for nothing. */
 export function linksOf(object: CachedObject): Pick<KubeObject, "metadata"> {
   const { metadata = {} } = object.read(readLinks);
   // The store holds KubeObjects.
@@ -169,7 +169,7 @@ function createLinkCheck(): (object: CachedObject) => boolean {
 /** References that are followed from one object: tenants can let thousands of objects wait for each other. */
 export const MAX_FOLLOWED = 10_000;
 
-// Who says to be owned by whom, by uid, kept for objects with owners alone: most objects have none and cost nothing here.
+// Owner references by uid, as objects claim them. Kept for objects with owners alone: most objects have none and cost nothing here.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/{graph,graph_builder}.go
 
 /** Keys are storage keys: unique over all resources. */

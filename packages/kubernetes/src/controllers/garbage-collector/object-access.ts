@@ -144,7 +144,7 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
     },
 
     async editMeta({ resource, namespace, name }, uid, edit, signal) {
-      // Who owned what is taken out owns it no longer.
+      // Managers lose the ownership of fields that are taken out.
       const transform = (current: KubeObject): KubeObject =>
         resource.fieldManager.update({
           live: current,

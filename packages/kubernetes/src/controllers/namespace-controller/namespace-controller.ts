@@ -35,7 +35,7 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
     const namespace = view.get(key)?.decode();
     const resources = withoutViews(port.resources.all).filter(({ definition }) => definition.namespaced);
     if (namespace === undefined) {
-      // What slipped in while the namespace went must not be found by the next one of that name.
+      // Objects that slipped in while the namespace went must not be found by the next one of that name.
       await deleteContent(port, resources, name, signal);
       return;
     }

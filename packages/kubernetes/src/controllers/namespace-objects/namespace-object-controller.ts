@@ -13,7 +13,7 @@ import { createQueueController, followKeys } from "@postern/apiserver/controller
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 
 export type NamespaceObject = {
-  /** What its work queue is counted under. */
+  /** Name under which its work queue is counted. */
   readonly queueName: string;
   readonly namespaces: ControlledResource;
   /** The resource of the object. */
@@ -91,7 +91,7 @@ export function createNamespaceObjectController(
   return createQueueController(queue, following);
 }
 
-// What a cluster keeps in every namespace.
+// Objects that a cluster keeps in every namespace.
 
 export const DEFAULT_SERVICE_ACCOUNT: KeptObject = {
   kind: "ServiceAccount",

@@ -33,7 +33,7 @@ export function createQuotaController(
     for (const { key } of quotas.view.list(quotas.keys.inNamespace(namespace))) {
       await pause();
       if (signal.aborted) return;
-      // What the store holds has gone through the schema of the kind.
+      // Stored objects have passed the schema of their kind.
       const quota = quotas.view.get(key)?.decode() as ResourceQuota | undefined;
       if (quota === undefined) continue;
       const used: Record<string, string> = {};

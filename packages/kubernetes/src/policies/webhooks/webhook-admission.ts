@@ -286,7 +286,7 @@ function annotate({ context }: AdmissionAttributes, key: string, value: JsonObje
   context.audit.annotate(key, stringifyJson(value));
 }
 
-/** Undefined where the patch changes nothing. What has become of the object is read as a body would be, without what its schema does not know. */
+/** Undefined where the patch changes nothing. The patched object is read as a body would be, without fields that its schema does not know. */
 async function patched(
   patch: string,
   { webhook: { name } }: NamedWebhook,
@@ -314,7 +314,7 @@ async function patched(
     const read = runSteps(conform({ ...changed, apiVersion: object.apiVersion, kind: object.kind }, seenAs));
     if ("fault" in read) throw refuse(`its patch results in no valid ${seenAs.kind}: ${read.fault}`);
     const next = await back(read.object);
-    // Who owns which field is not the webhook's to say.
+    // Ownership of fields is not the webhook's to say.
     const { managedFields: _, ...rest } = next.metadata;
     const { managedFields } = before.metadata;
     const kept = { ...next, metadata: managedFields === undefined ? rest : { ...rest, managedFields } };

@@ -59,7 +59,7 @@ const COMMON = {
   categories: ["api-extensions"],
   tracksGeneration: true,
   columns,
-  // What the store holds, and bodies where it is asked, have passed their types.
+  // Stored objects, and bodies where it is asked, have passed their types.
   strategy: strategy as Strategy,
 } as const;
 

@@ -45,7 +45,7 @@ export type AccessKeyAuthenticatorDeps = IdentityDeps & {
 
 export type AccessKeyAuthenticator = Authenticator &
   TokenAuthenticator & {
-    /** Who a key makes its bearer, remembered per revision of the key and version of the directory. */
+    /** Identity that a key gives its bearer, remembered per revision of the key and version of the directory. */
     identityOf(key: AccessKeyState): UserInfo;
   };
 

@@ -14,8 +14,8 @@ export type AccessKeyIndex = {
    */
   whenFound(presentedKey: string): Promise<void> | undefined;
   /**
-   * What a value is found by. One that was found as `key` at a version, is found as that again while the version is the same and `byId`
-   * gives the same object for the handle of the key. Undefined while the keys are still being read.
+   * Version of the data that values are found by. A value that was found as `key` at a version, is found as that again while the version is the
+   * same and `byId` gives the same object for the handle of the key. Undefined while the keys are still being read.
    */
   readonly valueVersion: number | undefined;
   /** Whether a text is a value that a client chose for a key. While the keys are still being read, whether it may be. For texts that are logged. */
@@ -26,7 +26,7 @@ export type AccessKeyIndex = {
   byId(id: string): AccessKeyState | undefined;
   byName(name: string): AccessKeyState | undefined;
   byUid(uid: string): AccessKeyState | undefined;
-  /** What is kept of the values that a key has and had. */
+  /** Kept form of the values that a key has and had. */
   valuesOf(name: string): readonly KeptAccessKey[];
   ownedBy(owner: AccessKeyOwner): readonly AccessKeyState[];
   /** The number and stored bytes of the keys of an owner, also of those that have ended. */

@@ -21,7 +21,7 @@ const isName = (value: unknown): value is string => typeof value === "string" &&
 export const sameOwner = (a: AccessKeyOwner | undefined, b: AccessKeyOwner | undefined): boolean =>
   a?.kind === b?.kind && a?.name === b?.name;
 
-/** Whose keys a caller's own keys are: a user of the directory's, a team's where it came in with a team's key, or a subject's. */
+/** Owner of a caller's own keys: a user of the directory, a team where the caller came in with a team's key, or a subject. */
 export function ownerOfCaller(user: UserInfo, directory: Directory, names: PlatformNames): AccessKeyOwner {
   const known = directory.userBySubject(user.name);
   if (known !== undefined) return { kind: "user", name: known.name };
@@ -33,7 +33,7 @@ export function ownerOfCaller(user: UserInfo, directory: Directory, names: Platf
   return { kind: "subject", name: user.name };
 }
 
-/** What the store remembers to tell an owner from a later one of the same name; undefined where the directory knows none. */
+/** Uid that the store remembers to tell an owner from a later one of the same name; undefined where the directory knows none. */
 export function ownerUid(owner: AccessKeyOwner, directory: Directory): string | undefined {
   if (owner.kind === "user") return directory.user(owner.name)?.uid;
   if (owner.kind === "team") return directory.team(owner.name)?.uid;

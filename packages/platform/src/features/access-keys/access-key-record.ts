@@ -27,7 +27,7 @@ export type Expiry = (record: AccessKeyRecord) => number | undefined;
 const NOBODY: AccessKeyOwner = { kind: "subject", name: "" };
 const NONE: readonly string[] = [];
 
-/** What many keys have alike: one object of it for all of them. */
+/** Members that many keys have alike: one object of them for all these keys. */
 export type CommonMembers = Pick<AccessKeyRecord, (typeof COMMON_MEMBERS)[number]> & {
   /** Where the name begins in the key of the object. */
   readonly nameAt: number;
@@ -282,7 +282,7 @@ export class AccessKeyRecord implements AccessKeyState {
   }
 }
 
-/** What is sealed of a key begins with this, and then its id. */
+/** Start of the sealed part of a key; the id of the key follows. */
 export const BEFORE_ID = Buffer.from('{"key":{"id":"');
 
 /** Whether only what is not about rights differs, such as the activity: then nothing derived from the one is out of date. */

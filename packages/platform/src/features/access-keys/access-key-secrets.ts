@@ -10,7 +10,7 @@ import type { AccessKeyState } from "./access-key-state.ts";
 import type { SealedRecordWriter } from "./rotation/sealed-record-writer.ts";
 import type { RetiredValue } from "./sealed-access-key.ts";
 
-/** What is kept of a key's value. `structured`: the id stands in the value, so that the key is found by it. */
+/** Kept form of a key's value. `structured`: the id stands in the value, so that the key is found by it. */
 export type KeptAccessKey = {
   readonly id: string;
   /** base64url. */
@@ -33,9 +33,9 @@ export type AccessKeySecrets = SealedValues & {
   matches(kept: KeptDigest | undefined, value: string): boolean;
   /** Whether what was kept is among what `digestsOf` gives. */
   isAmong(kept: KeptDigest, digests: readonly Uint8Array[]): boolean;
-  /** What to store of a value. One without a handle in it, or with one that is taken, gets another. */
+  /** Form in which to store a value. A value without a handle in it, or with one that is taken, gets another. */
   keep(value: string, isTaken: (id: string) => boolean): KeptAccessKey;
-  /** What to store in place of `kept` so that it is under the primary key; undefined where it is. */
+  /** Form to store in place of `kept` so that it is under the primary key; undefined where it is. */
   renew(kept: KeptAccessKey, value: string): KeptAccessKey | undefined;
   /** Whether a digest is under the primary key; `ringKey` as it is kept. */
   isCurrent(ringKey: string | undefined): boolean;
@@ -139,7 +139,7 @@ export function createDigestRenewal({ keyRing, secrets, writer, onError }: Diges
       const { id, kept } = key;
       if (secrets.isCurrent(key.ringKey)) return true;
       if (kept === undefined || running.size >= MAX_AT_ONCE || running.has(id)) return false;
-      // What waits for the store is the digest, never the value.
+      // The digest waits for the store, never the value.
       const renewed = secrets.renew(kept, value);
       if (renewed === undefined) return false;
       running.add(id);

@@ -1,11 +1,11 @@
-// What a presented key costs: the same hashes and comparisons, whatever is wrong with it. Counted, since a clock would tell nothing for sure.
+// Cost of a presented key: the same hashes and comparisons, whatever is wrong with it. Counted, since a clock would tell nothing for sure.
 
 import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
 
-/** What the real functions of Node were called with: the bytes hashed, those compared, and whether they were alike. */
+/** Calls of the real functions of Node: the bytes hashed, those compared, and whether they were alike. */
 const calls = { hashed: [] as number[], compared: [] as number[][], different: [] as number[] };
 
 const { hash, timingSafeEqual } = crypto;
@@ -63,7 +63,7 @@ describe.each([
     const middle = Math.floor(right.length / 2);
     const wrong = [changed(middle), changed(right.length - 1), server.secrets.generate(), "x".repeat(right.length)];
     for (const presented of wrong) expect(costOf(presented)).toMatchObject({ isFound: false, hashed });
-    // What is as long as a key is hashed as long, also where it begins like none.
+    // A text as long as a key is hashed as long, also where it begins like none.
     expect(costOf("x".repeat(40)).hashed).toHaveLength(hashed.length);
   });
 

@@ -1,4 +1,4 @@
-// What the index does when it has missed something: the store no longer knows what comes next, and everything is loaded again.
+// Recovery of an index that has missed something: the store no longer knows what comes next, and everything is loaded again.
 
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { withGap } from "@postern/apiserver/storage/testing/with-gap";

@@ -5,7 +5,7 @@ import type { KeyGrant } from "./key-grant.ts";
 import { expirationOf } from "./key-ttl.ts";
 import type { LastActivity } from "./last-activity.ts";
 
-/** What determines when a record expires. Times are milliseconds since the epoch; undefined: never. */
+/** Members that determine when a record expires. Times are milliseconds since the epoch; undefined: never. */
 export type ExpiringKey = {
   readonly name: string;
   readonly uid: string;
@@ -41,7 +41,7 @@ export type KeyExpirations = {
   ownExpiration(record: ExpiringKey): number | undefined;
   /** The earliest end of the record and of those it was made with; 0 where one of them is gone. */
   expirationWithAncestors(record: ExpiringKey): number | undefined;
-  /** Whether its own TTL was over at least `graceMs` ago. What has ended does not begin again because the clock is set back. */
+  /** Whether its own TTL was over at least `graceMs` ago. An ended record stays ended when the clock is set back. */
   hasEnded(record: ExpiringKey, graceMs?: number): boolean;
   /** For a key that is being deleted, the milliseconds for which it is still accepted; not positive when its grace period is over. */
   graceLeft(record: Pick<ExpiringKey, "deletedFrom" | "epoch">): number | undefined;

@@ -26,7 +26,7 @@ export type LoginGrant = {
   readonly sid: string;
 };
 
-/** What a key that was issued must not reach beyond. */
+/** Reach of an issued key, which must not exceed its grant. */
 export type GrantedKey = {
   readonly owner: AccessKeyOwner;
   readonly groups: readonly string[];

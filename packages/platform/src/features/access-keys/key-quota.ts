@@ -29,7 +29,7 @@ export type KeyQuota = {
   ): Promise<readonly AccessKeyOwner[]>;
 };
 
-/** What counts for a project, of a key that is there or is about to be. */
+/** Members that count for a project, of a key that is there or is about to be. */
 export type CountedKey = Pick<AccessKeyState, "owner" | "groups" | "restrictions">;
 
 /** Whether the owner of a key can use anything in the project that the scope of the key names. */

@@ -31,7 +31,7 @@ export const READY_REASONS = [
 
 export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted" | "Terminating"> | "Unknown";
 
-/** What determines whether a record is valid, besides its ancestors and owner. */
+/** Members that determine whether a record is valid, besides its ancestors and owner. */
 export type RefusableKey = ExpiringKey &
   Pick<
     AccessKeyState,
@@ -56,7 +56,7 @@ export type KeyRefusalDeps = {
   readonly directory: OwnerDirectory;
   readonly rotationMarks: Pick<RotationMarks, "lockedIdOf" | "isConfirmed">;
   readonly epochs: Pick<ClockEpochs, "latest">;
-  /** What trust rules give now. Absent: nothing. */
+  /** Current grants of trust rules. Absent: none. */
   readonly grants?: Pick<KeyGrants, "refusalOf">;
 };
 
@@ -94,12 +94,12 @@ export function createKeyRefusal(
     return undefined;
   };
 
-  /** What was made before values were counted was made with the first. */
+  /** Keys made before values were counted were made with the first value. */
   const isRevoked = ({ origins, parentUids }: RefusableKey): boolean =>
     (origins.length > 0 && isVoid(origins, (name) => table.byName(name))) ||
     parentUids.some((uid) => (table.byUid(uid)?.childrenFrom ?? 0) > 0 && !origins.some((made) => made.uid === uid));
 
-  /** What a narrowed key made is its owner's, and is in no group that it is not in. */
+  /** A key made by a narrowed key belongs to the same owner, and is in no group that the narrowed key is not in. */
   const isAlike = ({ owner, groups }: RefusableKey, parent: RefusableKey): boolean =>
     parent.restrictions === undefined ||
     (sameOwner(owner, parent.owner) && groups.every((group) => parent.groups.includes(group)));
@@ -126,7 +126,7 @@ const LOCKED = "locked: an old value was used after its rotation";
 const LEAKED = "reported as leaked";
 const REVOKED = "revoked: it was created with a compromised value";
 
-/** What the owner of the key can do about it, for people. */
+/** Remedy that the owner of the key has, as text for people. */
 export function remedyOfKeyRefusal(refusal: string): string {
   switch (refusal) {
     case "disabled":

@@ -15,7 +15,7 @@ type LastActivityWriterDeps = {
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName">;
   readonly activity: LastActivity;
   readonly scheduler: Scheduler;
-  /** What could not be written is written with the next batch. */
+  /** Uses that could not be written are written with the next batch. */
   readonly onError: (error: unknown) => void;
 };
 

@@ -12,11 +12,11 @@ export type UsedKey = { readonly name: string; readonly uid: string };
 export type LastActivity = {
   /** `uid` of the key's record; `at` in milliseconds since the epoch. Costs one map entry. */
   record(uid: string, at: number): void;
-  /** What this server saw; undefined while the key has not been used since it started. */
+  /** Last use that this server saw; undefined while the key has not been used since it started. */
   of(uid: string): number | undefined;
   /** That in which it was used last; meaningful where `of` is. */
   epochOf(uid: string): ClockEpoch;
-  /** What is written of the key's use, by whichever server; undefined where nothing is. Costs a look-up where there is nothing. */
+  /** Last use of the key that is written, by whichever server; undefined where none is. Costs a look-up where there is none. */
   written(key: UsedKey): number | undefined;
   /** As `written`, of the key that is shown as `object`, whose name ends its key. */
   writtenOf(object: CachedObject): number | undefined;

@@ -128,7 +128,7 @@ export class LoadedAccessKeys implements Disposable {
     return this.#readAll().scopedTo(project);
   }
 
-  /** Safe while keys come and go. What has not been read yet is read when its turn comes. */
+  /** Safe while keys come and go. Keys that have not been read yet are read when their turn comes. */
   all(): IterableIterator<AccessKeyRecord> {
     return this.#table.all();
   }

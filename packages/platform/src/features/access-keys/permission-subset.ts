@@ -60,7 +60,7 @@ function roleIsWithin(child: ScopeRole, parent: ScopeRole): boolean {
   );
 }
 
-/** What an empty list of a role means differs from role to role, so one stands only for itself. */
+/** The meaning of an empty list differs from role to role, so it covers only another empty list. */
 const areNamed = (child: readonly string[], parent: readonly string[]): boolean =>
   (child.length === 0) === (parent.length === 0) && child.every((name) => parent.some((wide) => isNamed(name, wide)));
 

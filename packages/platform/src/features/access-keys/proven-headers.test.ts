@@ -1,4 +1,4 @@
-// What is remembered of a connection never outlives the key that was shown on it.
+// The memory of a connection never outlives the key that was shown on it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createRequestContext } from "../../testing/request-context.ts";

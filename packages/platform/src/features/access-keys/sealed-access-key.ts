@@ -44,7 +44,7 @@ export type SealedAccessKey = {
   readonly leak: LeakMark | undefined;
   /** Retired values of a lower serial are known to be in the wrong hands: their use is refused, counted, and locks nothing. */
   readonly inertBelow: number;
-  /** What was made with a value of a lower serial is revoked for good. */
+  /** Anything made with a value of a lower serial is revoked for good. */
   readonly childrenFrom: number;
   /** When that was last raised, in milliseconds since the epoch. */
   readonly childrenRevokedAt: number | undefined;

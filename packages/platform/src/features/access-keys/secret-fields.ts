@@ -69,7 +69,7 @@ function scrub(text: string): string | undefined {
     const manifest = parseJson(Buffer.from(text));
     if (!isJsonObject(manifest)) return undefined;
     const clean = withoutLastApplied(withoutSecretMembers(manifest));
-    // What has no secret in it stays as it came. The text of a duplicate member may contain a value that was not checked.
+    // A manifest without secrets stays as it came. The text of a duplicate member may contain a value that was not checked.
     const isAsItCame = clean === manifest && findDuplicateFields(text).length === 0;
     // kubectl ends the line.
     return isAsItCame ? text : `${stringifyJson(clean)}\n`;

@@ -4,7 +4,7 @@ import { createMemberReader, type MemberSelection } from "@postern/apiserver/cac
 import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
 import { readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
 
-/** What an AccessKeyRecord is made of. Nothing else of the object is there. */
+/** Members that an AccessKeyRecord is made of. Nothing else of the object is there. */
 const RECORD_MEMBERS = {
   metadata: { uid: true, creationTimestamp: true, deletionTimestamp: true, deletionGracePeriodSeconds: true },
   spec: {
@@ -41,7 +41,7 @@ export function createStoredAccessKeyReader(
   const read = createMemberReader(RECORD_MEMBERS);
   return (cached, content) =>
     content === undefined
-      ? // What is sealed is short: parsing all of it takes less than stepping through it.
+      ? // The sealed part is short: parsing all of it takes less than stepping through it.
         toStoredAccessKey(cached, prefix, cached.read(read), cached.decodeSealed())
       : toStoredAccessKey(cached, prefix, content.object, content.sealed);
 }

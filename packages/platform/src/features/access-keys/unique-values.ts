@@ -30,7 +30,7 @@ export type ValueClaim = Claimant & {
   readonly releasedAt: number | undefined;
 };
 
-/** What was taken for a key that is about to be written. */
+/** Value that was taken for a key that is about to be written. */
 export type TakenValue = { keep(): Promise<void>; release(): Promise<void> };
 
 export type ValueClaims = {

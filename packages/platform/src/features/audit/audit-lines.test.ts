@@ -84,7 +84,7 @@ const patch = (type: string, path: string, body: unknown): PlatformCall => ({
   headers: { "content-type": `application/${type}` },
 });
 
-/** What has bodies with credentials, what acts as another, each kind of patch, and what a virtual cluster answers. */
+/** Calls with credentials in their bodies, calls that act as another, each kind of patch, and answers of a virtual cluster. */
 const MORE_CALLS: readonly (PlatformCall | ((platform: RunningPlatform) => PlatformCall))[] = [
   { path: PROJECTS, body: project("p1") },
   patch("merge-patch+json", `${PROJECTS}/p1`, { metadata: { labels: { a: "b" } } }),

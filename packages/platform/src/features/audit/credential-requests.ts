@@ -15,13 +15,13 @@ const ISSUING: ReadonlySet<string> = new Set(["kubeconfig", "accesskey", "rotate
 const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "selves"]);
 /** Resources of the platform whose bodies are secret as a whole. */
 const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]);
-/** What is sent to be tested is a credential. */
+/** Bodies that are sent here to be tested are credentials. */
 const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrules/test"]);
 /** Token exchange answers with a key as well. */
 const EXCHANGE = "/oauth/token";
 /** So do these steps of a sign-in. */
 const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
-/** What is asked behind a proxy is not known here, so that it is taken for secret. */
+/** Requests behind a proxy are not known here, so they are taken for secret. */
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
 /** Issuing is recorded at the level Metadata at least: who got which credential, when and by whom. */
@@ -61,7 +61,7 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What is kept of the bodies of a request: without credentials where its resource has some, and without anything that looks like an
+ * Redaction of the bodies of a request: without credentials where its resource has some, and without anything that looks like an
  * access key in any case.
  */
 export function bodyRedaction(groups: Groups, format: Pick<AccessKeyFormat, "find">) {

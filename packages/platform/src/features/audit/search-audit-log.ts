@@ -68,7 +68,7 @@ type LoggedEvent = {
   readonly annotations?: { readonly [key: string]: string };
 };
 
-/** What the server wrote is of this shape. */
+/** Lines that the server wrote are of this shape. */
 function parsed(line: string): LoggedEvent | undefined {
   try {
     const event: unknown = JSON.parse(line);
@@ -136,7 +136,7 @@ export type AuditSummary = Pick<AuditRecord, "key" | "user" | "cluster"> & {
   last: string;
 };
 
-/** Who used which key on which cluster. */
+/** Lists which user used which key on which cluster. */
 export async function summarize(records: AsyncIterable<AuditRecord>): Promise<readonly AuditSummary[]> {
   const found = new Map<string, AuditSummary>();
   for await (const { key, keyID, user, cluster, verb, code, sourceIP, time } of records) {

@@ -1,4 +1,4 @@
-// What every valid key allows, whatever its restrictions: own identity, own permissions, and discovery.
+// Permissions of every valid key, whatever its restrictions: own identity, own permissions, and discovery.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";

@@ -13,7 +13,7 @@ const INSTANCES = ["virtualclusterinstances", "spaceinstances"];
 
 const RESTRICTED = INSTANCES.map((resource) => `${resource}/restricted`);
 
-/** What load balancers probe, and clients read before they have a key; as `system:public-info-viewer` in Kubernetes. */
+/** Paths that load balancers probe, and clients read before they have a key; as `system:public-info-viewer` in Kubernetes. */
 const PUBLIC_PATHS = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /** Suffixes of the roles' names; see `PlatformNames.role`. */

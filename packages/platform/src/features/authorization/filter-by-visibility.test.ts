@@ -148,7 +148,7 @@ async function platform() {
         error: (error) => tell(`ENDED ${"code" in error ? error.code : error.message}`),
       });
       ending.push(() => watch?.[Symbol.dispose]());
-      /** What has been seen, once it ends with `last`. */
+      /** Everything seen, once it ends with `last`. */
       return async (last: string): Promise<readonly string[]> => {
         while (seen.at(-1) !== last) await new Promise<void>((resolve) => waiting.push(resolve));
         return seen.splice(0);

@@ -8,7 +8,7 @@ export const MAX_VALUE_COMPARISONS = 250_000;
 /** Comparisons in one step. */
 const STEP = 2_000;
 
-/** What all lists open. */
+/** Intersection of all lists. */
 export function* intersectAll(
   rules: readonly PolicyRule[],
   lists: readonly (readonly PolicyRule[])[],

@@ -1,4 +1,4 @@
-// What the owner of a credential may do beyond roles and bindings: with itself, in its projects, and with its instances.
+// Permissions of the owner of a credential beyond roles and bindings: on itself, in its projects, and on its instances.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -79,7 +79,7 @@ export function projectOfRequest(
   return apiGroup === names.managementGroup && resource === "projects" && name !== "" ? name : undefined;
 }
 
-/** What a member's ClusterRole opens, in the project's namespace and for the project itself. */
+/** Permission that a member's ClusterRole gives, in the project's namespace and for the project itself. */
 export function projectPermission(
   user: UserInfo,
   request: TargetedRequest,
@@ -179,7 +179,7 @@ export function isGuestOf(
   return false;
 }
 
-/** What the platform has done is read by others, and written by none of them. */
+/** The status says what the platform has done: others read it, and none of them writes it. */
 const STATUS_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 
 /** Everything but the status, which says what the platform has done. */
@@ -197,7 +197,7 @@ const accessOpens = ({ verbs, subresources }: InstanceAccess, request: TargetedR
   return subresources.includes(subresource) || subresources.includes("*");
 };
 
-/** What control planes and agents may do with their own keys: check their clients' keys, and see themselves. */
+/** Permissions of control planes and agents on their own keys: check their clients' keys, and see themselves. */
 export function identityPermission(
   user: UserInfo,
   request: TargetedRequest,

@@ -52,7 +52,7 @@ function projectObjectRule(rule: PolicyRule, project: string, { names }: RulesSo
   return resources.length === 0 ? [] : [managed(names.managementGroup, rule.verbs, resources, project)];
 }
 
-/** What users of an instance see of its project. */
+/** Rules that let users of an instance see its project. */
 function guestRules(user: UserInfo, project: string, sources: RulesSources): readonly PolicyRule[] {
   if (!isGuestOf(user, project, sources)) return [];
   const parts = GUEST_PARTS.map((part) => (part === "" ? "projects" : `projects/${part}`));

@@ -177,7 +177,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
               ) &&
               ((rule.resourceNames ?? []).length === 0 || rule.resourceNames?.includes(name)),
           );
-          // What a star takes in cannot be left out of a list of rules.
+          // Requests that a star includes cannot be left out of a list of rules.
           if (!isTold || isControlPlaneKeyRequest(each, names)) continue;
           expect({ each, verdict: authorizer.decide(each, withKey(user, key)).verdict }).toEqual({
             each,
@@ -190,7 +190,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
   });
 });
 
-/** What the rules of a key name, as requests: chance alone seldom asks for one of them. */
+/** Requests that the rules of a key name: chance alone seldom asks for one of them. */
 const namedBy = (restrictions: AccessKeyRestrictions | undefined): readonly PlatformRequest[] =>
   (restrictions?.ruleSets ?? []).flat().flatMap(({ verbs: [verb = "get"], resources, namespaces: [namespace = ""] }) =>
     resources.flatMap(({ group, resources: patterns, resourceNames: [name = "a"] }) =>

@@ -201,7 +201,7 @@ const CAPACITY = 50_000;
 /** Characters of the requests that are remembered: clients choose them. */
 const MAX_CHARACTERS = 16_000_000;
 
-/** What has been decided about one identity with one key. */
+/** Decisions about one identity with one key. */
 type Known = { readonly key: AccessKeyState | undefined; readonly decisions: Map<string, PlatformDecision> };
 
 export class DecisionMemo {
@@ -279,7 +279,7 @@ function shapeOf(request: PlatformRequest): string {
   }
 }
 
-// What a user may do, whatever credential it came with: by roles, by what it owns, and by the lists that anybody may ask for.
+// Permissions of a user, with any credential: by roles, by ownership, and by the lists that are open to all.
 
 type UserRight =
   | { readonly allowed: true; readonly code: DecisionCode; readonly reason: string }
@@ -287,7 +287,7 @@ type UserRight =
   | { readonly allowed: false; readonly reason: string };
 
 type UserPermissions = {
-  /** What the answers follow from. */
+  /** Version of all that the answers follow from. */
   readonly policyVersion: PolicyVersion;
   of(user: UserInfo, request: PlatformRequest): UserRight;
 };
@@ -312,7 +312,7 @@ export function createUserPermissions(deps: Omit<DecisionDeps, "keys">): UserPer
   };
 }
 
-/** What the way through a proxy asks of the management API: to `use` what is behind it. */
+/** Request to the management API that goes with a request through a proxy: to `use` the object behind it. */
 export function useRequest(
   request: Exclude<PlatformRequest, { readonly target: "Management" }>,
   names: PlatformNames,

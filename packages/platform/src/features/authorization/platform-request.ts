@@ -28,14 +28,14 @@ export type VirtualClusterRequest = {
 export type PlatformRequest = ManagementRequest | ClusterRequest | SpaceRequest | VirtualClusterRequest;
 export type ProxyRequest = Exclude<PlatformRequest, ManagementRequest>;
 
-/** What a request is aimed at, whatever it asks. */
+/** Target of a request, whatever it asks. */
 export type RequestDestination<Request extends PlatformRequest = PlatformRequest> = Request extends PlatformRequest
   ? Omit<Request, "inner">
   : never;
 
 export const managementRequest = (inner: TargetedRequest): ManagementRequest => ({ target: "Management", inner });
 
-/** What asks for one object; of all in a namespace, with an empty name. */
+/** Request for one object; for all of a namespace, with an empty name. */
 export const getRequest = (apiGroup: string, resource: string, namespace: string, name: string): TargetedRequest => ({
   isResourceRequest: true,
   verb: "get",

@@ -68,7 +68,7 @@ function isProxiedLongRunning(
   return info !== undefined && isLongRunning(request, info);
 }
 
-/** What the request of a context asks for through the proxy. Throws as `destination` does. */
+/** Request through the proxy that a context is about. Throws as `destination` does. */
 export function proxiedCallOf({ innerRequest }: { readonly innerRequest: InnerRequest | undefined }) {
   if (!(innerRequest instanceof ProxiedCall)) throw new Error("the request did not come through the proxy");
   return innerRequest.destination();

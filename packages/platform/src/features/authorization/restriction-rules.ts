@@ -89,7 +89,7 @@ export const restrictionRulesBehind = (
       }),
   );
 
-/** Credentials of a cluster come only with all of it. What a star takes in cannot be left out of it. */
+/** Credentials of a cluster come only with all of it. A star includes them, so such a rule is dropped as a whole. */
 function withoutCredentials(rule: PolicyRule): readonly PolicyRule[] {
   if (rule.resources.length === 0) return [rule];
   const resources = rule.resources.filter((pattern) => {

@@ -18,7 +18,7 @@ export type ScopeEntry =
 /** Of what is reached through a proxy. */
 export type ProxiedEntry = Extract<ScopeEntry, { readonly list: "virtualClusters" | "spaces" | "clusters" }>;
 
-/** What opens the cluster behind the proxy that a request goes through; undefined for the management API. */
+/** Entry that opens the cluster behind the proxy that a request goes through; undefined for the management API. */
 export function proxiedEntry(request: PlatformRequest): ProxiedEntry | undefined {
   switch (request.target) {
     case "ProjectVirtualCluster":

@@ -17,10 +17,10 @@ import { isManagement, type PlatformRequest, type TargetedRequest } from "./plat
 import { type Filing, type NamedValues, RestrictionIndex } from "./restriction-index.ts";
 import { allowingRule, matchesAnyName, matchesName } from "./rules.ts";
 
-/** What a scope is read against, beside the request. */
+/** Facts that a scope is read against, beside the request. */
 export type ScopeContext = {
   readonly names: PlatformNames;
-  /** Who the request is made as. */
+  /** User of the request. */
   readonly user: UserInfo;
   /** User, team or subject that the key authenticates as. */
   readonly owner: AccessKeyOwner;
@@ -232,7 +232,7 @@ function instanceOpens({ project, name, resource }: InstanceEntry, inner: Target
 
 const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/kubeconfig"]);
 
-/** What an entry for an instance allows. */
+/** Verbs that an entry for an instance allows. */
 export const allowedByInstanceEntry = ({ verb, subresource }: Pick<TargetedRequest, "verb" | "subresource">): boolean =>
   INSTANCE_ACTIONS.has(`${verb}/${subresource}`);
 
@@ -248,7 +248,7 @@ function clusterOpens(cluster: string, request: PlatformRequest, names: Platform
 const isManaged = (inner: TargetedRequest, resource: string, { managementGroup }: PlatformNames): boolean =>
   inner.apiGroup === managementGroup && inner.resource === resource;
 
-// What the managed roles of a scope open.
+// Requests that the managed roles of a scope open.
 
 /** `network-peer`, `workspace` and `metrics-writer` are accepted, and allow nothing here. */
 function roleOpens(role: ScopeRole, request: PlatformRequest, context: IndexedContext): boolean {

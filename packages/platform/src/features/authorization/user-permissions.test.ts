@@ -1,4 +1,4 @@
-// What a request through a proxy asks of the management API, and what lists are let through; the rights themselves are tested with the
+// Requests through a proxy as the management API sees them, and lists that are let through; the rights themselves are tested with the
 // decision point.
 
 import { describe, expect, it } from "vitest";

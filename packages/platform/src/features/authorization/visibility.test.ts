@@ -1,4 +1,4 @@
-// What of a kind a caller sees, and when that may have changed: each way of seeing by itself.
+// Visibility of the objects of a kind to a caller, and its changes: each way of seeing by itself.
 
 import { describe, expect, it } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";

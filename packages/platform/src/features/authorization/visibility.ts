@@ -30,7 +30,7 @@ import { inScope } from "./scope.ts";
 
 export type VisibleObjects = "all" | ((object: CachedObject) => boolean);
 
-/** What a caller sees of one kind, for as long as a watch lasts. */
+/** Visible objects of one kind, for as long as a watch lasts. */
 export type FollowedVisibility = {
   readonly visible: VisibleObjects;
   /** True when what the caller sees of objects that have not changed may be different from what it was. */
@@ -38,7 +38,7 @@ export type FollowedVisibility = {
 };
 
 export type Visibility = {
-  /** What it follows from, beside the objects themselves. */
+  /** Version of all that it follows from, beside the objects themselves. */
   readonly policyVersion: PolicyVersion;
   /** As of now: for one list. */
   visibleTo(subject: Subject, resource: FilteredResource): VisibleObjects;

@@ -1,4 +1,4 @@
-// What the watch cache of a server needs to count what is stored, and to keep its history within the memory limit.
+// Figures that the watch cache of a server needs to count stored objects, and to keep its history within the memory limit.
 
 import { MANAGEMENT } from "@postern/api/platform-names";
 import { HistoryBudget } from "@postern/apiserver/cache/event-ring";

@@ -126,7 +126,7 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
     makeRoom,
     async record(certificate) {
       await records.forget(known.over(clock.now(), MAX_FORGOTTEN_AT_ONCE));
-      // What is known already stays where the newer record does not say it.
+      // Known values stay where the newer record does not have them.
       const write = () =>
         records.write(certificate.serial, (before) => ({ ...before, ...certificate, ...revocationOf(before) }));
       if (find(certificate.serial) !== undefined) {

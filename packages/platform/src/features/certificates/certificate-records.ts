@@ -28,7 +28,7 @@ export function createCertificateRecords(
   const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;
   return {
     async write(serial, change) {
-      // What the cache does not show is new in all likelihood: whether it is, the store says when it is written.
+      // A certificate that the cache does not show is most likely new: the store knows when it is written.
       let isNew = knownOf(serial) === undefined;
       for (;;) {
         const entry = isNew ? undefined : await storage.get(keyOf(serial));

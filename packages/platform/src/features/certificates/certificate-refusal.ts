@@ -35,7 +35,7 @@ export function createCertificateRefusal(
     return undefined;
   };
 
-  /** What was issued before values were counted was asked for with the first. */
+  /** A certificate issued before values were counted was requested with the first value. */
   const goesBackToLostValue = ({ origins, parentUid }: IssuedTo): boolean =>
     isVoid(origins, (name) => keys.byName(name)) ||
     (origins.length === 0 && parentUid !== undefined && (keys.byUid(parentUid)?.childrenFrom ?? 0) > 0);

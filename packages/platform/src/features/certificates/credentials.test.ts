@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 
 const DEMO = "namespaces/p-default/virtualclusterinstances/demo";
-/** What a kubeconfig is made with. */
+/** Query of the request that makes a kubeconfig. */
 const INTO = { requestTargets: ["Management"] };
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 

@@ -66,7 +66,7 @@ export class KnownCertificates {
       .slice(0, max);
   }
 
-  /** What has ended does not begin again because the clock is set back. */
+  /** A certificate that has ended stays ended when the clock is set back. */
   hasEnded({ serial, notAfter }: IssuedCertificate): boolean {
     return notAfter <= this.#epochs.latest(this.#learnedIn.get(serial) ?? this.#epochs.current());
   }

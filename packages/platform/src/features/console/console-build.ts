@@ -12,13 +12,13 @@ export type ConsoleFile = {
 export type ConsoleBuild = {
   /** HTML. `content="{}"` in it makes room for the server's settings. */
   readonly page: string;
-  /** What stands in the page itself: base64 of SHA-256. */
+  /** Hashes of the scripts in the page itself: base64 of SHA-256. */
   readonly inlineScripts: readonly string[];
   readonly inlineStyles: readonly string[];
   readonly files: readonly ConsoleFile[];
 };
 
-/** What the page has to know before anybody is signed in. */
+/** Settings that the page needs before sign-in. */
 export type ConsoleSettings = {
   readonly name: string;
   readonly domain: string;

@@ -1,4 +1,4 @@
-// Who gets the console, and what comes along with it. The page itself is tested in test/e2e/console.test.ts.
+// Access to the console, and the headers that come with it. The page itself is tested in test/e2e/console.test.ts.
 
 import { request } from "node:https";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";

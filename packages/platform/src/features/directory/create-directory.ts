@@ -22,7 +22,7 @@ export function createDirectory({ users, teams, scheduler }: DirectoryDeps): Dir
   const teamsByName = new Map<string, Team>();
   const listeners = new ChangeListeners();
   let version = 0;
-  // What follows from the maps, made when it is asked for and dropped with every change.
+  // Views of the maps, made on demand and dropped with every change.
   let bySubject: ReadonlyMap<string, DirectoryUser> | undefined;
   let byIdentity: ReadonlyMap<string, DirectoryUser> | undefined;
   let teamsOfUser = new Map<string, readonly DirectoryTeam[]>();

@@ -33,7 +33,7 @@ export type Directory = {
   users(): Iterable<DirectoryUser>;
   user(name: string): DirectoryUser | undefined;
   userBySubject(subject: string): DirectoryUser | undefined;
-  /** Who signs in as this subject of an identity provider. */
+  /** User that signs in as this subject of an identity provider. */
   userByIdentity(provider: string, subject: string): DirectoryUser | undefined;
   team(name: string): DirectoryTeam | undefined;
   /** Teams that a user is in, by its name. */

@@ -27,7 +27,7 @@ let deliveries: string[];
 let noticed: string[];
 /** Decisions that went into the store: the key, the lead time and the end. */
 let decided: string[];
-/** What the receiver answers; true: it takes the notice. */
+/** Answer of the receiver; true: it takes the notice. */
 let isTaken: () => boolean | Promise<boolean>;
 /** How many writes of Events fail before one succeeds. */
 let eventFailures: number;
@@ -106,7 +106,7 @@ function start({ leadSeconds = LEADS, withWebhook = true } = {}): Controller {
   return controller;
 }
 
-/** What is left to do of a notice is written with less than both to do. */
+/** A finished part of a notice is recorded in a write of its own. */
 function notingDecisions(storage: Storage): Storage {
   const note = (key: string, value: Uint8Array): void => {
     const { pending } = decodeEntry({ key, value, revision: 1 });
@@ -379,7 +379,7 @@ describe("whatever happens", () => {
 
         expect(new Set(decided).size).toBe(decided.length);
         const told = [...events.values()].map(({ involvedObject: { uid }, message }) => `${uid} ${message}`);
-        // What was sent more than once was the same notice, under the same id.
+        // Repeated requests carry the same notice, under the same id.
         const ids = new Map<string, string>();
         for (const { id, body } of sent) {
           const { uid, expirationTimestamp } = body.data.accessKey;
@@ -391,7 +391,7 @@ describe("whatever happens", () => {
         expect(noticed.length).toBe(decided.length);
         expect(ids.size).toBeLessThanOrEqual(decided.length);
         expect(told.length).toBeLessThanOrEqual(noticed.length);
-        // Nobody touched these, and each of them lived through the day before its end while somebody led.
+        // These keys were not changed, and each lived through the day before its end while a server was leader.
         for (const { uid } of made.filter(({ isChanged }) => !isChanged)) {
           const about = [...ids.keys()].filter((what) => what.startsWith(`${uid} 1d `));
           expect(about.length).toBe(1);

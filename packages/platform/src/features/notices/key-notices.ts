@@ -276,7 +276,7 @@ export function createKeyNotices(deps: KeyNoticesDeps): Controller {
     remove: forget,
     nameOf: uidOf,
   });
-  // What the server that led before has left.
+  // Work that the leader before has left.
   void begin.then(() => {
     for (const object of noticeRecords.view.list(noticeRecords.prefix)) {
       if (decodeNotices(object).pending !== undefined) continueWith(uidOf(object.key));

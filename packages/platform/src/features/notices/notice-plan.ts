@@ -51,7 +51,7 @@ export function textOfLeadTime(seconds: number): string {
   return `${seconds / size}${unit}`;
 }
 
-// What is kept in the store of the notices of one access key: a record beside the key's own, so that it is in nobody's way.
+// Records of the notices of one access key: each stands beside the key itself, so that writes of the key do not conflict with it.
 
 /** A notice that is decided on, and may not be told everywhere yet. */
 export type PendingNotice = {

@@ -123,7 +123,7 @@ async function readAuthorities(caFile: string): Promise<string> {
   return text;
 }
 
-/** What the answer says beside its status changes nothing, nor does its end. */
+/** The body of the answer changes nothing, nor does its end. */
 async function drain(response: IncomingMessage): Promise<void> {
   let size = 0;
   try {

@@ -96,8 +96,8 @@ export type AddressRulesOptions = {
 };
 
 /**
- * What no cluster lives at: the metadata services of clouds, which give credentials to whoever asks, the rest of the link-local
- * networks they stand in, and addresses that name no single host.
+ * Addresses at which no cluster lives: the metadata services of clouds, which give credentials to any caller, the rest of the link-local
+ * networks they are in, and addresses that name no single host.
  */
 export const LOCAL_TO_A_LINK: readonly string[] = networksRefusedTo("nobody");
 

@@ -1,4 +1,4 @@
-// What a caller gets of the target's responses, redirects among them. Numbers name the entries of the security book.
+// Responses of the target as a caller gets them, redirects among them. Numbers name the entries of the security book.
 
 import type { IncomingMessage, RequestListener } from "node:http";
 import { http1, http2 } from "@postern/apiserver/transport/testing/test-clients";

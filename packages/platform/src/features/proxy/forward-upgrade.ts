@@ -93,7 +93,7 @@ function hostOf(url: string): string | undefined {
   }
 }
 
-/** What follows the headers belongs to the new protocol; a target that took it for a body would read both wrongly. */
+/** Bytes after the headers belong to the new protocol; a target that took them for a body would read both wrongly. */
 function refuseBody({ headers }: ApiRequest): void {
   const length = headers["content-length"] ?? "0";
   if (length !== "0" || headers["transfer-encoding"] !== undefined) {

@@ -156,7 +156,7 @@ type ImpersonationHeaders = { [name: string]: string | string[] };
 const ALTERED_ON_THE_WAY = /^[ \t]|[ \t]$|[\p{Cc}\u{fffe}\u{ffff}]/u;
 
 /**
- * Nobody passes as a part of the target's own system: such a user is refused, such groups are left out. Everybody else is in
+ * No caller passes as a part of the target's own system: such a user is refused, such groups are left out. All others are in
  * system:authenticated, which the target adds by itself. Throws ApiError 403.
  */
 function impersonationHeaders({ name, uid, groups, extra = {} }: UserInfo): ImpersonationHeaders {

@@ -1,4 +1,4 @@
-// Who a caller is to the target of the proxy, and that no header of the caller's says so. Numbers name the entries of the security book.
+// Identity of a caller at the target of the proxy; no header of the caller's can change it. Numbers name the entries of the security book.
 
 import type { TLSSocket } from "node:tls";
 import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";

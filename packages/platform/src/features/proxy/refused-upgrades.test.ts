@@ -1,4 +1,4 @@
-// What a caller gets who asks to leave HTTP where the target does not do so, and that no connection is left behind.
+// Answers to a caller who asks to leave HTTP where the target does not, and no connection is left behind.
 
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import { deferred } from "@postern/apiserver/transport/testing/deferred";
@@ -24,7 +24,7 @@ describe("an upgrade that the target does not make (security book 30)", () => {
     });
     const { socket, head } = await askToUpgrade(port);
     expect(head).toContain(`HTTP/1.1 ${code} `);
-    // What a hostile caller sends next must not become a request with the platform's credential.
+    // Bytes that a hostile caller sends next must not become a request with the platform's credential.
     socket.write("GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\n\r\n");
     expect(await collect(socket)).toContain("no way");
     socket.end();

@@ -43,7 +43,7 @@ async function relay(response: IncomingMessage, sink: ByteSink, signal: AbortSig
   }
 }
 
-/** Nobody reads it. A connection on which nothing is left to read may be used again. */
+/** Its body is not read. A connection on which nothing is left to read may be used again. */
 function abandon(response: IncomingMessage): void {
   if (response.complete) response.resume();
   else response.destroy();

@@ -35,7 +35,7 @@ const RETURNED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What comes through here was made by tenants and is served from the platform's origin, where a page of theirs must not run: a
+ * Content that comes through here was made by tenants and is served from the platform's origin, where a page of theirs must not run: a
  * browser shows it without an origin of its own.
  */
 const HARMLESS_IN_BROWSERS: ResponseHeaders = {
@@ -91,7 +91,7 @@ function parseUrl(text: string, base: URL): URL | undefined {
   }
 }
 
-/** What a 101 says beside the protocol it goes over to. */
+/** Headers of a 101 beside the protocol that it switches to. */
 const HANDSHAKE_HEADERS = [
   "sec-websocket-accept",
   "sec-websocket-extensions",

@@ -22,7 +22,7 @@ export type ReverseProxyDeps = Pick<UpgradeDeps, "scheduler"> & Partial<UpgradeD
 
 const HALF_OPEN_TIMEOUT_MS = 120_000;
 
-/** Those of an API. What stands before a target may answer TRACE with the whole request, which has the credential of the platform. */
+/** Methods of an API. A proxy before a target may answer TRACE with the whole request, which has the credential of the platform. */
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 export function createReverseProxy(connections: UpstreamConnections, deps: ReverseProxyDeps): ReverseProxy {

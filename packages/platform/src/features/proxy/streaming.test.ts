@@ -12,7 +12,7 @@ import { serveUpstream } from "./testing/serve-upstream.ts";
 
 const WATCH = `${BASE}/api/v1/pods?watch=1`;
 const MiB = 1 << 20;
-/** What sockets, TLS and streams on the way may hold; a proxy that collected would hold all of it. */
+/** Bytes that sockets, TLS and streams on the way may hold; a proxy that collected would hold all of it. */
 const MAX_IN_FLIGHT = 24 * MiB;
 
 async function openStream(port: number, path: string, options: { method?: string } = {}) {

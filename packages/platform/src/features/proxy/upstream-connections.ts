@@ -63,7 +63,7 @@ export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDep
   const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...deps.limits };
   const dialer = createUpstreamDialer(target, { addresses, resolve, idleTimeoutMs: limits.idleTimeoutMs });
   const upgraded = new Set<Socket>();
-  /** What ends the requests that last. */
+  /** Callbacks that end the lasting requests. */
   const lasting = new Set<(reason: Error) => void>();
   let retired = false;
   const closeWhenIdle = (): void => {
@@ -209,7 +209,7 @@ function createRequestSlots({ maxConnections, maxUpgrades }: SlotLimits, onRelea
 // Opens requests to one target: its address, its TLS, and the connections that are kept for the next request.
 
 type UpstreamDialer = {
-  /** Whoever opens a request writes its body, and ends it. Throws AddressRefusedError. */
+  /** The caller writes the body of the request, and ends it. Throws AddressRefusedError. */
   open(request: Pick<UpstreamRequest, "method" | "path" | "headers" | "upgrade">): ClientRequest;
   /** Closes the connections that were not upgraded. */
   close(): void;

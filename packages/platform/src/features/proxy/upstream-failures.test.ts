@@ -1,4 +1,4 @@
-// What a caller is told when a target is down, misbehaves, or is not where the platform may go.
+// Messages for a caller when a target is down, misbehaves, or is not where the platform may go.
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What a provider's claims make of somebody.
+// Identities made from a provider's claims.
 
 import type { IdentityProviderSpec } from "@postern/api/identity-provider";
 import { expect, it } from "vitest";

@@ -43,7 +43,7 @@ export type MappedIdentity = {
   readonly emailVerified: boolean;
   readonly displayName: string;
   readonly extra: { readonly [key: string]: string };
-  /** What the user and an administrator should know; "" for nothing. */
+  /** Warning for the user and an administrator; "" for none. */
   readonly warning: string;
 };
 

@@ -1,4 +1,4 @@
-// What goes wrong with identity providers, and how it is told: in their words, and without the secrets in them.
+// Faults of identity providers, and their messages: in the provider's words, and without the secrets in them.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -79,7 +79,7 @@ export function faultFrom(error: unknown, otherwise: string, secrets: readonly s
 
 const MAX_CAUSES = 5;
 
-/** What this server says itself, below what the library makes of it. */
+/** Cause that this server itself gives, below the error of the library. */
 function causeIn(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < MAX_CAUSES && current instanceof Error; depth++) {

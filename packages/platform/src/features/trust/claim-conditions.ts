@@ -1,4 +1,4 @@
-// What rules ask of the claims of a token: values that are compared exactly, and CEL expressions with a budget.
+// Conditions of rules on the claims of a token: values that are compared exactly, and CEL expressions with a budget.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { unescapeSegment } from "@postern/apimachinery/patch/patch-target";
@@ -10,12 +10,12 @@ import { evaluateCel } from "@postern/cel/evaluate-cel";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
 import { parseCel } from "@postern/cel/parse-cel";
 
-/** What the evaluation of one condition may cost, in the units of Kubernetes: about the values that are looked at. */
+/** Most that the evaluation of one condition may cost, in the units of Kubernetes: about the values that are looked at. */
 const COST_PER_CONDITION = 100_000;
 /** All conditions of all rules that one token is held against: rules of one tenant must not keep another one's waiting. */
 const COST_PER_TOKEN = 1_000_000;
 
-/** What is left for one token. */
+/** Rest of the budget for one token. */
 export type ClaimBudget = { left: number };
 export const createClaimBudget = (): ClaimBudget => ({ left: COST_PER_TOKEN });
 

@@ -6,7 +6,7 @@ import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { type KeySet, keySetError, readKeySet } from "./key-set.ts";
 import type { IssuerSource } from "./trust-rule-state.ts";
 
-/** What is known of the keys from one place. */
+/** State of the keys from one place. */
 export type IssuerState = {
   readonly keys: KeySet;
   /** Milliseconds since the epoch; undefined: never. */

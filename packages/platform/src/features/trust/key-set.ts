@@ -8,7 +8,7 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 export type VerificationKey = {
   /** "" where the key has none. */
   readonly kid: string;
-  /** What it may verify: a key is for one kind of signature, whatever a token says. */
+  /** Algorithms it may verify: a key is for one kind of signature, whatever a token says. */
   readonly algorithms: readonly string[];
   readonly key: KeyObject;
 };

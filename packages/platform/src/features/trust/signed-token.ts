@@ -17,7 +17,7 @@ const CLOCK_SKEW_MS = 30_000;
 /** Keys of one kid that are tried. */
 const MAX_TRIED = 3;
 
-/** What a token says; nothing of it is true before its signature is verified. */
+/** Content of a token; none of it is true before its signature is verified. */
 export type UnverifiedToken = {
   readonly text: string;
   readonly algorithm: string;
@@ -120,7 +120,7 @@ function decodeSegment(segment: string): JsonObject | undefined {
   try {
     const text = Buffer.from(segment, "base64url").toString("utf8");
     const value = parseJson(text, { maxDepth: MAX_DEPTH });
-    // Who reads the first of two members and who reads the last would see two tokens.
+    // A reader of the first of two members and a reader of the last would see two tokens.
     return isJsonObject(value) && findDuplicateFields(text).length === 0 ? value : undefined;
   } catch {
     return undefined;

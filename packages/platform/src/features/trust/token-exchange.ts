@@ -179,7 +179,7 @@ function noRule(token: UnverifiedToken, { kind }: ExchangeTarget): ExchangeRefus
   return new ExchangeRefusal("invalid_target", "there is no such trust rule, or it is for another issuer", { token });
 }
 
-/** What is about the token alone may be told to whoever has it; what a rule asks of claims may not. */
+/** Checks of the token alone may be shown to its holder; checks of a rule's claims may not. */
 const ABOUT_THE_TOKEN: ReadonlySet<TokenCheck["type"]> = new Set(["Audience", "Time", "Signature", "TokenID"]);
 
 function refusalFor(

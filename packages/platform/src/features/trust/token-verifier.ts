@@ -52,7 +52,7 @@ export type TokenVerifier = {
   faultOf(rule: TrustRuleState): string | undefined;
   /** In their order, up to the first one that does not hold: for the exchange, where the rest costs time. */
   refusalOf(token: UnverifiedToken, rule: TrustRuleState, shared: SharedChecks): Promise<TokenCheck | undefined>;
-  /** All of them, for people. What depends on one that does not hold is unknown. */
+  /** All of them, for people. A check that depends on one that does not hold is unknown. */
   checksOf(token: UnverifiedToken, rule: TrustRuleState): Promise<readonly TokenCheck[]>;
 };
 
@@ -168,7 +168,7 @@ export function createTokenVerifier({ issuerKeys, directory, writerError, clock 
   };
 }
 
-/** What is remembered of a token is remembered for as long as it lives. */
+/** The record of a used token lasts as long as the token. */
 function faultOfTokenId({ claims, expiresAt }: UnverifiedToken, now: number): string | undefined {
   const id = claims["jti"];
   if (typeof id !== "string" || id === "" || id.length > MAX_TOKEN_ID) return "the token has no jti";

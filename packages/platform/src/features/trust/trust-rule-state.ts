@@ -54,7 +54,7 @@ export type TrustRuleState = {
   readonly singleUse: boolean;
   readonly owner: AccessKeyOwner;
   readonly restrictions: AccessKeyRestrictions | undefined;
-  /** What a key that is issued has of these in its spec. */
+  /** Scope of an issued key, as its spec has it. */
   readonly grantedScope: NonNullable<TrustRuleSpec["scope"]> | undefined;
   readonly grantedRules: TrustRuleSpec["rules"];
   readonly ttlSeconds: number;
@@ -62,7 +62,7 @@ export type TrustRuleState = {
   readonly terms: string;
 } & SealedTrustRule;
 
-/** What is kept beside a rule and never served. */
+/** Data that is kept beside a rule and never served. */
 export type SealedTrustRule = {
   /** The keys that the rule was written with, and their values. */
   readonly origins: readonly KeyOrigin[];
@@ -85,7 +85,7 @@ export function readTrustRule(
   project: string | undefined,
   names: RestrictionNames,
 ): TrustRuleState {
-  // What is stored has gone through the schema of its kind.
+  // Stored objects have gone through the schema of their kind.
   const { metadata, spec } = object.decode() as TrustRule;
   const { name = "", namespace = "", uid = "" } = metadata;
   const scope = grantedScopeOf(spec, project);

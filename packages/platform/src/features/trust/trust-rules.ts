@@ -103,7 +103,7 @@ function refusalBy(rule: TrustRuleState | undefined, grant: KeyGrant, key: Grant
   if (rule === undefined || rule.uid !== grant.ruleUid) return withdrawn("its trust rule is deleted");
   if (rule.isOff) return withdrawn("its trust rule is disabled");
   if (rule.terms !== grant.terms) return withdrawn("its trust rule was replaced");
-  // What its owner made of it since.
+  // Changes by its owner since then.
   if (
     !sameOwner(key.owner, rule.owner) ||
     key.groups.length > 0 ||

@@ -24,7 +24,7 @@ export type ConfigurationDeps = {
   readonly environment?: Environment;
   /** The file of `--config`; it outweighs the one of POSTERN_CONFIG. */
   readonly configFile?: string;
-  /** What relative file names are relative to. */
+  /** Folder that relative file names start from. */
   readonly workingDirectory: string;
 };
 

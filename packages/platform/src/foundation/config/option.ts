@@ -1,6 +1,6 @@
 // An option of the configuration: names, type, default, description and rule.
 
-/** What a place gives for an option: text from flags and environment, several of them from a YAML list. */
+/** Raw value of an option: text from flags and environment, several of them from a YAML list. */
 export type RawValue = string | readonly string[];
 
 export type Option<T> = {

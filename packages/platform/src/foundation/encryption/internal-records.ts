@@ -27,7 +27,7 @@ export const virtualClusterComposition = (uid: string): string => `vc-${uid}`;
 /** Everything that a composition has in the store begins with this. */
 export const compositionPrefix = (composition: string): string => `/registry/${composition}/`;
 
-/** What seals the records of all compositions. */
+/** Values that seal the records of all compositions. */
 export type InternalValues = SealedValues & {
   /** Looks for keys that others have put on the ring meanwhile. */
   refresh(): Promise<void>;
@@ -42,7 +42,7 @@ export const createInternalValues = (keyRing: KeyRing, random: Random): Internal
   refresh: () => keyRing.refresh(),
 });
 
-/** What is stored of a record under a key of the store. */
+/** Stored form of a record under a key of the store. */
 export const encodeInternalRecord = (key: string, envelope: string): Uint8Array =>
   encodeStoredValue(
     { apiVersion: "v1", kind: "InternalRecord", metadata: { name: key.slice(key.lastIndexOf("/") + 1) } },
@@ -119,7 +119,7 @@ export function createInternalRecords(
 const PAGE_SIZE = 500;
 
 /**
- * Removes everything that a composition has in the store, its records first: without them it does not start again. Whoever wrote to it
+ * Removes everything that a composition has in the store, its records first: without them it does not start again. Its writers
  * must have been stopped; writes that were already handed to the store come before the deletions, and are found by the next round.
  */
 export async function eraseComposition(storage: Storage, composition: string, signal: AbortSignal): Promise<void> {

@@ -17,7 +17,7 @@ export type KeyRingContent = {
   readonly rotatedAt: number;
 };
 
-/** What opens a record, and is needed to write the next one. */
+/** Keys that open a record and are needed to write the next one. */
 export type OpenedKeyRing = KeyRingContent & {
   readonly sealingKey: Uint8Array;
   readonly wraps: readonly WrappedKey[];
@@ -119,7 +119,7 @@ const readSecret = ({ secret, createdAt, isFirst }: JsonObject): RingSecret => (
   isFirst: isFirst === true,
 });
 
-/** What has been opened is as it was written. */
+/** An opened value is as it was written. */
 function parseObject(json: string): JsonObject {
   const value: unknown = JSON.parse(json);
   if (!isJsonObject(value)) throw damaged();

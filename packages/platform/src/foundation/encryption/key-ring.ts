@@ -12,7 +12,7 @@ export type RingKey = {
   readonly isFirst: boolean;
   /** Access keys are kept as HMACs under it, and their login data is sealed under it. */
   readonly accessKeys: Uint8Array;
-  /** What the server keeps for itself, such as the authorities of virtual clusters, is sealed under it. */
+  /** Key that seals the server's own records, such as the authorities of virtual clusters. */
   readonly internalRecords: Uint8Array;
   /** Whole objects that hold secrets are sealed under it. */
   readonly values: Uint8Array;

@@ -34,7 +34,7 @@ async function sealedOverBreakable() {
   };
 }
 
-/** What a watch is told: the texts of values, those of what they replace behind a slash. */
+/** Events of a watch: the texts of values, those of replaced ones behind a slash. */
 function follow(storage: Storage, prefix: string, from: number) {
   const seen: string[] = [];
   const ended: Error[] = [];

@@ -107,7 +107,7 @@ class SealedStorage implements Storage {
       watch[Symbol.dispose]();
       observer.error(error);
     };
-    // What comes while a key is being learned waits its turn.
+    // Events that come while a key is being learned wait their turn.
     const inTurn = (step: () => void) => {
       if (isLearning) waiting.push(step);
       else step();
@@ -176,7 +176,7 @@ class SealedStorage implements Storage {
     if (!isSealedPlace(entry.key)) return entry;
     const opened = openEntry(this.#options.ring, entry.key, entry.value);
     if ("value" in opened) return { ...entry, value: opened.value };
-    // What was replaced may well be under a key that is not needed any more.
+    // A replaced value may be under a key that is no longer needed.
     if (!isPast) this.#options.onUnreadable(entry.key, opened.fault);
     return { ...entry, value: this.#options.placeholder(entry.key, opened.fault) };
   }

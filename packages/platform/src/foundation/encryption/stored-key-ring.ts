@@ -187,7 +187,7 @@ class LiveKeyRing implements StoredKeyRing {
     if (this.#opened.secrets.length >= MAX_KEYS) {
       throw new KeyRingError(`the ring has ${MAX_KEYS} keys: wait until earlier ones are retired`);
     }
-    // Whoever has an old copy of the record and its server key learns nothing of what comes after.
+    // An old copy of the record with its server key does not open later ones.
     const sealingKey = newSealingKey(random);
     await this.write({
       secrets: [fresh, ...this.#opened.secrets],

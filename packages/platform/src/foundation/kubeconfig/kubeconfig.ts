@@ -124,7 +124,7 @@ export function normalizeServer(server: string): string | undefined {
 /** The faults of an address in the field of that path; none when it can be normalised. */
 export function validateServer(server: string, field = "spec.server"): readonly FieldError[] {
   if (normalizeServer(server) !== undefined) return [];
-  // What stands before an @ may be a password.
+  // Text before an @ may be a password.
   return [invalidError(field, server.includes("@") ? "<hidden>" : server, RULE)];
 }
 

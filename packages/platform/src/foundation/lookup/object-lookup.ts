@@ -61,7 +61,7 @@ export function createObjectLookup(
     const resource = find(plural);
     return resource?.view.list(resource.keys.inNamespace(namespace)) ?? [];
   }
-  // What is stored has gone through the schema of its kind.
+  // Stored objects have gone through the schema of their kind.
   return {
     project: (name) => get("projects", "", name) as Project | undefined,
     cluster: (name) => get("clusters", "", name) as Cluster | undefined,

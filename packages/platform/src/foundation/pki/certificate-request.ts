@@ -47,7 +47,7 @@ export type CertificateRequest = {
   /** As it was sent: signers of other clusters read it themselves. */
   readonly pem: string;
   readonly publicKey: KeyObject;
-  /** What the sender calls itself: to compare with what it may be called, never to sign unread. */
+  /** Name that the sender gives itself: compare it with the allowed ones, never sign it unread. */
   readonly subject: DistinguishedName;
   readonly hasOtherSubjectAttributes: boolean;
   /** Object identifiers of the extensions that the sender asks for. */
@@ -161,7 +161,7 @@ function checkProofOfPossession(request: CertificateRequestParts, publicKey: Key
 }
 
 /**
- * A PEM request for a subject, signed by an EC private key, as the CertificateSigningRequest API takes it. Whoever has the public key at
+ * A PEM request for a subject, signed by an EC private key, as the CertificateSigningRequest API takes it. A caller that has the public key at
  * hand saves finding it again, which costs as much as a signature.
  */
 export function createCertificateRequest(

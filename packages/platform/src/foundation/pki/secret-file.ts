@@ -45,7 +45,7 @@ const MAX_OUTPUT_BYTES = 4096;
 
 /**
  * Runs `command` in a shell and gives the 32 octets that it prints in hexadecimal. `what` names the secret in errors, `flag` the option.
- * Rejects with ConfigurationError. What the command prints is in no error; what it complains about is. It has `timeoutMs`.
+ * Rejects with ConfigurationError. No error shows the output of the command; its error output is shown. It has `timeoutMs`.
  */
 export async function readSecretFromCommand(
   command: string,
@@ -78,7 +78,7 @@ function runCommand(command: string, flag: string, timeoutMs: number): Promise<O
     }
     const timer = setTimeout(() => {
       child.kill();
-      // What the shell has started may go on, and keep them open.
+      // Children of the shell may keep running, and keep them open.
       child.stdout.destroy();
       child.stderr.destroy();
       const text = `the command of ${flag} took longer than ${timeoutMs / 1000} seconds: correct it; nothing was changed`;

@@ -181,7 +181,7 @@ function measuredStorage({ storage, kind, clock, metrics }: MeasuredStorageDeps)
     update: (key, value, expected) => updating(() => storage.update(key, value, expected)),
     delete: (key, expected) => deleting(() => storage.delete(key, expected)),
     currentRevision: () => asking(() => storage.currentRevision()),
-    // Nobody is asked.
+    // This needs no question to the store.
     known: storage.known,
     compact: (revision) => compacting(() => storage.compact(revision)),
     checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),

@@ -23,7 +23,7 @@ import { assertNotInterrupted } from "./incomplete-store.ts";
 
 export type OpenedStore = {
   readonly storage: Storage;
-  /** Who of the servers on this store does what must be done once. */
+  /** Decides which server on this store does work that must be done once. */
   readonly election: LeaderElection;
   /** Other servers may write to it. */
   readonly isShared: boolean;
@@ -31,7 +31,7 @@ export type OpenedStore = {
   readonly enter?: (deps: ReplicasDeps & { readonly id: string }) => Replicas;
   /** Takes up credentials for the store whose files have changed. Rejects where they do not work: the old ones stay in use. */
   readonly reloadCredentials?: () => Promise<void>;
-  /** What `/readyz` asks beside the server itself. */
+  /** Checks of `/readyz` beside those of the server itself. */
   readonly checks: readonly HealthCheck[];
 };
 

@@ -89,7 +89,7 @@ describe("work of the leader", () => {
     });
     await times(1);
     time.advance(1_500);
-    // What ends it has not heard of that when the next timer is due.
+    // Losing it ends work that has not heard of it when the next timer is due.
     void lose();
     time.advance(1_000);
     expect(done).toEqual(["soon"]);

@@ -8,9 +8,9 @@ export const CONTROLLERS = "controllers";
 
 export type RunWhileLeadingDeps = {
   readonly election: LeaderElection;
-  /** What is led. */
+  /** Name of the work that is led. */
   readonly name: string;
-  /** Who this server is to the others. */
+  /** Name of this server among the others. */
   readonly identity: string;
   readonly runtime: Runtime;
   /**

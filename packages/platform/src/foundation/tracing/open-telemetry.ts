@@ -19,7 +19,7 @@ const KINDS: { readonly [kind in SpanStart["kind"]]: SpanKind } = {
   internal: SpanKind.INTERNAL,
 };
 
-/** What is not sent by then is lost: a collector that is away holds up no end of a server. */
+/** Spans that are not sent by then are lost: an absent collector does not hold up the end of a server. */
 const SHUTDOWN_MS = 3_000;
 /** Failures are many while a collector is away. */
 const WARN_EVERY_MS = 60_000;

@@ -1,4 +1,4 @@
-// What the variables of OpenTelemetry ask for.
+// Variables of OpenTelemetry.
 // Source: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
 
 import type { Logger } from "@postern/apiserver/logging/logger";

@@ -18,9 +18,9 @@ type Shown = {
   readonly check: string;
   readonly path: string;
   readonly keyPath?: string;
-  /** Who renews it: the server itself renews its own, and needs nobody told in time. */
+  /** True for a certificate that the server itself renews: it needs no warning in time. */
   readonly isRenewed?: boolean;
-  /** Whose signature it has. */
+  /** Path of the certificate of the authority that signed it. */
   readonly authorityPath?: string;
   readonly names?: readonly string[];
   readonly remedy: string;
@@ -119,7 +119,7 @@ async function checkOne(shown: Shown, now: number): Promise<readonly Finding[]> 
       shown.isRenewed === true ? warning(check, message, "restart the server") : fault(check, message, remedy),
     );
   }
-  // What is good is worth a line only where nothing is bad.
+  // Checks that passed are printed only where none failed.
   return findings.some(({ status }) => status !== "ok") ? findings.filter(({ status }) => status !== "ok") : findings;
 }
 

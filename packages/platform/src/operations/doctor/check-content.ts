@@ -40,7 +40,7 @@ function connectedClusters({ cache, core }: StoppedServer): readonly Cluster[] {
     resource: "clusters",
     namespaced: false,
   });
-  // What is stored has gone through the schema of its kind.
+  // Stored objects have gone through the schema of their kind.
   const clusters = cache
     .view(prefix)
     .list(prefix)

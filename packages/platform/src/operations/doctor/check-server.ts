@@ -15,7 +15,7 @@ import { LOCK_FILE, lockDataDirectory } from "../../server/lock-data-directory.t
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
 const TIMEOUT_MS = 10_000;
-/** What is reached beyond this process, in the management API. */
+/** Kinds of the management API that are reached beyond this process. */
 const REACHED = ["clusters", "virtualclusterinstances", "spaceinstances"];
 /** Nothing is wrong with what sleeps. */
 const FINE: readonly unknown[] = ["Ready", "Sleeping", undefined, ""];
@@ -62,7 +62,7 @@ async function readiness(client: ApiClient, server: string): Promise<Finding> {
   }
 }
 
-/** What the controllers of the server have found of everything that others run. */
+/** Findings of the server's controllers about all that others run. */
 async function checkReached(client: ApiClient, { platform }: Configuration): Promise<readonly Finding[]> {
   const findings = await Promise.all(
     REACHED.map(async (resource) => {
@@ -79,7 +79,7 @@ async function checkReached(client: ApiClient, { platform }: Configuration): Pro
 function phaseFinding(resource: string, item: JsonObject): readonly Finding[] {
   const [metadata, status] = [item["metadata"], item["status"]].map((each) => (isJsonObject(each) ? each : {}));
   const { phase, reason = "", message = "" } = status ?? {};
-  // What is only about to be there has no reason yet.
+  // An object that has just been created has no reason yet.
   if (FINE.includes(phase) || reason === "") return [];
   const { namespace, name } = metadata ?? {};
   const check = `${resource.replace(/s$/, "")} ${namespace === undefined ? "" : `${String(namespace)}/`}${String(name)}`;

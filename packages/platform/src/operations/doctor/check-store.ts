@@ -159,7 +159,7 @@ function checkMember(member: EtcdMember, { answering, all, alarms }: Cluster): r
       fault("etcd", `${address} has no leader: nothing can be written`, "bring back a majority of the members"),
     );
   }
-  // What an alarm is about has a finding of its own.
+  // The cause of an alarm has a finding of its own.
   for (const error of errors.filter((text) => !alarms.some((alarm) => text.includes(alarm))))
     findings.push(fault("etcd", `${address} says: ${error}`, "see the documentation of etcd"));
   if (isOlder(version)) {

@@ -1,13 +1,13 @@
 // A finding of the doctor.
 
 export type Finding = {
-  /** What was looked at, such as `certificate`. */
+  /** Name of the check, such as `certificate`. */
   readonly check: string;
   /** An error keeps the installation from working, or will; a warning should be looked at; skipped could not be known. */
   readonly status: "ok" | "warning" | "error" | "skipped";
   /** A sentence without a period. It contains no secrets. */
   readonly message: string;
-  /** What to do, as an order; absent where there is nothing to do. */
+  /** Remedy, as an order; absent where there is nothing to do. */
   readonly remedy?: string;
 };
 

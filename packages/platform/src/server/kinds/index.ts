@@ -165,7 +165,7 @@ export function platformResources(deps: PlatformResourceDeps): readonly Resource
     selfSubjectAccessReviews({ authorizer }),
     selfSubjectRulesReviews({ ruleResolver }),
   ];
-  // What upstream has no limit for has none here.
+  // Limits that upstream does not have are left out.
   const ours = [deps.names.managementGroup, deps.names.storageGroup];
   const resources = definitions.map((definition) =>
     ours.includes(definition.group) ? withTextLimits(definition) : definition,

@@ -39,7 +39,7 @@ describe("the resources of the platform", () => {
   });
 
   it("has names that mean one resource each, short ones among them", () => {
-    // What kubectl takes for a resource, without its group.
+    // Names of a resource that kubectl accepts, without its group.
     const names = registered.definitions.flatMap(({ plural, singular, shortNames = [] }) => [
       ...new Set([plural, singular, ...shortNames]),
     ]);

@@ -59,7 +59,7 @@ function resourceRoutes(base: string, { resource, scope, verbs, subresources = [
   return [...main, ...below];
 }
 
-/** What is sent to a route; verbs that write come with an empty object. */
+/** Request for a route; verbs that write come with an empty object. */
 export const callOf = (
   route: ServedRoute,
   place: { readonly namespace: string; readonly name: string },

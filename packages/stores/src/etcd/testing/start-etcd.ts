@@ -45,7 +45,7 @@ export type StartEtcdOptions = {
 
 export type EtcdHost = {
   readonly address: string;
-  /** What a command line begins with to be run there, such as `ip netns exec n1`. */
+  /** Beginning of a command line that runs there, such as `ip netns exec n1`. */
   readonly run: readonly string[];
 };
 

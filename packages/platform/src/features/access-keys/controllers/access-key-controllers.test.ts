@@ -1,4 +1,4 @@
-// What tidies access keys up: the reaper of expired ones, and the collector of those whose owner is gone.
+// Cleanup of access keys: the reaper of expired ones, and the collector of those whose owner is gone.
 
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";

@@ -1,4 +1,4 @@
-// What is remembered of values that clients chose: of keys from before there were claims, of those that go, and of those that leaked.
+// Records of values that clients chose: of keys from before there were claims, of those that go, and of those that leaked.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { afterEach, beforeEach, expect, it } from "vitest";

@@ -25,7 +25,7 @@ const ITEMS = s
   .object({ accessKeys: s.list(s.anyObject()).describe("The keys, sorted by name. Their values are not shown.") })
   .describe("The access keys of a user or of a team.");
 
-/** Who may get it is the authorizer's to say: the user, members of the team, and who may by RBAC. */
+/** The authorizer decides who may get it: the user, members of the team, and callers that RBAC allows. */
 export function accessKeysSubresource({
   names,
   keys,

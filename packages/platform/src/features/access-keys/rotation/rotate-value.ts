@@ -82,7 +82,7 @@ export function replaceValue(
   };
 }
 
-// What a report of a leaked value changes about its key. It concerns the value that was reported, and no other.
+// Changes that the report of a leaked value makes to its key. They concern the value that was reported, and no other.
 
 /** Undefined where nothing is news. `refuses`: the value, and everything created with it, is refused from now on. */
 export function withLeak(
@@ -97,7 +97,7 @@ export function withLeak(
   }
   const value = sealed.retired.find((retired) => retired.id === id);
   if (value === undefined) return undefined;
-  // What came after it has not been reported: its children stay.
+  // Later values have not been reported: their children stay.
   const isOver = value.isOver === true;
   const childrenFrom = refuses ? Math.max(sealed.childrenFrom, value.serial + 1) : sealed.childrenFrom;
   const inertBelow = Math.max(sealed.inertBelow, sealed.serial);

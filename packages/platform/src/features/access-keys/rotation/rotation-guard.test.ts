@@ -1,4 +1,4 @@
-// What the use of a rotated key brings about is written, however often the store fails before.
+// Consequences of the use of a rotated key are written, however often the store fails before.
 
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { beforeEach, describe, expect, it, vi } from "vitest";

@@ -25,7 +25,7 @@ export type RotationGuardDeps = {
   readonly onLocked: (key: AccessKeyState) => void;
   /** A retired value was used after its end, whether or not that locks anything. */
   readonly onRetiredUse?: () => void;
-  /** What could not be written is in force in memory, and is tried again. */
+  /** A change that could not be written is in force in memory, and is tried again. */
   readonly onError: (error: unknown) => void;
 };
 
@@ -41,7 +41,7 @@ export function createRotationGuard(deps: RotationGuardDeps): RotationGuard {
   const running = new Set<Promise<void>>();
   let disposed = false;
 
-  /** What is in force in memory alone would end with the process, so it is tried until it is written or its key is gone. */
+  /** A change in force in memory alone would end with the process, so it is tried until it is written or its key is gone. */
   const write = (job: Write, retryMs = FIRST_RETRY_MS): void => {
     const attempt = writer.write(job.key, job.change).then(
       () => {},
@@ -80,7 +80,7 @@ export function createRotationGuard(deps: RotationGuardDeps): RotationGuard {
       const isOver = (key.expiresAt ?? Infinity) <= clock.now() || marks.isConfirmed(key.uid, current.id);
       if (!isOver) return;
       onRetiredUse();
-      // Who has it is known to hold it: a lock would only give them a way to shut the owner out.
+      // An inert value is known to be in the wrong hands: a lock would only give its holders a way to shut the owner out.
       if (key.isInert === true || !marks.lock(key.uid, current.id)) return;
       onLocked(current);
       const lockedAt = clock.now();

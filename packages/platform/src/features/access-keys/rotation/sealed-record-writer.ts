@@ -17,7 +17,7 @@ export type SealedRecordWriterDeps = {
 
 export type SealedRecordWriter = {
   /**
-   * Writes what `change` makes of the hidden part; undefined from it writes nothing. It is called again after a conflict. What was written is in
+   * Writes what `change` makes of the hidden part; undefined from it writes nothing. It is called again after a conflict. The written change is in
    * force when it resolves. Resolves with false where the key is gone.
    */
   write(

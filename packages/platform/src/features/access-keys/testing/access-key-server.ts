@@ -70,9 +70,9 @@ export type AccessKeyServerOptions = {
   readonly certificateLimit?: StoredAmount;
   /** Which another server may be on as well. Default: its own. */
   readonly storage?: Storage;
-  /** What gives keys now. Default: nothing does. */
+  /** Current grants of keys. Default: none. */
   readonly keyGrants?: KeyGrants;
-  /** What may be done beside what members of system:masters may, which is everything. */
+  /** Permissions beside those of members of system:masters, who may do everything. */
   readonly allows?: (attributes: AuthorizationAttributes) => boolean;
 };
 
@@ -276,7 +276,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   registry.install(selves(withKeys));
   const handler = createResourceRouter(registry, {
     runtime,
-    // What only the handler chain asks has been answered before a request comes here.
+    // Checks that only the handler chain makes are done before a request comes here.
     authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
     limits: DEFAULT_LIMITS,
     eventLines: createEventLines(),
@@ -325,7 +325,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
         createRequestContext({ ...rest, url: path, ...(as === undefined ? {} : { ...as, credential: as.credential }) }),
       );
     },
-    /** Who a key authenticates as; throws as the authenticator does. */
+    /** Authentication by a key; throws as the authenticator does. */
     async login(key: string): Promise<Authentication> {
       const request = createRequestContext({ url: "/", headers: { authorization: `Bearer ${key}` } }).request;
       const authentication = await authenticator.authenticate(request);

@@ -23,7 +23,7 @@ export type KeyWorld = {
   readonly teams: readonly Pick<DirectoryTeam, "name" | "uid">[];
   /** Uses that are not written yet. */
   readonly uses: readonly { readonly uid: string; readonly at: number }[];
-  /** What is known of rotations and is not written yet; `id` is that of the key's value then. */
+  /** Facts about rotations that are known and not written yet; `id` is that of the key's value then. */
   readonly marks: readonly { readonly mark: "confirm" | "lock"; readonly uid: string; readonly id: string }[];
 };
 

@@ -4,7 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { type ProxiedEntry, type ScopeEntry, textOfEntry } from "../../authorization/scope-entry.ts";
 
-/** What one resource was used for: of the management API, or of the cluster that `target` names. */
+/** Use of one resource: of the management API, or of the cluster that `target` names. */
 export type ResourceUse = {
   readonly target?: ProxiedEntry;
   /** Empty: the core group. */

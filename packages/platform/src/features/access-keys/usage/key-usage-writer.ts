@@ -16,7 +16,7 @@ export type KeyUsageWriterDeps = {
   readonly keys: Pick<AccessKeyIndex, "byUid">;
   readonly usage: KeyUsage;
   readonly scheduler: Scheduler;
-  /** What could not be written is written with the next batch. */
+  /** Usage that could not be written is written with the next batch. */
   readonly onError: (error: unknown) => void;
 };
 

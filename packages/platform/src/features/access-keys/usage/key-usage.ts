@@ -1,4 +1,4 @@
-// What access keys have been used for, as far as a narrower scope needs it: bounded, in memory, merged with the store.
+// Usage of access keys, as far as a narrower scope needs it: bounded, in memory, merged with the store.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -108,7 +108,7 @@ export class KeyUsage {
     return own === undefined ? written : mergeUsage(written, own);
   }
 
-  /** What this server has noted itself; undefined where that is nothing, or was forgotten. */
+  /** Usage that this server has noted itself; undefined where there is none, or it was forgotten. */
   noted(uid: string): KeyUsageSummary | undefined {
     const used = this.#byUid.get(uid);
     if (used === undefined) return undefined;

@@ -55,7 +55,7 @@ function ownerOfGroup(group: string, names: PlatformNames): AccessKeyOwner | und
 
 /**
  * Whether the caller may lock, demote or delete a user or team: callers that may impersonate it, or have all permissions that roles give it in the
- * whole platform. What they are in single projects does not count.
+ * whole platform. Roles in single projects do not count.
  */
 export async function mayAdminister(
   holder: AccessKeyOwner,

@@ -1,4 +1,4 @@
-// What a control plane learns when it asks about users: the answer, and no roles of other projects.
+// Reviews of users for a control plane: it learns the answer, and no roles of other projects.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";

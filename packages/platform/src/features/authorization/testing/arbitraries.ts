@@ -116,7 +116,7 @@ const likely = (
 const pathRequest: fc.Arbitrary<TargetedRequest> = fc
   .record({ verb: pick("get", "head", "post"), path: url })
   .map(({ verb, path }) => ({ ...likely(verb, "", "", "", ""), apiGroup: "", isResourceRequest: false, path }));
-/** What hands out credentials behind a proxy, and what is next to it. */
+/** Requests that hand out credentials behind a proxy, and their neighbours. */
 const handingOut: fc.Arbitrary<TargetedRequest> = fc
   .record({
     verb: pick("create", "update", "patch", "get", "*"),

@@ -29,7 +29,7 @@ const ancestorOwner: fc.Arbitrary<AccessKeyOwner> = fc.constantFrom(
   { kind: "subject", name: "ci" },
 );
 
-/** What the key that comes with the request is, and the world that says whether it is good. */
+/** The key that comes with the request, and the world that says whether it is good. */
 export type PresentedKey = { readonly presented: KeyRecord; readonly keyWorld: KeyWorld };
 
 /** Each key with the one it was made with behind it; a key that reaches further is narrowed by nothing, its parent by something. */

@@ -9,7 +9,7 @@ import { management, names, userInfo } from "./memory-world.ts";
 const alice = userInfo("alice", "devs");
 /** A key of alice's own, used by her. */
 export const context = { names, user: alice, owner: { kind: "user", name: "alice" } } as const;
-/** What a key opens, of alice's or of a subject of that name. */
+/** Requests that a key of alice's opens, or of a subject of that name. */
 export const opens = (restrictions: AccessKeyRestrictions | undefined, request: PlatformRequest, owner = "alice") =>
   inScope(restrictions, request, {
     ...context,

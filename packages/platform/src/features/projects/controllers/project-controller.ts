@@ -31,7 +31,7 @@ export function createProjectController(
   const queue = new WorkQueue(port, { name: "project", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
-    // What is stored has gone through the schema of its kind.
+    // Stored objects have gone through the schema of their kind.
     const project = projects.view.get(key)?.decode() as Project | undefined;
     if (project === undefined) return;
     await ignoringConflicts(() => (isBeingDeleted(project) ? remove(project, signal) : keep(project, signal)));
@@ -60,7 +60,7 @@ export function createProjectController(
     statusOf: (current: Project) => NonNullable<ProjectStatus>,
     signal: AbortSignal,
   ): Promise<void> =>
-    // What is stored has gone through the schema of its kind.
+    // Stored objects have gone through the schema of their kind.
     update(project, "status", (current) => ({ ...current, status: statusOf(current as Project) }), signal);
 
   const update = (

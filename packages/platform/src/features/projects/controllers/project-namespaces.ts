@@ -51,7 +51,7 @@ export function createProjectNamespaces(
         await createControlled(port, namespaces, namespace, signal);
         return "ready";
       } catch (error) {
-        // What the store holds and memory does not show yet has only just come, or only just gone.
+        // A namespace that the store holds and memory does not show yet was created or deleted just now.
         if (isApiError(error, "AlreadyExists")) return find(project)?.state ?? "terminating";
         throw error;
       }
@@ -78,7 +78,7 @@ type NamespaceState = "ready" | "taken" | "terminating";
 const PHASES = { ready: "Ready", taken: "Failed", terminating: "Pending" } as const;
 const REASONS = { ready: "Created", taken: "NamespaceTaken", terminating: "NamespaceTerminating" } as const;
 
-/** What keeps a project from its namespace, for people; undefined when nothing does. */
+/** Reason that keeps a project from its namespace, for people; undefined when there is none. */
 function namespaceFault(namespace: string, state: NamespaceState): string | undefined {
   switch (state) {
     case "ready":

@@ -54,7 +54,7 @@ export function createProjectQuotas(
   const queue = new WorkQueue(port, { name: "project_quota", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
-    // What is stored has gone through the schema of its kind.
+    // Stored objects have gone through the schema of their kind.
     const project = projects.view.get(key)?.decode() as Project | undefined;
     if (project === undefined || isBeingDeleted(project)) return void limited.delete(key);
     const limits = { project: enforcedQuotas(project, "project"), user: enforcedQuotas(project, "user") };

@@ -20,7 +20,7 @@ let mint: KeyMint;
 let provider: IdentityProviderState;
 const providers = new Map<string, IdentityProviderState>();
 let sessions: Controller | undefined;
-/** What the provider answers to a refresh. */
+/** Answer of the provider to a refresh. */
 let answer: (provider: string) => ProviderAnswer | Promise<ProviderAnswer>;
 let asked = 0;
 const askedAt = new Map<string, number>();

@@ -17,16 +17,16 @@ import type { VirtualClusterHealth } from "../virtual-cluster-backend.ts";
 export type InstanceState = {
   readonly isRemote: boolean;
   readonly health: VirtualClusterHealth;
-  /** What has become of the objects of its template; undefined where there is nothing new to say. */
+  /** State of the objects of its template; undefined where it has not changed. */
   readonly objects?: AppliedObjects | undefined;
 };
 
 /** `hash` is that of the text; `fault` says why some of them are missing. */
 export type AppliedObjects = { readonly hash: string; readonly fault?: string };
 
-/** What one kind of instance does of its own. */
+/** Work that is specific to one kind of instance. */
 export type InstanceWork<T extends KubeObject> = {
-  /** What its work queue is counted under. */
+  /** Name of its work queue in metrics. */
   readonly queueName: string;
   readonly finalizer: string;
   /** Whether the work for the instance waits for a cluster that others run. */
@@ -35,7 +35,7 @@ export type InstanceWork<T extends KubeObject> = {
   bringUp(instance: T, signal: AbortSignal): Promise<InstanceState>;
   /** `now` in milliseconds since the epoch. */
   statusOf(instance: T, health: VirtualClusterHealth, now: number, objects?: AppliedObjects): JsonValue;
-  /** What the deletion waits for; undefined when nothing is left. */
+  /** Reason that the deletion waits for; undefined when nothing is left. */
   remove(instance: T, signal: AbortSignal): Promise<UpstreamFault | undefined>;
   /** Instances that are not ready, terminating or external are checked again after this many milliseconds. */
   readonly recheckMs: { readonly unready: number; readonly remote: number };
@@ -55,13 +55,13 @@ export function createInstanceController<T extends Instance>(
   const queue = new WorkQueue(port, { name: work.queueName, process, concurrency: CONCURRENCY, laneOf });
 
   function laneOf(key: string): string {
-    // What is stored has gone through the schema of its kind.
+    // Stored objects have gone through the schema of their kind.
     const instance = instances.view.get(key)?.decode() as T | undefined;
     return instance === undefined ? "" : laneOfInstance(instance, () => work.isRemote(instance));
   }
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
-    // What is stored has gone through the schema of its kind.
+    // Stored objects have gone through the schema of their kind.
     const instance = instances.view.get(key)?.decode() as T | undefined;
     if (instance === undefined) return;
     await ignoringConflicts(() =>
@@ -119,7 +119,7 @@ export function laneOfInstance({ metadata: { namespace = "" } }: KubeObject, isR
 type InstancesAndClusters = {
   readonly instances: ControlledResource;
   readonly clusters: ControlledResource;
-  /** What instances are made from. Absent: nothing that could change. */
+  /** Templates that instances are made from. Absent: none that could change. */
   readonly templates?: ControlledResource;
 };
 

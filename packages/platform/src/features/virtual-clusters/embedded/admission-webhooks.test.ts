@@ -431,7 +431,7 @@ describe("a mutating webhook", () => {
       ),
       /Internal error occurred: /,
     );
-    // What is no answer is the webhook's failure, which this one is to be forgiven.
+    // An answer that is none is a failure of the webhook, and failurePolicy here ignores it.
     for (const answer of [
       { allowed: true, patchType: "JSONPatch", patch: "%%%" },
       { allowed: true, patchType: "MergePatch", patch: "e30=" },

@@ -69,7 +69,7 @@ describe("the Service of the API", () => {
     await host.settled("one");
     expect((await get(ENDPOINTS)).subsets[0].addresses).toEqual([{ ip: "203.0.113.7" }]);
     expect((await get(SLICE)).endpoints[0].addresses).toEqual(["203.0.113.7"]);
-    // What else people write there stays.
+    // Labels that people add there stay.
     expect((await get(SERVICE)).metadata.labels.mine).toBe("yes");
   });
 

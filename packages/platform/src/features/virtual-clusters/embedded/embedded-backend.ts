@@ -34,7 +34,7 @@ export type EmbeddedBackendDeps = {
   readonly version: VersionInfo;
   /** CA certificates in PEM for the platform's endpoint, which is also that of its embedded clusters; undefined for public CAs. */
   readonly serverCertificateAuthority: string | undefined;
-  /** Whose certificates are refused. Absent: none. */
+  /** Holders of certificates that are refused. Absent: none. */
   readonly holders?: CertificateHolders;
   /** The ledger of certificates, by serial number. Absent: all that the CA signed are valid. */
   readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked">;

@@ -130,7 +130,7 @@ describe("the life of embedded virtual clusters", () => {
     const views = host.cache.view("/registry/vc-one/core/configmaps/");
     await host.clusters.remove("one", signal);
     expect(await host.keysOf("/")).toEqual(before);
-    // What the cache knew of it is gone as well.
+    // Views in the cache are gone as well.
     expect(host.cache.view("/registry/vc-one/core/configmaps/")).not.toBe(views);
   });
 
@@ -158,7 +158,7 @@ describe("the memory of a deleted cluster", () => {
   async function expectCollected(kept: readonly WeakRef<object>[]): Promise<void> {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
-    // What was asked for in a turn of the event loop stays until its end.
+    // Views that were requested in a turn of the event loop stay until its end.
     const left = async (): Promise<number> => {
       await new Promise((resolve) => setImmediate(resolve));
       collect();

@@ -188,7 +188,7 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
   };
 }
 
-/** What is said of a cluster otherwise. */
+/** Error for any other fault of a cluster. */
 function callErrorOf(error: unknown): WebhookCallError {
   if (error instanceof WebhookCallError) return error;
   if (error instanceof CostlyTlsError) return new WebhookCallError(error.message, { cause: error });

@@ -25,7 +25,7 @@ export type InstanceGrantsDeps = {
   readonly insideIdentity: (user: Parameters<typeof insideIdentity>[0], place: InstancePlace) => InsideIdentity;
 };
 
-/** What an owner may do that `*` does not name one by one. */
+/** Verbs of an owner that `*` does not name one by one. */
 const MAIN_VERBS = ["get", "update", "patch", "delete", "use"];
 const SUBRESOURCES: {
   readonly [resource in InstanceResource]: readonly (readonly [verb: string, subresource: string])[];
@@ -82,7 +82,7 @@ export async function checkInstanceGrants(
     }
   };
   const everything = [...MAIN_VERBS.map((verb) => [verb, ""] as const), ...SUBRESOURCES[resource]];
-  /** Who has all that an owner has could become the owner. */
+  /** A caller with all permissions of an owner could become the owner. */
   const holds = once(async (): Promise<boolean> => {
     for (const [verb, subresource] of everything) if (!(await isAllowed(verb, subresource))) return false;
     return true;
@@ -126,7 +126,7 @@ export async function checkInstanceGrants(
   }
 }
 
-/** What is applied inside is applied with all rights there are inside, whether it stands in the instance or in a template that it names. */
+/** Manifests are applied inside with all permissions there, whether they are in the instance or in a template that it names. */
 function appliedBy(instance: KubeObject | undefined): { readonly by: string; readonly what: JsonValue } | undefined {
   const spec = instance?.["spec"];
   if (!isJsonObject(spec)) return undefined;

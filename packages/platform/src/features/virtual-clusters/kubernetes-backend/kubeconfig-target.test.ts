@@ -1,4 +1,4 @@
-// What the platform takes from a kubeconfig in a Secret, and what it refuses to let one do.
+// Fields that the platform takes from a kubeconfig in a Secret, and those it refuses.
 
 import { describe, expect, test } from "vitest";
 import { targetOfKubeconfig } from "./kubeconfig-target.ts";

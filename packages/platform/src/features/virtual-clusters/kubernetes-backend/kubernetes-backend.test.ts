@@ -214,7 +214,7 @@ describe("client certificates", () => {
     expect(await csrs(cluster)).toEqual([]);
   });
 
-  /** What a cluster without a signer, or with one that fails, answers after the approval. */
+  /** Answers of a cluster without a signer, or with one that fails, after the approval. */
   const afterApproval = (status: object): ServeClusterOptions => ({
     async intercept(incoming) {
       if (incoming.method !== "GET" || !incoming.path.includes("certificatesigningrequests/")) return undefined;

@@ -1,4 +1,4 @@
-// What a space lets through.
+// Requests that a space lets through.
 
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";

@@ -1,4 +1,4 @@
-// What the tests of encryption begin with: the ring of a store, and the store with its secrets opened.
+// Fixtures for tests of encryption: the ring of a store, and the store with its secrets opened.
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";

@@ -21,6 +21,6 @@ export function createWorkspace(): Workspace {
   };
 }
 
-/** What the command prints. Throws with its complaint when it exits with another code than 0. */
+/** Output of the command. Throws with its error output when it exits with another code than 0. */
 export const openssl = (...args: readonly string[]): string =>
   execFileSync("openssl", args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });

@@ -56,7 +56,7 @@ const jwks = JSON.stringify({
 });
 const trust = { issuer: { url: "https://issuer.test", jwks }, audiences: ["platform"], user: "jane" };
 
-/** What is deleted stays as long as `reason` says. */
+/** A deleted object stays as long as `reason` says. */
 const staysWhile = (reason: string): NonNullable<Case["skip"]> => ({
   "answers a deletion with the uid of what is gone": reason,
   "sends a watch one event for a creation, a change and a deletion": reason,

@@ -1,5 +1,5 @@
 // Projects, clusters, virtual clusters and spaces in memory, with their controllers: real store, cache, registry, RBAC and
-// authorities. What other parts of the platform decide (whose key, who may what) is a table that the test fills in.
+// authorities. Decisions of other parts of the platform (owners of keys, permissions) are a table that the test fills in.
 
 import { createPlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -68,7 +68,7 @@ const names = createPlatformNames({ domain: "example.test", name: "example", pro
 
 export type TenancyOptions = {
   readonly proxyFallback?: boolean;
-  /** Who may what; default: everybody everything. */
+  /** Decides about requests; default: all of them are allowed. */
   readonly authorizer?: Authorizer;
   readonly runtime?: Runtime;
   readonly users?: readonly string[];

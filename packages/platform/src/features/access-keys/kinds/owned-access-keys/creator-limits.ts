@@ -118,7 +118,7 @@ async function faultOfOwner(
   return `you may not impersonate the ${owner.kind} ${JSON.stringify(owner.name)}`;
 }
 
-/** Who acts as a user without the groups of the user has not been let into those, and makes no key that is in them. */
+/** A caller that acts as a user without the user's groups has not been let into those, and makes no key that is in them. */
 function isWholly(
   owner: AccessKeyOwner,
   { user }: RequestContext,

@@ -79,7 +79,7 @@ function isAdministrator(
   return whenDone(decision, ({ verdict }) => verdict === "allow");
 }
 
-// Whose access keys a caller gets to see and touch: its own, those of its teams, and all where administrators say so.
+// Access keys that a caller may see and touch: its own, those of its teams, and all where administrators say so.
 
 /** Other people's keys do not exist for who has no right to the same verb on `accesskeys` of the storage group. */
 export function ownKeysOnly(dependencies: KeyOwnershipDeps): ObjectVisibility {

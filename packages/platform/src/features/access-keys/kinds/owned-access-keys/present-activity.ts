@@ -11,7 +11,7 @@ export type PresentActivityDeps = {
   readonly keys: Pick<AccessKeyIndex, "byUid">;
 };
 
-/** What was made of a key for lists, and of what besides the key. */
+/** Form of a key in lists, and the data besides the key that it was made of. */
 type Shown = {
   readonly at: number;
   /** Of keys whose lifetime begins anew with each use. */

@@ -27,6 +27,6 @@ export const readyCondition = (refusal: KeyRefusal | undefined): ConditionState 
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What is known of a key at its write; the rest is found out afterwards. */
+/** Condition that is known of a key at its write; the rest is found out afterwards. */
 export const readyByItself = (disabled: boolean): ConditionState =>
   readyCondition(disabled ? { reason: "Disabled", message: "disabled" } : undefined);

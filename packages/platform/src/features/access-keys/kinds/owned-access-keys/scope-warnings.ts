@@ -50,7 +50,7 @@ function isLimitedTo(project: string, scope: KeyScope | undefined): boolean {
   return roles.length === 0 && clusters.length === 0 && places.every((place) => place.project === project);
 }
 
-/** What a scope names, but for its stars. */
+/** Objects that a scope names, but for its stars. */
 export function* namedInScope(scope: KeyScope, { names, lookup }: ScopeWarningDeps): Generator<NamedObject> {
   const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
   const projectAt = (path: string, name = ""): readonly NamedObject[] =>

@@ -60,7 +60,7 @@ function sealAccessKey(
   const parents = isNew
     ? [...parentsOf(context, { keys, configuration }).map(({ uid }) => uid), ...(issued?.parents ?? [])]
     : previous.parents;
-  // Who takes a TTL away gets what a key without one gets.
+  // A key that loses its TTL gets the default of a key without one.
   const losesTTL = old !== undefined && specOf(old)["ttl"] !== undefined && spec["ttl"] === undefined;
   const defaultTTL = isNew || losesTTL ? defaultTTLOf(ownerOf(spec), configuration.accessKeys) : 0;
   const key = sealKey(spec, previous, secrets, keys);

@@ -50,7 +50,7 @@ export type AccessKeyStrategyDeps = Pick<
 type StrategyOptions = AccessKeyStrategyDeps & {
   /** True where a key is made by the server when the client brings none. */
   readonly generatesKeys: boolean;
-  /** What is served. */
+  /** Kind that is served. */
   readonly kind: GroupKind;
 };
 
@@ -100,7 +100,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     nameWhenAbsent: () => ({ generateName: NAME_PREFIX }),
 
     async prepareForCreate(submitted, context) {
-      // What is validated is compared with the values of the caller's other keys.
+      // Validation compares with the values of the caller's other keys.
       if (!keys.isRead) await keys.whenRead();
       const { status: _, ...rest } = scrubLastApplied(submitted);
       const { spec = {} } = rest;
@@ -267,14 +267,14 @@ function reasonOfDeletion(
   return isGone ? "OwnerGone" : "Deleted";
 }
 
-/** Who applies or replaces what was first written without an owner names none either: the key keeps the one it got. */
+/** A key that was first written without an owner keeps the one it got when it is applied or replaced without an owner again. */
 function withOwner(object: OwnedAccessKey, old: OwnedAccessKey): OwnedAccessKey {
   const owner = ownerOf(old.spec ?? {});
   if (owner === undefined || ownerOf(object.spec ?? {}) !== undefined) return object;
   return { ...object, spec: { ...object.spec, [owner.kind]: owner.name } };
 }
 
-/** Who signed in, and by what the provider is asked again, is the server's to write. */
+/** The server alone writes the identity that signed in, and the data with which the provider is asked again. */
 function withIdentityOf(
   { spec: { identity, oidcProvider } = {} }: OwnedAccessKey,
   object: OwnedAccessKey,
@@ -391,7 +391,7 @@ function warnOfShorterLife(
 ): void {
   const { maxTTLSeconds } = configuration.accessKeys;
   const wanted = Number(spec?.ttl);
-  // What is no lifetime at all is refused later on.
+  // Invalid lifetimes are refused later on.
   if (!Number.isInteger(wanted) || wanted < 0) return;
   const effective = effectiveTTL(wanted, maxTTLSeconds);
   if (effective !== wanted) warnings.add(`spec.ttl: reduced to the maximum TTL of ${effective} seconds`);

@@ -255,7 +255,7 @@ function validateName(name: string, path: string): readonly FieldError[] {
   return name !== "*" && name.includes("*") ? [invalidError(path, name, "* counts only as the whole value")] : [];
 }
 
-// What has to hold of the deprecated rules of an access key.
+// Requirements of the deprecated rules of an access key.
 
 type Rule = Infer<typeof accessKeyRule>;
 type ResourceEntry = NonNullable<Rule["resources"]>[number];

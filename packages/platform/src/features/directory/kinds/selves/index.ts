@@ -20,7 +20,7 @@ import type { PlatformContext } from "../../../authorization/platform-context.ts
 export type SelvesDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {
   readonly secrets: Pick<AccessKeySecrets, "digestsOf" | "isAmong">;
   readonly comparisons: GuessRateLimit;
-  /** Who a key makes its bearer. */
+  /** Identity that a key gives to its bearer. */
   readonly identityOf: (key: AccessKeyState) => UserInfo;
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: Pick<ControlledResource, "keys" | "view">;

@@ -1,4 +1,4 @@
-// Who am I: the login of existing clients, and introspection.
+// Self: the login of existing clients, and introspection.
 
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -96,7 +96,7 @@ export const teams = (dependencies: TeamsDeps): ResourceDefinition =>
     present: presentReady(READY),
   });
 
-// What happens to a team on its way into the store.
+// Checks and changes of a team on its way into the store.
 
 const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
 

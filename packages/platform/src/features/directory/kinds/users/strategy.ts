@@ -61,7 +61,7 @@ const IDENTITY_FIELDS = ["disabled", "email", "kind", "subject", "username"] as 
 /** A sign-in as one of these is the user: whatever the user may do, adding one requires permission to impersonate it. */
 const identitiesOf = ({ spec }: User): readonly string[] =>
   (spec?.identities ?? []).map(({ provider, subject }) => JSON.stringify([provider, subject])).toSorted();
-/** What people sign in by, which a bot has none of. */
+/** Fields that people sign in by; a bot has none of them. */
 const SIGN_IN_FIELDS = ["username", "email", "passwordRef", "codesRef"] as const;
 
 const holderOf = ({ metadata: { name = "" } }: User) => ({ kind: "user", name }) as const;
@@ -97,8 +97,8 @@ function checkProvisionedUser(
 }
 
 /**
- * Permissions are granted to subjects and groups, so who writes a user gives them: only groups that the writer may hand out, teams
- * that they lead into among them, and only subjects that it may impersonate. Who changes or demotes a user holds no less than it.
+ * Permissions are granted to subjects and groups, so the writer of a user gives them: only groups that the writer may hand out, teams
+ * that they lead into among them, and only subjects that it may impersonate. A writer that changes or demotes a user holds no less than it.
  */
 async function checkGivenPermissions(
   user: User,
@@ -170,7 +170,7 @@ function validateUser(
   return [
     ...NAME_FIELDS.flatMap((field) => {
       const value = user.spec?.[field] ?? "";
-      // What an earlier release took can still be changed.
+      // Values that an earlier release accepted can still be changed.
       if (isReadableName(value) || old?.spec?.[field] === value) return [];
       return [
         invalidError(`spec.${field}`, value, "must not have invisible characters, or spaces at its beginning or end"),

@@ -50,7 +50,7 @@ export const identityProviders = (deps: IdentityProviderStrategyDeps): ResourceD
     strategy: identityProviderStrategy(deps) as Strategy,
   });
 
-// What happens to an identity provider on its way into the store: it defines the identity of users, so that writing one requires permission to impersonate everyone.
+// Checks of an identity provider on its way into the store: it defines the identity of users, so that writing one requires permission to impersonate everyone.
 
 type IdentityProviderStrategyDeps = {
   readonly names: PlatformNames;

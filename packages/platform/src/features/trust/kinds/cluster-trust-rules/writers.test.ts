@@ -41,7 +41,7 @@ beforeAll(async () => {
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "trust" };
   const subjects = ["writer", "limited"].map((name) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "User", name }));
   await platform.create(`${RBAC}/clusterrolebindings`, { metadata: { name: "trust" }, roleRef, subjects });
-  // Who may do anything.
+  // An administrator.
   await platform.create(`${RBAC}/clusterrolebindings`, {
     metadata: { name: "mighty" },
     roleRef: { ...roleRef, name: "postern:admin" },

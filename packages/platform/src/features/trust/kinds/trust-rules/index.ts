@@ -28,7 +28,7 @@ export const trustRules = (deps: TrustRuleResourceDeps): ResourceDefinition =>
     namespaced: true,
   });
 
-/** What both scopes have in common. */
+/** Parts that both scopes have in common. */
 export const sharedByTrustRules = (deps: TrustRuleResourceDeps) => ({
   group: deps.names.managementGroup,
   version: "v1",

@@ -98,7 +98,7 @@ export function validateAddress(text: string, path: string, mayHaveQuery: boolea
 
 function validateKeySet(text: string, path: string): readonly FieldError[] {
   const fault = text.length > MAX_KEY_SET ? `must have at most ${MAX_KEY_SET} characters` : keySetError(text);
-  // What is refused here may be a private key.
+  // A refused value may be a private key.
   return fault === undefined ? [] : [invalidError(path, "<hidden>", fault)];
 }
 
@@ -142,7 +142,7 @@ function validateClaims({ issuer, claims = [] }: TrustRuleSpec): readonly FieldE
   );
 }
 
-/** What is left out opens the project. */
+/** An absent entry opens the project. */
 function validateWithinProject({ scope = {} }: TrustRuleSpec, project: string): readonly FieldError[] {
   const path = "spec.scope";
   const own = `must be ${JSON.stringify(project)}: a rule of a project cannot allow anything outside of it`;

@@ -16,7 +16,7 @@ import { readyCondition } from "../ready-condition.ts";
 
 export type ClusterControllerDeps = {
   readonly clusters: ControlledResource;
-  /** What the server itself answers as. */
+  /** Version that the server itself answers with. */
   readonly localVersion: string;
   readonly reached: Pick<KubernetesBackends, "ofCluster" | "remove">;
   /** A cluster may fall silent, and one that was silent may come back: each is looked at again after this. */
@@ -34,7 +34,7 @@ export function createClusterController(
   const queue = new WorkQueue(port, { name: "cluster", process, laneOf: (key) => key });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
-    // What is stored has gone through the schema of its kind.
+    // Stored objects have gone through the schema of their kind.
     const cluster = view.get(key)?.decode() as Cluster | undefined;
     forgetOthers(key, cluster?.metadata.uid);
     if (cluster === undefined) return;

@@ -24,7 +24,7 @@ const LOOK_AGAIN_MS = 5 * 60_000;
 /** Most of the time of remote ones is spent waiting. */
 const CONCURRENCY = 16;
 
-/** What is kept for one instance, so that a change of something else costs nothing. */
+/** State of one instance, so that a change of another object costs nothing. */
 type Kept = {
   readonly state: string;
   readonly backend: VirtualClusterBackend;
@@ -42,14 +42,14 @@ export function createInsideBindingsController(
   const queue = new WorkQueue(port, { name: "inside_bindings", process, concurrency: CONCURRENCY, laneOf });
 
   function laneOf(key: string): string {
-    // What is stored has gone through the schema of its kind.
+    // Stored objects have gone through the schema of their kind.
     const instance = instances.view.get(key)?.decode() as VirtualClusterInstance | undefined;
     const isReady = instance?.status?.phase === "Ready" && !isBeingDeleted(instance);
     return isReady ? laneOfInstance(instance, () => backends.backendOf(instance).isRemote) : "";
   }
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
-    // What is stored has gone through the schema of its kind.
+    // Stored objects have gone through the schema of their kind.
     const instance = instances.view.get(key)?.decode() as VirtualClusterInstance | undefined;
     if (instance === undefined || isBeingDeleted(instance) || instance.status?.phase !== "Ready") return release(key);
     const roles = insideRoles(instance, names);

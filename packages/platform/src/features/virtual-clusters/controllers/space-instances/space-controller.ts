@@ -53,7 +53,7 @@ export const createSpaceController = (
 
       async remove(instance, signal) {
         const { cluster = "", namespace = "" } = instance.spec?.clusterRef ?? {};
-        // What lived in a cluster that is no longer connected cannot be removed from here.
+        // Objects in a cluster that is no longer connected cannot be removed from here.
         if (clusters.view.get(clusters.keys.of("", cluster)) === undefined) return undefined;
         try {
           if (await spaces.spaceOf(instance).remove(signal)) return undefined;

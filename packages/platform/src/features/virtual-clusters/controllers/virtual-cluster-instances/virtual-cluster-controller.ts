@@ -65,7 +65,7 @@ export const createVirtualClusterController = (
           }
           const before = await backend.health(signal);
           if (!before.ready) await backend.provision(signal);
-          // Whoever finds it ready gets in. Others may not let us bind, and are ready all the same.
+          // A user who finds it ready gets in. Other clusters may refuse bindings, and are ready all the same.
           if (!isRemote && instance.status?.phase !== "Ready")
             await backend.bindRoles(insideRoles(instance, names), signal);
           const health = before.ready ? before : await backend.health(signal);

@@ -11,7 +11,7 @@ import { signServingCertificate } from "../../../../foundation/pki/serving-certi
 
 export type AskedReview = { readonly path: string; readonly review: any };
 
-/** What it answers, as `response` of the review; the uid is filled in. */
+/** Answer as `response` of the review; the uid is filled in. */
 type Answer = (request: any) => object;
 /** Answers by itself. */
 type RawAnswer = (request: IncomingMessage, response: ServerResponse, review: any) => void;

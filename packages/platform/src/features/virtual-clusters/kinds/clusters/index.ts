@@ -80,7 +80,7 @@ export function withAuthority<T extends KubeObject>(cluster: T, { names, endpoin
   return { ...cluster, metadata: { ...cluster.metadata, annotations: shown } };
 }
 
-// What happens to a cluster on its way into the store.
+// Checks and changes of a cluster on its way into the store.
 
 type ClusterStrategyDeps = {
   readonly names: PlatformNames;

@@ -65,7 +65,7 @@ export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
     extend: callerPermissionsView(deps.authorizer),
   });
 
-// What happens to a space instance on its way into the store.
+// Checks and changes of a space instance on its way into the store.
 
 type SpaceInstanceStrategyDeps = PlacementDeps &
   NameDeps &
@@ -141,7 +141,7 @@ function validateOwnNamespace(
 
 /** Of labels and annotations, which domains Kubernetes and the platform keep to themselves: they lift security rules of a cluster, for example. */
 const RESERVED_DOMAINS: readonly string[] = ["kubernetes.io", "k8s.io"];
-/** What applications describe themselves with. */
+/** Domains of labels by which applications describe themselves. */
 const OPEN_DOMAINS: readonly string[] = ["app.kubernetes.io"];
 
 function isReservedKey(key: string, { domain }: Pick<PlatformNames, "domain">): boolean {

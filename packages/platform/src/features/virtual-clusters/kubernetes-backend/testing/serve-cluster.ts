@@ -32,7 +32,7 @@ export type ServedCluster = {
 export type ServeClusterOptions = {
   /** Answers instead of the cluster where it gives something. */
   readonly intercept?: (request: ApiRequest) => ApiResponse | undefined | Promise<ApiResponse | undefined>;
-  /** Whose the credential of the kubeconfig is. */
+  /** Owner of the credential in the kubeconfig. */
   readonly user?: UserInfo;
 };
 
@@ -51,7 +51,7 @@ export async function serveCluster({
     logger: silentLogger,
     metrics: createServerMetrics(),
     isServed: () => true,
-    // What may be done is the cluster's own RBAC's to say; that the platform's credential may impersonate is granted here.
+    // The cluster's own RBAC decides about requests; the permission of the platform's credential to impersonate is granted here.
     authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
     authenticator: {
       authenticate(request) {

@@ -72,7 +72,7 @@ export const explain = (deps: ExplainDeps): Subresource => {
     },
   };
 
-  /** What is wrong with the names in an entry, for a caller who sees no more than it may. */
+  /** Fault in the names of an entry, for a caller who sees no more than it may. */
   async function faultOf(entry: ScopeEntry, context: RequestContext): Promise<string | undefined> {
     // Entries are made in the shape of a scope.
     const named = namedInScope(scopeOf([entry]) as KeyScope, deps);
@@ -119,7 +119,7 @@ export const explain = (deps: ExplainDeps): Subresource => {
 
   async function usageOf({ uid }: AccessKeyState, context: RequestContext): Promise<JsonObject> {
     const { since, entries: used, beyondScopes, complete, uses } = usage.of(uid);
-    // What is gone needs no entry.
+    // Objects that are gone need no entry.
     const faults = await Promise.all(used.map((entry) => faultOf(entry, context)));
     const entries = used.filter((_, at) => faults[at] === undefined);
     const seen = new Set(entries.map(textOfEntry));

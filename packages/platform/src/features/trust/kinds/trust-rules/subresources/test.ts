@@ -30,7 +30,7 @@ export const testToken = ({ names, trustRules, judge }: TestDeps): Subresource =
       apiVersion: body.apiVersion,
       kind: body.kind,
       metadata: { name, ...(namespace === "" ? {} : { namespace }) },
-      // What was sent is not sent back.
+      // The token is not sent back.
       spec: { token: "" },
       status,
     });

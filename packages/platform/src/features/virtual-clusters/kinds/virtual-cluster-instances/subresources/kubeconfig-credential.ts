@@ -97,7 +97,7 @@ export async function grantCertificate(
       `certificates are valid for at least ${MIN_TTL_SECONDS} seconds, which is longer than the access key of the request`,
     );
   }
-  // What it says beside its serial and its end is what was asked for, and it does not outlive the key: backends see to that.
+  // The certificate has the requested content beside its serial and its end, and does not outlive the key: backends see to that.
   const expirationSeconds = seconds === Infinity ? undefined : seconds;
   // Before a cluster signs it: what other clusters have signed cannot be taken back.
   await certificates?.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
@@ -206,7 +206,7 @@ type Requester = {
 };
 
 /**
- * Who the caller is, having checked that it may `use` the instance that the request names; that it may create kubeconfigs has been
+ * Identity of the caller, after a check that it may `use` the instance that the request names; its permission to create kubeconfigs has been
  * checked on the way here. Throws ApiError 403.
  */
 export async function authorizedRequester(context: RequestContext, deps: RequesterDeps): Promise<Requester> {

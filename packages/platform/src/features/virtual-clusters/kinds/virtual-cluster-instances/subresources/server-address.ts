@@ -57,7 +57,7 @@ function ownAddressOf(
   };
 }
 
-/** What would have to be configured; undefined when the ingress endpoint is there. */
+/** Setting that is missing; undefined when the ingress endpoint is there. */
 function missingForIngress(
   instance: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer">,
