@@ -1,11 +1,12 @@
 // Which of those that wait is next: tenants have a lane each and share the time equally, however many clients a tenant has; the clients of a lane take turns.
 
+import { addWaiting, takeFirst, type WaitingByClient } from "./waiting-by-client.ts";
+
 type Lane<T> = {
   /** Cost of its work so far, in the unit of `finish`. A lane that was idle has no advance over the others. */
   spent: number;
   isServed: boolean;
-  /** By client; the one with the most recent turn is last. */
-  readonly waiting: Map<string, T[]>;
+  readonly waiting: WaitingByClient<T>;
 };
 
 /** More lanes than this forget what those have spent that wait for nothing. */
@@ -24,9 +25,7 @@ export class Lanes<T> {
   add(name: string, client: string, item: T): void {
     const lane = this.#lanes.get(name) ?? this.#begin(name);
     if (isIdle(lane)) lane.spent = Math.max(lane.spent, this.#least());
-    const items = lane.waiting.get(client);
-    if (items === undefined) lane.waiting.set(client, [item]);
-    else items.push(item);
+    addWaiting(lane.waiting, client, item);
   }
 
   /** Of the lane that has spent least. The caller calls `finish` for the lane. */
@@ -70,13 +69,3 @@ export class Lanes<T> {
 }
 
 const isIdle = ({ isServed, waiting }: Lane<unknown>): boolean => !isServed && waiting.size === 0;
-
-function takeFirst<T>(waiting: Map<string, T[]>): T | undefined {
-  for (const [client, items] of waiting) {
-    waiting.delete(client);
-    const item = items.shift();
-    if (items.length > 0) waiting.set(client, items);
-    return item;
-  }
-  return undefined;
-}

@@ -1,9 +1,10 @@
 // The order in which requests start that arrive faster than they are processed: round-robin by client, in slices short enough to serve connections in
-// between. Unauthenticated clients share every second turn: unauthenticated can come from any number of addresses, and a known client
+// between. Unauthenticated clients share every second turn: they can come from any number of addresses, and a known client
 // waits for one of them at most.
 
 import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { EventLoopBudget } from "./event-loop-budget.ts";
+import { addWaiting, takeFirst, type WaitingByClient } from "./waiting-by-client.ts";
 
 export type Arriving = {
   /** The user, or where it comes from: requests of the same client wait for each other. */
@@ -22,12 +23,9 @@ export type RequestQueue = {
 /** Starts a request. True if it has been answered: nothing of it is left to wait for. */
 export type Begin = () => unknown;
 
-/** Waiting requests by client; the most recently served client is last. */
-type WaitingByClient = Map<string, Begin[]>;
-
 export function createRequestQueue(turn: EventLoopBudget): RequestQueue {
-  const known: WaitingByClient = new Map();
-  const unauthenticated: WaitingByClient = new Map();
+  const known: WaitingByClient<Begin> = new Map();
+  const unauthenticated: WaitingByClient<Begin> = new Map();
   let isUnauthenticatedTurn = false;
   const isEmpty = (): boolean => known.size === 0 && unauthenticated.size === 0;
   const onNoneWaits = turn.follow((user) => unauthenticated.size > 0 || known.size > (known.has(user) ? 1 : 0));
@@ -76,10 +74,7 @@ export function createRequestQueue(turn: EventLoopBudget): RequestQueue {
   });
   const add: RequestQueue["add"] = ({ client, isKnown }, begin) => {
     if (isEmpty()) setImmediate(beginTurn);
-    const waiting = isKnown ? known : unauthenticated;
-    const begins = waiting.get(client);
-    if (begins === undefined) waiting.set(client, [begin]);
-    else begins.push(begin);
+    addWaiting(isKnown ? known : unauthenticated, client, begin);
   };
   return {
     add,
@@ -93,14 +88,4 @@ export function createRequestQueue(turn: EventLoopBudget): RequestQueue {
       turn.rest();
     },
   };
-}
-
-function takeFirst(waiting: WaitingByClient): Begin | undefined {
-  for (const [client, begins] of waiting) {
-    waiting.delete(client);
-    const begin = begins.shift();
-    if (begins.length > 0) waiting.set(client, begins);
-    return begin;
-  }
-  return undefined;
 }
