@@ -142,10 +142,10 @@ async function missingPermissions(
 ): Promise<string | undefined> {
   const { user, credential, outerAuthorizer } = context;
   const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential, context);
-  const held = resolved === undefined ? [] : policyRulesOf(resolved);
+  const held = resolved === undefined ? [] : rulesIn(resolved);
   // A small binding may be to a role of thousands of rules.
   context.weigh((countPieces(wanted) + held.length) * BYTES_OF_PIECE);
-  const uncovered = resolved === undefined ? [] : await context.inParts(uncoveredBy(resolved, held, wanted, lastHeld));
+  const uncovered = resolved === undefined ? [] : await context.inParts(uncoveredBy(resolved, wanted, lastHeld));
   const pause = () => context.pause();
   const caller = { user, credential, outerAuthorizer, pause };
   const missing = uncovered.length > 0 ? uncovered : await rulesDeniedOutside(caller, namespace, wanted);
@@ -184,14 +184,13 @@ const rulesIn = ({ resourceRules, nonResourceRules }: ResolvedRules): readonly (
 
 function* uncoveredBy(
   resolved: ResolvedRules,
-  held: readonly PolicyRule[],
   wanted: readonly PolicyRule[],
   last: LastHeldRules,
 ): Steps<readonly PolicyRule[]> {
   const known = last.of(resolved);
   if (known !== undefined) return yield* uncoveredRulesInSteps([], wanted, known, { comparisons: 0 });
   const holders = new HeldRules();
-  const uncovered = yield* uncoveredRulesInSteps(held, wanted, holders);
+  const uncovered = yield* uncoveredRulesInSteps(policyRulesOf(resolved), wanted, holders);
   last.keep(resolved, holders);
   return uncovered;
 }
