@@ -1,4 +1,4 @@
-// The examples of a store, an authenticator and subresources of one's own, driven by the real kubectl; and the store by the suite of all stores.
+// The examples of a custom store, authenticator and subresources, driven by the real kubectl; and the store by the suite of all stores.
 
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";

@@ -244,7 +244,7 @@ export class StoreClient {
     }
   }
 
-  /** Clients learn only that the store cannot serve them. Of a full disk they are told. */
+  /** The log gets the cause: clients see only that the store is unavailable. A full disk is in their answer, and is not logged. */
   #failureOf({ failure }: Answer<"notCommitted" | "readFailed" | "upkeepFailed">): StorageUnavailableError {
     const error = toStorageError(failure);
     if (!(error instanceof StorageFullError)) this.#onFailure(error);

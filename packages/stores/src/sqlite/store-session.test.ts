@@ -242,7 +242,7 @@ describe("a disk that fails", () => {
     expect(outcomes()[0]).toEqual([{ type: "written", revision: 2 }]);
   });
 
-  test("while sweeping: it is told once, and retried later without an error", () => {
+  test("while sweeping: it is reported once, and retried later without an error", () => {
     session.receive(requests([{ key: "/a", value: "x" }]));
     session.receive(requests([{ key: "/a", value: "y", expected: 2 }]));
     runToEnd();

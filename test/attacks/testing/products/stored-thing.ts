@@ -18,7 +18,7 @@ export type StoredThing = {
 };
 
 /** The user whose requests the roles and bindings are about. */
-export const SUBJECT = "somebody";
+export const SUBJECT = "a-user";
 export const RBAC = "apis/rbac.authorization.k8s.io/v1";
 export const RBAC_GROUP = "rbac.authorization.k8s.io";
 export const ADMISSION = "apis/admissionregistration.k8s.io/v1";

@@ -11,8 +11,8 @@ export type SpliceOptions = {
   readonly signal: AbortSignal;
   readonly scheduler: Scheduler;
   /**
-   * How long the one side may say nothing once the other has ended: somebody who has left for good looks like one who has merely
-   * finished talking.
+   * How long one side may send nothing once the other has ended: a peer that is gone looks like one that has only finished
+   * sending.
    */
   readonly halfOpenTimeoutMs: number;
 };
