@@ -100,6 +100,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/sign-in/controllers",
     "features/projects/controllers",
     "features/access-keys/routes",
+    "features/proxy/routes",
     "features/trust/routes",
     "server",
     "bootstrap",

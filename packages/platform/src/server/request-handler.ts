@@ -31,6 +31,13 @@ import { provisioningAuthenticator } from "../features/authorization/provisionin
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import type { ConsoleBuild } from "../features/console/console-build.ts";
 import { createConsoleRoute } from "../features/console/console-route.ts";
+import {
+  createProxyCertificateAuthenticator,
+  createProxyServiceAccountAuthenticator,
+  isInsideIdentity,
+} from "../features/proxy/routes/proxy-authenticators.ts";
+import { createProxyQuestion } from "../features/proxy/routes/proxy-decision.ts";
+import { createProxyRoute } from "../features/proxy/routes/proxy-route.ts";
 import { createScimRoutes } from "../features/scim/scim-routes.ts";
 import { redeem } from "../features/sign-in/oauth-routes.ts";
 import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
@@ -48,13 +55,6 @@ import type { Configuration } from "../foundation/config/configuration.ts";
 import { createApiRouter } from "./api-router.ts";
 import type { DomainMetrics } from "./domain-metrics.ts";
 import type { ManagementSurface } from "./management-surface.ts";
-import {
-  createProxyCertificateAuthenticator,
-  createProxyServiceAccountAuthenticator,
-  isInsideIdentity,
-} from "./proxy-authenticators.ts";
-import { createProxyQuestion } from "./proxy-decision.ts";
-import { createProxyRoute } from "./proxy-route.ts";
 import { createUrgentCheck, failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
 import { createManagementCall, createSignInDeps, type SignInParts } from "./sign-in.ts";
 import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 
 const NO_EFFECT = "stored, but has no effect";
-const PLACEMENT = "clusters that the project allows: virtual-clusters/kinds/placement.ts, server/proxy-route.ts";
+const PLACEMENT = "clusters that the project allows: virtual-clusters/kinds/placement.ts, proxy/routes/proxy-route.ts";
 const TEMPLATE =
   "templates are readable, and act inside only: virtual-clusters/kinds/virtual-cluster-instances/strategy.ts";
 /** The file that checks writers, or why none has to. */

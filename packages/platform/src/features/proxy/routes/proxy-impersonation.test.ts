@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
 
 const SECRETS = "/kubernetes/project/default/virtualcluster/demo/api/v1/secrets";
 const WHO = "/kubernetes/project/default/virtualcluster/demo/apis/authentication.k8s.io/v1/selfsubjectreviews";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
 
 const INSTANCES = "namespaces/p-default/spaceinstances";
 const SPACE = "/kubernetes/project/default/space/team";

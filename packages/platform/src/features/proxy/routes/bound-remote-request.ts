@@ -19,7 +19,7 @@ import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import { SECRET_TOKEN_TYPE } from "@postern/kubernetes/service-accounts/secret-token";
-import type { AccessKeyState } from "../features/access-keys/access-key-state.ts";
+import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 
 const GRANTS: ReadonlySet<string> = new Set(["roles", "rolebindings", "clusterroles", "clusterrolebindings"]);
 const WRITES: ReadonlySet<string> = new Set(["create", "update", "patch"]);

@@ -6,30 +6,21 @@ import { badRequestError, forbiddenPathError, notFoundError } from "@postern/api
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import type { PlatformCore } from "../core/platform-core.ts";
-import {
-  type InstancePlace,
-  insideIdentity,
-  instanceAt,
-  isKeptInside,
-} from "../features/authorization/inside-groups.ts";
-import { proxiedCallOf } from "../features/authorization/proxied-call.ts";
-import type { ProxyPath } from "../features/authorization/proxy-path.ts";
-import { withKeyLineage } from "../features/certificates/key-lineage.ts";
-import { isSystemName } from "../features/proxy/system-name.ts";
-import type { SpaceBackend } from "../features/virtual-clusters/kubernetes-backend/space-backend.ts";
-import type { VirtualClusterBackend } from "../features/virtual-clusters/virtual-cluster-backend.ts";
+import type { PlatformCore } from "../../../core/platform-core.ts";
+import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../../authorization/inside-groups.ts";
+import { proxiedCallOf } from "../../authorization/proxied-call.ts";
+import type { ProxyPath } from "../../authorization/proxy-path.ts";
+import { withKeyLineage } from "../../certificates/key-lineage.ts";
+import type { SpaceBackend } from "../../virtual-clusters/kubernetes-backend/space-backend.ts";
+import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { isSystemName } from "../system-name.ts";
 import { boundRemoteRequest } from "./bound-remote-request.ts";
 import { creatorsOf, withCurrentGroups } from "./credential-creators.ts";
-import type { ManagementSurface } from "./management-surface.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 import { createOuterAuthorizer } from "./proxy-decision.ts";
-import { below, type FoundInstance, findSpace, findVirtualCluster } from "./proxy-destination.ts";
+import { below, type Destinations, type FoundInstance, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
-export function createProxyRoute(
-  core: PlatformCore,
-  surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces" | "reached" | "destinations" | "wakeUp">,
-): Handler {
+export function createProxyRoute(core: PlatformCore, surface: Destinations): Handler {
   return async (context) => {
     const { path, info } = proxiedCallOf(context);
     const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, core);
@@ -76,7 +67,7 @@ async function toInstance(
   place: InstancePlace,
   find: () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined,
   core: PlatformCore,
-  { lookup, destinations }: Pick<ManagementSurface, "lookup" | "destinations">,
+  { lookup, destinations }: Pick<Destinations, "lookup" | "destinations">,
 ): Promise<ApiResponse> {
   const { names, sources, authorizer, keys } = core;
   const found = find();
@@ -115,7 +106,7 @@ async function toInstance(
 function mayBePlaced(
   { cluster }: FoundInstance<unknown>,
   { project: name }: InstancePlace,
-  { project }: ManagementSurface["lookup"],
+  { project }: Destinations["lookup"],
 ): void {
   const known = project(name);
   if (cluster === "" || known === undefined || allowsCluster(known, cluster)) return;
@@ -133,7 +124,7 @@ async function wake(
   { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
   found: FoundInstance<VirtualClusterBackend> | undefined,
   { names }: PlatformCore,
-  { lookup, wakeUp }: Pick<ManagementSurface, "lookup" | "wakeUp">,
+  { lookup, wakeUp }: Pick<Destinations, "lookup" | "wakeUp">,
 ): Promise<void> {
   if (found === undefined || found.open().isRemote) return;
   const instance = lookup.virtualClusterInstance(names.projectNamespace(project), virtualCluster);
@@ -145,7 +136,7 @@ async function toCluster(
   context: RequestContext,
   name: string,
   { names, keys }: PlatformCore,
-  { lookup, reached, destinations }: Pick<ManagementSurface, "lookup" | "reached" | "destinations">,
+  { lookup, reached, destinations }: Pick<Destinations, "lookup" | "reached" | "destinations">,
 ): Promise<ApiResponse> {
   const cluster = lookup.cluster(name);
   if (cluster === undefined) throw notFoundError({ group: names.managementGroup, resource: "clusters" }, name);

@@ -3,9 +3,9 @@
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { PlatformCore } from "../core/platform-core.ts";
-import { groupsKeptInside, type InstancePlace, insideIdentity } from "../features/authorization/inside-groups.ts";
-import { decodeLineage } from "../features/certificates/key-lineage.ts";
+import type { PlatformCore } from "../../../core/platform-core.ts";
+import { groupsKeptInside, type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
+import { decodeLineage } from "../../certificates/key-lineage.ts";
 
 export type CredentialCreator = { readonly user: UserInfo; readonly credential: Credential };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
 
 const DEMO = "/kubernetes/project/default/virtualcluster/demo";
 const ACCOUNTS = `${DEMO}/api/v1/namespaces/default/serviceaccounts`;

@@ -8,12 +8,12 @@ import type {
 } from "@postern/apiserver/authorization/authorizer";
 import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain/with-authorization";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { PlatformCore } from "../core/platform-core.ts";
-import { narrowRulesBehind } from "../features/authorization/effective-rules.ts";
-import { instanceAt } from "../features/authorization/inside-groups.ts";
-import type { ProxyRequest } from "../features/authorization/platform-request.ts";
-import { proxiedCallOf } from "../features/authorization/proxied-call.ts";
-import type { ProxyPath } from "../features/authorization/proxy-path.ts";
+import type { PlatformCore } from "../../../core/platform-core.ts";
+import { narrowRulesBehind } from "../../authorization/effective-rules.ts";
+import { instanceAt } from "../../authorization/inside-groups.ts";
+import type { ProxyRequest } from "../../authorization/platform-request.ts";
+import { proxiedCallOf } from "../../authorization/proxied-call.ts";
+import type { ProxyPath } from "../../authorization/proxy-path.ts";
 import { creatorsOf } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 

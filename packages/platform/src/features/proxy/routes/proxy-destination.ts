@@ -2,17 +2,34 @@
 
 import type { SpaceInstance } from "@postern/api/space-instance";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import type { PlatformCore } from "../core/platform-core.ts";
-import type { ProxyPath } from "../features/authorization/proxy-path.ts";
-import type { SpaceBackend } from "../features/virtual-clusters/kubernetes-backend/space-backend.ts";
-import type { VirtualClusterBackend } from "../features/virtual-clusters/virtual-cluster-backend.ts";
-import type { ManagementSurface } from "./management-surface.ts";
+import type { PlatformCore } from "../../../core/platform-core.ts";
+import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
+import type { ProxyPath } from "../../authorization/proxy-path.ts";
+import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
+import type { KubernetesBackends } from "../../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
+import type { SpaceBackend } from "../../virtual-clusters/kubernetes-backend/space-backend.ts";
+import type { SpaceRegistry } from "../../virtual-clusters/space-registry.ts";
+import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import type { WakeUp } from "../../virtual-clusters/wake-sleeping-cluster.ts";
+
+/** The clusters and instances that requests through the proxy may lead to. */
+export type Destinations = {
+  readonly lookup: ObjectLookup;
+  readonly backends: BackendRegistry;
+  readonly spaces: SpaceRegistry;
+  /** Clusters that are reached by a kubeconfig. */
+  readonly reached: KubernetesBackends;
+  /** Changes with each of them. */
+  readonly destinations: PolicyVersion;
+  readonly wakeUp: WakeUp;
+};
 
 /** Sources in which destinations are looked up. */
 export type DestinationDeps = readonly [
   Pick<PlatformCore, "names">,
-  Pick<ManagementSurface, "lookup" | "backends" | "spaces">,
+  Pick<Destinations, "lookup" | "backends" | "spaces">,
 ];
 
 /** The object that a path leads to. */

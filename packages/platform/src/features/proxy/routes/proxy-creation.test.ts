@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type PlatformCall, type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+import { type PlatformCall, type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
 
 const CONFIG_MAPS = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/default/configmaps";
 const APPLY = { "content-type": "application/apply-patch+yaml" };

@@ -2,8 +2,8 @@
 
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createCertificateRequest } from "../foundation/pki/certificate-request.ts";
-import { type PlatformAnswer, type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+import { createCertificateRequest } from "../../../foundation/pki/certificate-request.ts";
+import { type PlatformAnswer, type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
 
 const DEMO = "/kubernetes/project/default/virtualcluster/demo";
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
