@@ -87,7 +87,10 @@ function checkRoute({ strategicMergePatch, namespaced }: ResourceDefinition, { i
   const isRead = verb === "list" || verb === "watch";
   const isAcrossNamespaces = namespaced && namespace === "" && nameInPath(info) === "";
   const needsName = (verb === "update" || verb === "patch") && name === "" && subresource === "";
-  if (request.method === "HEAD" || needsName || (isAcrossNamespaces && !isRead)) throw methodNotAllowedError();
+  // The verb in `/api/v1/watch/pods` says nothing about the method.
+  const isNoRead = isRead && request.method !== "GET";
+  if (request.method === "HEAD" || isNoRead || needsName || (isAcrossNamespaces && !isRead))
+    throw methodNotAllowedError();
   refuseUnroutable(request, isRead);
 }
 

@@ -128,3 +128,20 @@ it.each(["deployments", "replicasets", "statefulsets", "replicationcontrollers"]
     });
   },
 );
+
+it.each(definitions.map((definition) => [definition.plural, definition] as const))(
+  "opens a watch of %s for GET alone, whatever verb the path names",
+  async (plural, definition) => {
+    await using surface = await openSuiteSurface([definition]);
+    const { group, version, namespaced } = definition;
+    const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const paths = [`${root}/watch/${plural}`, ...(namespaced ? [`${root}/watch/namespaces/default/${plural}`] : [])];
+    const headers = { "content-type": "application/json" };
+    for (const url of paths) {
+      for (const method of ["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]) {
+        const context = createTestContext({ method, url, headers, body: {} });
+        await expect((async () => surface.route(context))()).rejects.toMatchObject({ code: 405 });
+      }
+    }
+  },
+);
