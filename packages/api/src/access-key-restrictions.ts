@@ -1,7 +1,6 @@
-// The restrictions of a key: the fields of scope and rules, and the reading of both.
+// The restrictions of a key as the authorizer reads them: scope and rules.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { type Infer, s } from "@postern/apimachinery/schema/builder";
 
 export type ScopeRole = {
   /** The canonical name: `agent`, `vcluster`, `network-peer`, `platform-cli`, `workspace`, `metrics-writer`, `metrics-reader`, `scim`. */
@@ -160,87 +159,3 @@ const entriesOf = <T>(value: JsonValue | undefined, read: (entry: JsonObject) =>
   const entries = objectsOf(value);
   return entries.length === 0 ? NONE : entries.map(read);
 };
-
-// The fields that narrow an access key: its scope, and the older rules.
-
-export const accessKeyRule = s.object({
-  verbs: s.list(s.string()).describe("Verbs to match. Empty matches all."),
-  resources: s
-    .list(
-      s.object({
-        group: s.string().describe("API group; empty for the core group."),
-        resources: s
-          .list(s.string())
-          .describe(
-            "Resources that match: pods, pods/log, * for all resources, pods/* for all subresources of pods, */scale for that subresource of all. With a wildcard the entries must not overlap. Empty: everything in the group.",
-          ),
-        resourceNames: s.list(s.string()).describe("Names of objects to match. Requires resources. Empty matches all."),
-      }),
-    )
-    .describe("Resources to match. Empty matches all resources of all groups."),
-  namespaces: s
-    .list(s.string())
-    .describe("Namespaces to match; the empty name matches cluster-scoped resources. Empty matches all."),
-  nonResourceURLs: s.list(s.string()).describe("Non-resource paths to match. The last step may be *."),
-  requestTargets: s
-    .list(s.string({ enum: REQUEST_TARGETS }))
-    .describe("Targets to match: the management API, a cluster, a space or a virtual cluster. Empty matches all."),
-  cluster: s.string().describe("Cluster to match. If set, requests to other targets do not match."),
-  virtualClusters: s
-    .list(
-      s.object({
-        name: s.string().describe("Name of the virtual cluster. Empty matches all."),
-        namespace: s.string().describe("Namespace of the virtual cluster. Empty matches all."),
-      }),
-    )
-    .describe("Virtual clusters to match, for requests to virtual clusters. Empty matches all."),
-});
-
-export const accessKeyScope = s
-  .object({
-    roles: s
-      .list(
-        s.object({
-          role: s
-            .string()
-            .describe(
-              "Name of the role: agent, vcluster, network-peer, platform-cli, workspace, metrics-writer, metrics-reader or scim.",
-            ),
-          projects: s.list(s.string()).describe("Projects that the role applies to. Empty for all."),
-          virtualClusters: s.list(s.string()).describe("Virtual clusters that the role applies to. Empty for all."),
-        }),
-      )
-      .describe("Predefined sets of permissions."),
-    projects: s
-      .list(s.object({ project: s.string().describe("Name of the project; * for all.") }))
-      .describe("Projects that the key may access, with everything in them."),
-    spaces: s
-      .list(
-        s.object({
-          project: s.string().describe("Name of the project."),
-          space: s.string().describe("Name of the space; * for all."),
-        }),
-      )
-      .describe("Spaces that the key may access."),
-    virtualClusters: s
-      .list(
-        s.object({
-          project: s.string().describe("Name of the project."),
-          virtualCluster: s.string().describe("Name of the virtual cluster; * for all."),
-        }),
-      )
-      .describe("Virtual clusters that the key may access."),
-    clusters: s
-      .list(s.object({ cluster: s.string().describe("Name of the cluster; * for all.") }))
-      .describe("Clusters that the key may access."),
-    rules: s
-      .list(accessKeyRule)
-      .deprecated("use spec.scope.projects, spec.scope.spaces and spec.scope.virtualClusters instead")
-      .describe("Same as spec.rules. If both are set, both apply."),
-  })
-  .describe(
-    "Limits the key to the listed projects, spaces, virtual clusters, clusters and roles. Unset: the key has all permissions of its owner.",
-  );
-
-/** A scope as clients write it. */
-export type KeyScope = Infer<typeof accessKeyScope>;

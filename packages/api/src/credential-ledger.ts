@@ -2,7 +2,7 @@
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { issuedByField } from "./owned-access-key.ts";
+import { issuedByField } from "./issued-by.ts";
 
 const credential = s.object({
   id: s.string().describe("Public ID of an access key, or serial:<serial> of a certificate."),

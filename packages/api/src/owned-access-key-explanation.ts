@@ -2,7 +2,7 @@
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import type { KeyScope } from "./access-key-restrictions.ts";
+import type { KeyScope } from "./access-key-scope.ts";
 
 const resourceAttributes = s
   .object({

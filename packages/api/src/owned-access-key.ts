@@ -3,20 +3,11 @@
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { accessKeyRule, accessKeyScope, REQUEST_TARGETS, restrictionNames } from "./access-key-restrictions.ts";
+import { REQUEST_TARGETS, restrictionNames } from "./access-key-restrictions.ts";
+import { accessKeyRule, accessKeyScope } from "./access-key-scope.ts";
 import { conditionsField } from "./conditions.ts";
+import { issuedByField } from "./issued-by.ts";
 import type { PlatformNames } from "./platform-names.ts";
-
-// By what a trust rule issued an access key, as its status and the list of credentials show it.
-
-export const issuedByField = s
-  .object({
-    rule: s.string().describe("The rule, such as clustertrustrules/deploy or trustrules/p-team/deploy."),
-    issuer: s.string().describe("Issuer of the token."),
-    subject: s.string().describe("Subject of the token."),
-    claims: s.map(s.string()).describe("Further claims of the token; long ones are left out."),
-  })
-  .describe("The trust rule that issued the key in exchange for a token. Unset for keys that were created directly.");
 
 export const ACCESS_KEY_TYPES = [
   "",

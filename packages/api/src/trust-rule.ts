@@ -2,7 +2,7 @@
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { accessKeyRule, accessKeyScope } from "./access-key-restrictions.ts";
+import { accessKeyRule, accessKeyScope } from "./access-key-scope.ts";
 import { conditionsField } from "./conditions.ts";
 import { description, displayName } from "./display-fields.ts";
 import { ISSUER_PRESETS } from "./issuer-presets.ts";

@@ -5,16 +5,8 @@ import type { CelExpression, CelMacro } from "./cel-expression.ts";
 import type { CelType } from "./cel-type.ts";
 import { CelBytes } from "./cel-value.ts";
 import type { CheckedCel } from "./check-cel.ts";
-import {
-  add,
-  type CallArgument,
-  estimateCall,
-  exactly,
-  multiply,
-  type Range,
-  UNKNOWN,
-  union,
-} from "./estimate-call.ts";
+import { type CallArgument, estimateCall } from "./estimate-call.ts";
+import { add, exactly, multiply, type Range, UNKNOWN, union } from "./estimated-range.ts";
 import type { SizeLimits } from "./schema-size.ts";
 
 /**

@@ -4,7 +4,7 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { isStatus, responseError, statusError } from "./api-client.ts";
+import { isStatus, responseError, statusError } from "./response-error.ts";
 
 export type WatchEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }

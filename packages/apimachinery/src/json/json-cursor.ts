@@ -1,7 +1,7 @@
 // Reads the tokens of a JSON text one by one, with Go's error messages.
 // Source: https://go.dev/src/encoding/json/scanner.go
 
-import { quoteGo } from "../text/go-quote.ts";
+import { JsonSyntaxError, unexpectedCharacter } from "./json-syntax-error.ts";
 
 /** A position in a text. Every reader below moves `offset` past what it read. */
 export type JsonCursor = { readonly text: string; offset: number };
@@ -136,33 +136,4 @@ function floatOf(literal: string): number {
   if (Number.isFinite(value)) return value;
   const shown = literal.length > 40 ? `${literal.slice(0, 40)}...` : literal;
   throw new JsonSyntaxError(`json: cannot unmarshal number ${shown} into Go value of type float64`);
-}
-
-// The refusal of a text that is not JSON, worded as Go's encoding/json does since clients read that text.
-// Source: https://go.dev/src/encoding/json/scanner.go
-
-/** A text that is not JSON, or JSON that goes past a limit. The message is safe to show to the client. */
-export class JsonSyntaxError extends Error {
-  override readonly name = "JsonSyntaxError";
-}
-
-/** The fault at `offset`: an end of input where the text ends there, else `invalid character 'x' <context>`. */
-export function unexpectedCharacter(text: string, offset: number, context: string): JsonSyntaxError {
-  if (offset >= text.length) return new JsonSyntaxError("unexpected end of JSON input");
-  return new JsonSyntaxError(`invalid character ${quoteByte(leadByte(text.charCodeAt(offset)))} ${context}`);
-}
-
-/** Go scans bytes, so what it names is the first byte of the character's UTF-8 form, read as Latin-1. */
-function leadByte(codeUnit: number): number {
-  if (codeUnit < 0x80) return codeUnit;
-  if (codeUnit < 0x800) return 0xc0 | (codeUnit >> 6);
-  if (codeUnit >= 0xd800 && codeUnit < 0xdc00) return 0xf0 | ((codeUnit - 0xd800 + 0x40) >> 8);
-  return 0xe0 | (codeUnit >> 12);
-}
-
-function quoteByte(byte: number): string {
-  const char = String.fromCharCode(byte);
-  if (char === "'") return "'\\''";
-  if (char === '"') return "'\"'";
-  return `'${quoteGo(char).slice(1, -1)}'`;
 }

@@ -13,8 +13,8 @@ import {
   readScalar,
   readString,
   skipSpace,
-  unexpectedCharacter,
 } from "./json-cursor.ts";
+import { unexpectedCharacter } from "./json-syntax-error.ts";
 import { type JsonValue, type MutableJsonObject, setMember } from "./json-value.ts";
 
 const BACKSLASH = 0x5c;

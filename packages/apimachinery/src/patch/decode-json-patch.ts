@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go (applyJSPatch)
 
 import { findDuplicateFields } from "../json/find-duplicate-fields.ts";
-import { JsonSyntaxError } from "../json/json-cursor.ts";
+import { JsonSyntaxError } from "../json/json-syntax-error.ts";
 import { getMember, goKindOf, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
 import { quoteGo } from "../text/go-quote.ts";

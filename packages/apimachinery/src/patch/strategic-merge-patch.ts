@@ -12,8 +12,18 @@ import {
   type MutableJsonObject,
   setMember,
 } from "../json/json-value.ts";
-import { stringifyJson, withSortedMembers } from "../json/stringify-json.ts";
+import { stringifyJson } from "../json/stringify-json.ts";
 import type { StructuralSchema } from "../schema/structural-schema.ts";
+import { identity, orderLikePatch } from "./order-like-patch.ts";
+import {
+  DELETE_FROM_PRIMITIVE_LIST,
+  isDirective,
+  PATCH_DIRECTIVE,
+  RETAIN_KEYS,
+  SET_ELEMENT_ORDER,
+  StrategicMergePatchError,
+  withoutDirectives,
+} from "./patch-directives.ts";
 
 type Schema = StructuralSchema | undefined;
 
@@ -236,103 +246,3 @@ function withoutRepeats(values: JsonArray): JsonArray {
   }
   return kept;
 }
-
-// The members of a strategic merge patch that are instructions rather than data.
-// Source: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go, pkg/util/mergepatch/errors.go
-
-/** `replace` or `delete`, in an object or in an element of a list. */
-const PATCH_DIRECTIVE = "$patch";
-/** Lists the only members that may stay. */
-const RETAIN_KEYS = "$retainKeys";
-/** Followed by the name of the list whose order it gives. */
-const SET_ELEMENT_ORDER = "$setElementOrder/";
-/** Followed by the name of the list of scalars that it removes from. */
-const DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList/";
-
-/** A patch that contradicts itself or the schema. The message may be shown to the client, with 400. */
-export class StrategicMergePatchError extends Error {
-  override readonly name = "StrategicMergePatchError";
-}
-
-const isDirective = (name: string): boolean =>
-  name === PATCH_DIRECTIVE ||
-  name === RETAIN_KEYS ||
-  name.startsWith(SET_ELEMENT_ORDER) ||
-  name.startsWith(DELETE_FROM_PRIMITIVE_LIST);
-
-/** The data of a patch where there is nothing to merge it with: no directives, no null members, nothing deleted. */
-function withoutDirectives(value: JsonValue): JsonValue {
-  if (isJsonArray(value)) return value.filter((item) => !isInstruction(item)).map(withoutDirectives);
-  if (!isJsonObject(value)) return value;
-  const data: MutableJsonObject = {};
-  if (getMember(value, PATCH_DIRECTIVE) === "delete") return data;
-  for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined && member !== null && !isDirective(name)) setMember(data, name, withoutDirectives(member));
-  }
-  return data;
-}
-
-/** An element that is there for its directive only. */
-const isInstruction = (item: JsonValue): boolean =>
-  isJsonObject(item) && getMember(item, PATCH_DIRECTIVE) !== undefined;
-
-// The order of a merged list: what the patch names goes in the patch's order, the rest keeps its place among it.
-// Source: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go (normalizeElementOrder)
-
-/** `mergeKey` identifies objects; "" for a list of scalars. */
-function orderLikePatch(
-  elements: JsonArray,
-  patchOrder: JsonArray,
-  originalOrder: JsonArray,
-  mergeKey: string,
-): JsonArray {
-  const inPatch = positions(patchOrder, mergeKey);
-  const inOriginal = positions(originalOrder, mergeKey);
-  const named: Placed[] = [];
-  const others: Placed[] = [];
-  for (const element of elements) {
-    const id = placeId(element, mergeKey);
-    const place = inPatch.get(id);
-    const before = inOriginal.get(id);
-    if (place === undefined) others.push({ element, place: before, before });
-    else named.push({ element, place, before });
-  }
-  for (const list of [named, others]) {
-    list.sort((a, b) => (a.place ?? list.length) - (b.place ?? list.length));
-  }
-
-  const merged: JsonValue[] = [];
-  let next = 0;
-  for (const { element, before } of named) {
-    for (let other = others[next]; other !== undefined && before !== undefined; other = others[++next]) {
-      if (other.before === undefined || other.before >= before) break;
-      merged.push(other.element);
-    }
-    merged.push(element);
-  }
-  for (; next < others.length; next++) merged.push(others[next]?.element ?? null);
-  return merged;
-}
-
-/** An element, where it goes among those like it, and where it was before. */
-type Placed = {
-  readonly element: JsonValue;
-  readonly place: number | undefined;
-  readonly before: number | undefined;
-};
-
-function positions(order: JsonArray, mergeKey: string): ReadonlyMap<string, number> {
-  const places = new Map<string, number>();
-  for (const [place, element] of order.entries()) {
-    const id = placeId(element, mergeKey);
-    if (!places.has(id)) places.set(id, place);
-  }
-  return places;
-}
-
-const placeId = (element: JsonValue, mergeKey: string): string =>
-  identity(mergeKey !== "" && isJsonObject(element) ? (getMember(element, mergeKey) ?? null) : element);
-
-/** The same for equal values, and for no others. */
-const identity = (value: JsonValue): string =>
-  typeof value === "object" ? stringifyJson(withSortedMembers(value)) : stringifyJson(value);

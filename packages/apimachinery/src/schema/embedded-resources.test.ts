@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { coerceEmbeddedResources, validateEmbeddedResources } from "./embedded-resources.ts";
+import { coerceEmbeddedResources } from "./embedded-resources.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
+import { validateEmbeddedResources } from "./validate-embedded-resources.ts";
 
 const EMBEDDED: StructuralSchema = {
   type: "object",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../json/json-value.ts";
-import { findMetadataError } from "./coerce-metadata.ts";
+import { findMetadataError } from "./find-metadata-error.ts";
 
 describe("metadata of a wrong type", () => {
   it.each<[JsonValue, string]>([

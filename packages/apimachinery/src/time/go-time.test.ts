@@ -1,7 +1,7 @@
 // The texts are those of Go's time package.
 
 import { expect, it } from "vitest";
-import { parseGoTime } from "./timestamp.ts";
+import { parseGoTime } from "./parse-go-time.ts";
 
 const MICRO = "2006-01-02T15:04:05.000000Z07:00";
 

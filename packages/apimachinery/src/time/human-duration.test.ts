@@ -1,6 +1,6 @@
 // Vectors: outputs of k8s.io/apimachinery v0.32.1 pkg/util/duration.
 import { describe, expect, it } from "vitest";
-import { humanDuration } from "./go-duration.ts";
+import { humanDuration } from "./human-duration.ts";
 import vectors from "./testdata/human-duration.json" with { type: "json" };
 
 describe("humanDuration", () => {

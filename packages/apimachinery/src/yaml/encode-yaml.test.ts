@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { equalJson } from "../json/equal-json.ts";
 import type { JsonValue } from "../json/json-value.ts";
+import { compareYamlKeys } from "./compare-yaml-keys.ts";
 import { decodeYaml } from "./decode-yaml.ts";
-import { compareYamlKeys, encodeYaml } from "./encode-yaml.ts";
+import { encodeYaml } from "./encode-yaml.ts";
 
 describe("encodeYaml", () => {
   it("prints an object as kubectl does", () => {

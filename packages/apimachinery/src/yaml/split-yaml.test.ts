@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
-import { decodeYaml, splitYaml } from "./decode-yaml.ts";
+import { decodeYaml } from "./decode-yaml.ts";
+import { splitYaml } from "./split-yaml.ts";
 
 const valuesOf = (text: string) => splitYaml(text).map((document) => decodeYaml(document.text).value);
 

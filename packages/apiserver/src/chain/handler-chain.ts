@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain)
 
 import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
-import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
+import { safeRequestUri } from "@postern/apimachinery/text/safe-request-uri";
 import type { AuditOptions } from "../audit/audit-backend.ts";
 import type { Authenticator } from "../authentication/authenticator.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";

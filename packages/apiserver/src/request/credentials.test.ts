@@ -1,5 +1,5 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
+import { safeRequestUri } from "@postern/apimachinery/text/safe-request-uri";
 import { describe, expect, it } from "vitest";
 import { bearerTokenOf, presentedToken, webSocketProtocols } from "./credentials.ts";
 

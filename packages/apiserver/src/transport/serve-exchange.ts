@@ -1,6 +1,6 @@
 // Serves one exchange, from the request to the end of its response. All errors are handled here.
 
-import { safeRequestUri } from "@postern/apimachinery/text/redact-credentials";
+import { safeRequestUri } from "@postern/apimachinery/text/safe-request-uri";
 import { createFaults, type Faults, isDefect } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";

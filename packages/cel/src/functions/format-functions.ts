@@ -12,8 +12,8 @@ import {
 } from "@postern/apimachinery/validation/string-validators";
 import { EXTENSION_TYPES } from "../cel-type.ts";
 import { CelExtension, CelOptional, failCel, listOf, NO_VALUE } from "../cel-value.ts";
+import { urlError } from "./cel-url.ts";
 import { type CelOverload, celFunction, celMethod } from "./overload.ts";
-import { urlError } from "./url-functions.ts";
 
 class NamedFormat extends CelExtension {
   readonly typeName = EXTENSION_TYPES.format;

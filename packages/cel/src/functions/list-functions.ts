@@ -4,7 +4,7 @@
 import { CelDuration, type CelList, CelUint, type CelValue, failCel } from "../cel-value.ts";
 import { compareCel, equalCel } from "../compare-cel.ts";
 import { checkInt, checkUint } from "./operators.ts";
-import { type CelOverload, celFunction, celMethod } from "./overload.ts";
+import { type CelOverload, celMethod } from "./overload.ts";
 import { checkDuration } from "./time-limits.ts";
 
 const ORDERED = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"] as const;
@@ -50,19 +50,4 @@ function add(a: CelValue, b: CelValue): CelValue {
   if (a instanceof CelUint && b instanceof CelUint) return checkUint(a.value + b.value);
   if (a instanceof CelDuration && b instanceof CelDuration) return checkDuration(a.nanoseconds + b.nanoseconds);
   return failCel("no such overload");
-}
-
-// Lists taken as sets.
-// Source: github.com/google/cel-go/ext/sets.go
-
-export const setFunctions: readonly CelOverload[] = [
-  celFunction("sets.contains", ["list<T>", "list<T>"], "bool", contains),
-  celFunction("sets.equivalent", ["list<T>", "list<T>"], "bool", (a, b) => contains(a, b) && contains(b, a)),
-  celFunction("sets.intersects", ["list<T>", "list<T>"], "bool", (a, b) => a.items.some((item) => has(b, item))),
-];
-
-const has = ({ items }: CelList, value: CelValue): boolean => items.some((item) => equalCel(item, value, () => {}));
-
-function contains(a: CelList, b: CelList): boolean {
-  return b.items.every((item) => has(a, item));
 }

@@ -3,7 +3,7 @@
 
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { childPath, type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
-import { MAX_ESTIMATE } from "@postern/cel/estimate-call";
+import { MAX_ESTIMATE } from "@postern/cel/estimated-range";
 import { MAX_REQUEST_BYTES, type SizeLimits } from "@postern/cel/schema-size";
 
 /** For one rule and all its values. */

@@ -24,9 +24,10 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { CelLimitError, type CelMeter, createCelMeter } from "@postern/cel/cel-budget";
+import type { CelScope } from "@postern/cel/cel-evaluation";
 import type { CelExpression } from "@postern/cel/cel-expression";
 import { CelEvaluationError, CelOptional, type CelValue, NO_VALUE } from "@postern/cel/cel-value";
-import { type CelScope, evaluateCel } from "@postern/cel/evaluate-cel";
+import { evaluateCel } from "@postern/cel/evaluate-cel";
 import { celValueOf } from "@postern/cel/schema-value";
 import { compileRules, type Rule, type RuleNode } from "./compile-rules.ts";
 import { createRatchet, isUnchanged, NO_RATCHET, type Ratchet, ratchetOfItem, ratchetOfMember } from "./ratchet.ts";

@@ -12,7 +12,7 @@ import type {
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AdmissionAttributes } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { CelScope } from "@postern/cel/evaluate-cel";
+import type { CelScope } from "@postern/cel/cel-evaluation";
 import { type AccessQuestion, type AskAccess, CelAuthorizer } from "@postern/cel/functions/authorizer-functions";
 import { dynamicValue } from "./dynamic-value.ts";
 

@@ -3,7 +3,8 @@
 import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { Cluster } from "@postern/api/cluster";
 import { MANAGEMENT } from "@postern/api/platform-names";
-import { type Project, storageQuotaOf } from "@postern/api/project";
+import type { Project } from "@postern/api/project";
+import { storageQuotaOf } from "@postern/api/project-quotas";
 import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";

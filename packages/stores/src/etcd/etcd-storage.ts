@@ -27,7 +27,7 @@ import { EtcdKeys } from "./etcd-keys.ts";
 import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-messages.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
-import { EtcdWatchStream } from "./etcd-watch-stream.ts";
+import { findCompactedRevision } from "./find-compacted-revision.ts";
 import { GrpcError } from "./grpc-error.ts";
 import { assertInstalledOrAlone, EtcdPrefixError, findOtherUser } from "./other-etcd-users.ts";
 import { sharedRuns } from "./shared-runs.ts";
@@ -322,23 +322,4 @@ function assertSize({ byteLength }: Uint8Array): void {
 // For etcd, a limit of 0 means no limit.
 function pageOf(limit: number): Pick<RangeRequest, "limit" | "count_only"> {
   return limit > 0 ? { limit } : { count_only: true };
-}
-
-// Finds the compacted revision of etcd, which only watches report.
-
-/** Called after etcd reported a compaction. Returns `known` if etcd does not say how far it went. */
-function findCompactedRevision(
-  connection: EtcdConnection,
-  { tick: key }: EtcdKeys,
-  known: Revision,
-): Promise<Revision> {
-  return new Promise((resolve) => {
-    new EtcdWatchStream(connection, {
-      // There are no keys in this range.
-      range: { key, range_end: key },
-      startRevision: 1,
-      receive: () => {},
-      lost: (error) => resolve(error instanceof RevisionCompactedError ? error.oldest : known),
-    });
-  });
 }

@@ -1,7 +1,6 @@
 // Packs the bytes of many values into one buffer that can be transferred to another thread without copying.
 
-import type { HistoryRow, Row } from "./revision-table.ts";
-import type { PackedEvent, PackedValue, Span } from "./worker-protocol.ts";
+import type { Span } from "./worker-protocol.ts";
 
 export class BytePacker {
   #parts: Uint8Array[] = [];
@@ -36,19 +35,4 @@ export class BytePacker {
 /** A Buffer, so that callers do not need to convert it. */
 export function unpack(buffer: ArrayBuffer, { start, length }: Span): Uint8Array {
   return Buffer.from(buffer, start, length);
-}
-
-// Rows of the table in the form that is sent to the main thread.
-
-export function packRow({ revision, value }: Row, packer: BytePacker): PackedValue {
-  return { ...packer.add(value), revision };
-}
-
-export function packEvent({ key, revision, value, previous }: HistoryRow, packer: BytePacker): PackedEvent {
-  return {
-    key,
-    revision,
-    ...(value && { value: packer.add(value) }),
-    ...(previous && { previous: packRow(previous, packer) }),
-  };
 }

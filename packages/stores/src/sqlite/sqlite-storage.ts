@@ -1,7 +1,5 @@
 // The SQLite store in the main thread: the storage port in front of the thread that owns the database.
 
-import { access, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type {
   ListOptions,
@@ -16,6 +14,7 @@ import type { SqliteExamination } from "./examine-sqlite.ts";
 import { StoreCorruptError, toOpenError } from "./sqlite-errors.ts";
 import { StoreClient } from "./store-client.ts";
 import type { FromWorker, WorkerOptions } from "./worker-protocol.ts";
+import { writeWhole } from "./write-whole.ts";
 
 export type SqliteStorageOptions = {
   /** The database file. It and its folder are created, readable by the owner only, if they do not exist. */
@@ -172,45 +171,6 @@ class StorageInSqlite implements SqliteStorage {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#client.close();
-  }
-}
-
-// Makes a file appear under its name only when it is complete and on disk.
-
-/**
- * `write` fills a new empty file, readable by the owner only, which is then renamed to `path`. Rejects with EEXIST if `path`
- * exists, else with the error of the file system or of `write`, and leaves nothing behind.
- */
-async function writeWhole<Result>(path: string, write: (partial: string) => Promise<Result>): Promise<Result> {
-  if (await exists(path)) throw Object.assign(new Error(`${path} exists already`), { code: "EEXIST" });
-  const partial = `${path}.partial`;
-  await rm(partial, { force: true });
-  await (await open(partial, "wx", 0o600)).close();
-  try {
-    const result = await write(partial);
-    await sync(partial);
-    await rename(partial, path);
-    await sync(dirname(path));
-    return result;
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function sync(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

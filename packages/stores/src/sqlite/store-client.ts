@@ -19,11 +19,11 @@ import {
   StorageUnavailableError,
 } from "@postern/apiserver/storage/storage-errors";
 import { revisionOf, type Watcher, WatcherSet } from "@postern/apiserver/storage/watcher-set";
-import { unpack } from "./byte-packer.ts";
 import { unpackOutcomes, type WriteOutcome, WritePacker } from "./packed-writes.ts";
 import type { Write } from "./revision-table.ts";
 import { toStorageError } from "./sqlite-errors.ts";
-import type { FromWorker, PackedEntries, PackedEvent, PackedValue, ReadRequest, ToWorker } from "./worker-protocol.ts";
+import { unpackEntries, unpackEntry, unpackEvent } from "./unpack-entries.ts";
+import type { FromWorker, ReadRequest, ToWorker } from "./worker-protocol.ts";
 
 type Answer<Type extends FromWorker["type"]> = FromWorker & { readonly type: Type };
 
@@ -352,30 +352,4 @@ function fullError(): StorageFullError {
 
 function closedError(): StorageUnavailableError {
   return new StorageUnavailableError("the store is closed");
-}
-
-// Converts the entries and events of the database thread into those of the storage port.
-
-function unpackEntry(bytes: ArrayBuffer, key: string, packed: PackedValue): StoredEntry {
-  return { key, value: unpack(bytes, packed), revision: packed.revision };
-}
-
-function unpackEvent(bytes: ArrayBuffer, { key, revision, value, previous }: PackedEvent): StorageEvent {
-  const before = previous && unpackEntry(bytes, key, previous);
-  if (value !== undefined) {
-    return { type: "put", entry: { key, value: unpack(bytes, value), revision }, previous: before };
-  }
-  // A deletion always replaces an entry.
-  return { type: "delete", key, revision, previous: before ?? { key, value: new Uint8Array(), revision } };
-}
-
-/** Appends columns to `target`. */
-function unpackEntries(bytes: ArrayBuffer, { keys, revisions, lengths }: PackedEntries, target: StoredEntry[]): void {
-  let start = 0;
-  for (let index = 0; index < keys.length; index++) {
-    // The columns have the same length.
-    const [key = "", revision = 0, length = 0] = [keys[index], revisions[index], lengths[index]];
-    target.push({ key, value: unpack(bytes, { start, length }), revision });
-    start += length;
-  }
 }

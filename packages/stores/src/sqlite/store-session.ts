@@ -1,10 +1,12 @@
 // The work of the database thread: commits gathered writes, then runs a step of each read, then some maintenance.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
-import { BytePacker, packEvent } from "./byte-packer.ts";
+import { BytePacker } from "./byte-packer.ts";
 import type { IntegrityCheck } from "./integrity-check.ts";
+import { packEvent } from "./pack-rows.ts";
 import { packOutcomes, unpackWrites } from "./packed-writes.ts";
-import { createReadJob, type ReadJob } from "./read-jobs.ts";
+import { createReadJob } from "./read-jobs.ts";
+import type { ReadJob } from "./read-step.ts";
 import type { RevisionTable, Write } from "./revision-table.ts";
 import { toFailure } from "./sqlite-errors.ts";
 import type { FromWorker, PackedEvent, ToWorker } from "./worker-protocol.ts";

@@ -2,7 +2,8 @@
 
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { describe, expect, it } from "vitest";
-import { parseFieldsV1, pathsOf, toFieldsV1 } from "./field-set.ts";
+import { pathsOf } from "./field-set.ts";
+import { parseFieldsV1, toFieldsV1 } from "./fields-v1.ts";
 import { formatFieldPath, formatPathElement, parsePathElement } from "./path-element.ts";
 import vectors from "./testdata/fields-v1.json" with { type: "json" };
 

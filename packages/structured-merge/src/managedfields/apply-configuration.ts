@@ -1,22 +1,18 @@
 // Carries out server-side apply.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go (Apply), skipnonapplied.go, lastappliedmanager.go
 
-import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { ApiError, badRequestError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { oneStep, type Steps } from "@postern/apimachinery/steps/steps";
-import { difference, EMPTY_FIELD_SET, type FieldSet, isEmptyFieldSet } from "../fieldpath/field-set.ts";
+import { isEmptyFieldSet } from "../fieldpath/field-set.ts";
 import { MAX_PATH_LENGTH } from "../fieldpath/path-element.ts";
-import { compareValues } from "../typed/compare-values.ts";
-import { removeItems } from "../typed/remove-items.ts";
-import { toFieldSet } from "../typed/to-field-set.ts";
-import type { TypedSchema } from "../typed/typed-schema.ts";
 import { TypedValueError } from "../typed/typed-value-error.ts";
 import { validateValue } from "../typed/validate-value.ts";
+import { applyConflictError } from "./apply-conflict-error.ts";
 import type { FieldManagerApply, FieldManagerCore } from "./field-manager-core.ts";
+import { fieldsLastApplied, LAST_APPLIED_MANAGER, withLastApplied } from "./last-applied.ts";
 import {
   decodeStoredManagedFields,
   encodeManagedFields,
@@ -25,7 +21,8 @@ import {
   NOTHING_MANAGED,
 } from "./managed-fields-codec.ts";
 import { UNKNOWN_MANAGER } from "./manager-from-user-agent.ts";
-import { type ApplyInput, type ApplyResult, applyConflictError, MergeConflictError, withSet } from "./merge-updater.ts";
+import { MergeConflictError } from "./merge-conflict-error.ts";
+import { type ApplyInput, type ApplyResult, withSet } from "./merge-updater.ts";
 import { jsonOf, rawManagedFields, withManagedFields, withoutManagedFields } from "./object-managed-fields.ts";
 import { formatOwnerId } from "./owner-id.ts";
 import { withoutUntracked } from "./untracked-fields.ts";
@@ -160,75 +157,4 @@ const isDataFault = (error: unknown): error is Error => error instanceof TypedVa
 function describeObject({ apiVersion, kind, metadata }: KubeObject): string {
   const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: apiVersion };
   return `${metadata.namespace ?? ""}/${metadata.name ?? ""}; ${group}/${version}, Kind=${kind}`;
-}
-
-// Hands objects over from client-side to server-side apply, for the manager `kubectl` alone.
-// Source: k8s.io/apimachinery/pkg/util/managedfields/internal/lastappliedmanager.go, lastappliedupdater.go, lastapplied.go
-
-/** Where client-side apply keeps what it applied last, and the only manager that it is kept up for. */
-export const LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
-const LAST_APPLIED_MANAGER = "kubectl";
-
-/** All keys and values of an object's annotations together, in bytes. */
-const MAX_ANNOTATIONS_BYTES = 256 * 1024;
-
-const lastAppliedOf = (object: KubeObject): string => object.metadata.annotations?.[LAST_APPLIED_ANNOTATION] ?? "";
-
-/**
- * The fields that client-side apply set and that still are as it set them: even if another manager is recorded as their owner,
- * kubectl may change them. Empty when the annotation is missing or unusable.
- */
-function fieldsLastApplied(live: KubeObject, schema: TypedSchema, apiVersion: string): FieldSet {
-  const text = lastAppliedOf(live);
-  if (text === "") return EMPTY_FIELD_SET;
-  try {
-    const lastApplied = parseJson(text);
-    if (!isJsonObject(lastApplied) || lastApplied["apiVersion"] !== apiVersion) return EMPTY_FIELD_SET;
-    validateValue(lastApplied, schema);
-    const { added, removed, modified } = compareValues(lastApplied, jsonOf(live), schema);
-    return difference(difference(difference(toFieldSet(lastApplied, schema), modified), added), removed);
-  } catch {
-    return EMPTY_FIELD_SET;
-  }
-}
-
-/**
- * Brings the annotation up to date with what was applied, where the object has one. Fields that nobody may own, such as
- * secrets, are left out of it; an annotation that would be too large is dropped.
- */
-function withLastApplied(object: KubeObject, applied: KubeObject, schema: TypedSchema, secret: FieldSet): KubeObject {
-  if (lastAppliedOf(object) === "") return object;
-  const { [LAST_APPLIED_ANNOTATION]: _, ...others } = object.metadata.annotations ?? {};
-  const annotations = { ...others, [LAST_APPLIED_ANNOTATION]: configurationText(applied, schema, secret) };
-  const kept = annotationBytes(annotations) > MAX_ANNOTATIONS_BYTES ? others : annotations;
-  return { ...object, metadata: { ...object.metadata, annotations: kept } };
-}
-
-function configurationText(applied: KubeObject, schema: TypedSchema, secret: FieldSet): string {
-  const { annotations, ...metadata } = applied.metadata;
-  const { [LAST_APPLIED_ANNOTATION]: _, ...others } = annotations ?? {};
-  const bare = { ...applied, metadata: annotations === undefined ? metadata : { ...metadata, annotations: others } };
-  // As written by Go: members sorted, with a newline at the end.
-  return `${stringifyJson(sorted(removeItems(jsonOf(bare), secret, schema)))}\n`;
-}
-
-function sorted(value: JsonValue): JsonValue {
-  if (isJsonArray(value)) return value.map(sorted);
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .flatMap((name) => {
-        const member = value[name];
-        return member === undefined ? [] : [[name, sorted(member)]];
-      }),
-  );
-}
-
-function annotationBytes(annotations: { readonly [key: string]: string }): number {
-  const encoder = new TextEncoder();
-  return Object.entries(annotations).reduce(
-    (total, [key, value]) => total + encoder.encode(key).length + encoder.encode(value).length,
-    0,
-  );
 }

@@ -2,9 +2,9 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { describe, expect, it } from "vitest";
-import { LAST_APPLIED_ANNOTATION } from "./apply-configuration.ts";
 import { createFieldManager } from "./field-manager.ts";
 import type { FieldManagerApply, FieldManagerUpdate } from "./field-manager-core.ts";
+import { LAST_APPLIED_ANNOTATION } from "./last-applied.ts";
 import schemas from "./testdata/schemas.json" with { type: "json" };
 
 const apiVersion = "management.example.com/v1";

@@ -5,10 +5,10 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import type { ManagedFieldsEntry, Timestamp } from "@postern/apimachinery/meta/object-meta";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import { parseFieldsV1, toFieldsV1 } from "../fieldpath/field-set.ts";
+import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { PathElementError } from "../fieldpath/path-element.ts";
-import type { Owners, VersionedSet } from "./merge-updater.ts";
 import { formatOwnerId, isOwnerName, parseOwnerId } from "./owner-id.ts";
+import type { Owners, VersionedSet } from "./versioned-set.ts";
 
 /** Owners of fields, and the times of their writes. An owner whose apply changed nothing has no time. */
 export type Managed = { readonly owners: Owners; readonly times: ReadonlyMap<string, Timestamp> };

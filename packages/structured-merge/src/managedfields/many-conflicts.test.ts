@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { createFieldManager } from "./field-manager.ts";
-import { MAX_NAMED_CONFLICTS } from "./merge-updater.ts";
+import { MAX_NAMED_CONFLICTS } from "./merge-conflict-error.ts";
 
 const NOW = "2020-01-01T00:00:00Z";
 const manager = createFieldManager({ schema: undefined, groupVersion: { group: "a.b", version: "v1" } });

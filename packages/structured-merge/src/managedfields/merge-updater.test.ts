@@ -2,22 +2,19 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { describe, expect, it } from "vitest";
-import {
-  EMPTY_FIELD_SET,
-  type FieldSet,
-  parseFieldsV1,
-  recursiveDifference,
-  toFieldsV1,
-} from "../fieldpath/field-set.ts";
+import { EMPTY_FIELD_SET, type FieldSet, recursiveDifference } from "../fieldpath/field-set.ts";
+import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { mergeValues } from "../typed/merge-values.ts";
 import { extractItems } from "../typed/remove-items.ts";
 import { schemaFromNotation } from "../typed/testing/schema-from-notation.ts";
 import { DEDUCED, type TypedSchema } from "../typed/typed-schema.ts";
 import { TypedValueError } from "../typed/typed-value-error.ts";
 import { validateValue } from "../typed/validate-value.ts";
-import { createMergeUpdater, MergeConflictError, type MergeUpdater, type Owners } from "./merge-updater.ts";
+import { MergeConflictError } from "./merge-conflict-error.ts";
+import { createMergeUpdater, type MergeUpdater } from "./merge-updater.ts";
 import schemas from "./testdata/merge-scenario-schemas.json" with { type: "json" };
 import scenarios from "./testdata/merge-scenarios.json" with { type: "json" };
+import type { Owners } from "./versioned-set.ts";
 
 type Scenario = any;
 

@@ -2,40 +2,24 @@
 // Source: sigs.k8s.io/structured-merge-diff/merge/update.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
-import { ApiError } from "@postern/apimachinery/meta/api-error";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import {
-  countMembers,
   difference,
   EMPTY_FIELD_SET,
   type FieldSet,
-  firstPathsOf,
   intersection,
   isEmptyFieldSet,
   union,
-  withLastResult,
 } from "../fieldpath/field-set.ts";
-import { type FieldPath, fieldNameOf, formatFieldPath, type PathElement } from "../fieldpath/path-element.ts";
 import { type Comparison, compareValues, isUnchanged } from "../typed/compare-values.ts";
 import { mergeValues } from "../typed/merge-values.ts";
 import { reconcileFieldSet } from "../typed/reconcile-field-set.ts";
-import { removeItems } from "../typed/remove-items.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";
-import { memberSchema, type TypedSchema } from "../typed/typed-schema.ts";
-import { describeOwner } from "./owner-id.ts";
-
-/** Fields of one manager, with their API version, and whether it got them by applying. */
-export type VersionedSet = {
-  readonly set: FieldSet;
-  readonly apiVersion: string;
-  readonly applied: boolean;
-  /** The set as it is written, where that is known already: most writes leave most owners as they are. */
-  readonly fieldsV1?: JsonObject;
-};
-
-/** The owners by their identifiers. */
-export type Owners = ReadonlyMap<string, VersionedSet>;
+import type { TypedSchema } from "../typed/typed-schema.ts";
+import { type MergeConflict, MergeConflictError } from "./merge-conflict-error.ts";
+import { pruneGivenUp } from "./prune-given-up.ts";
+import type { Owners, VersionedSet } from "./versioned-set.ts";
 
 export type MergeUpdaterOptions = {
   readonly schema: TypedSchema;
@@ -180,173 +164,4 @@ function* throwOnConflict(owners: Owners, { added, modified }: Comparison, manag
     yield;
   }
   if (conflicts.length > 0) throw new MergeConflictError(conflicts);
-}
-
-// Removes from a merged object what an applier applied before and does not apply any more.
-// Source: sigs.k8s.io/structured-merge-diff/merge/update.go (prune)
-
-/**
- * Removes a field only when the applier owned it and nobody owns it now. Fields below a removed one go with it, unless
- * the applier did not own them.
- * @param lastSet what the applier owned before
- * @param owners everybody's fields, with what the applier owns now
- */
-function* pruneGivenUp(
-  merged: JsonValue,
-  lastSet: FieldSet,
-  owners: Owners,
-  manager: string,
-  schema: TypedSchema,
-): Steps<JsonValue> {
-  const ownSet = owners.get(manager)?.set;
-  // Nothing was given up: the common case of an apply that is repeated.
-  if (ownSet !== undefined && isEmptyFieldSet(difference(lastSet, ownSet))) return merged;
-
-  const named = (set: FieldSet): FieldSet => withNamedFields(set, schema);
-  const fieldsOf = (value: JsonValue): FieldSet => named(toFieldSet(value, schema));
-  yield;
-  const mergedSet = fieldsOf(merged);
-  yield;
-
-  const withoutLast = removeItems(merged, named(lastSet), schema);
-  yield;
-  const rest = fieldsOf(withoutLast);
-  yield;
-  let owned = rest;
-  for (const { set } of owners.values()) {
-    owned = union(owned, named(set));
-    yield;
-  }
-  const withOwned = removeItems(merged, difference(mergedSet, owned), schema);
-
-  yield;
-  const gone = difference(mergedSet, fieldsOf(withOwned));
-  yield;
-  return removeItems(merged, intersection(gone, named(lastSet)), schema);
-}
-
-// Source: sigs.k8s.io/structured-merge-diff/fieldpath/set.go (EnsureNamedFieldsAreMembers)
-/** `set` with every declared field that has members below it as a member itself; keys of maps are left as they are. */
-function withNamedFields(set: FieldSet, schema: TypedSchema): FieldSet {
-  if (set.children.size === 0) return set;
-  const members = new Set(set.members);
-  const children = new Map<PathElement, FieldSet>();
-  const namedBelow = withLastResult(withNamedFields);
-  for (const [element, child] of set.children) {
-    const name = fieldNameOf(element);
-    if (name !== undefined && schema.map?.fields.has(name)) members.add(element);
-    children.set(element, namedBelow(child, schemaBelow(schema, element)));
-  }
-  return { members, children };
-}
-
-/** Forgets everything below a step that the schema does not know. */
-const NOTHING: TypedSchema = {};
-
-function schemaBelow(schema: TypedSchema, element: PathElement): TypedSchema {
-  const name = fieldNameOf(element);
-  if (name !== undefined) return (schema.map && memberSchema(schema.map, name)) ?? NOTHING;
-  if (element.startsWith("k:")) return schema.list?.element ?? NOTHING;
-  return NOTHING;
-}
-
-// The refusal of an apply that would change what others own.
-// Source: sigs.k8s.io/structured-merge-diff/merge/conflict.go, apimachinery/pkg/util/managedfields/internal/conflict.go
-
-type MergeConflict = { readonly manager: string; readonly fields: FieldSet };
-
-/**
- * So many fields of a refusal are named. Upstream names all: a path for each item of a long list, again in a cause of its own, is a response of
- * megabytes that says no more.
- */
-export const MAX_NAMED_CONFLICTS = 500;
-
-/** Thrown by the merge engine; the field manager turns it into the 409 that clients see. */
-export class MergeConflictError extends Error {
-  override readonly name = "MergeConflictError";
-  readonly conflicts: readonly MergeConflict[];
-
-  constructor(conflicts: readonly MergeConflict[]) {
-    super(describeConflicts(conflicts, (manager) => JSON.stringify(manager)));
-    this.conflicts = conflicts;
-  }
-
-  /** The first of them, each with its path. */
-  named(): readonly NamedConflict[] {
-    return namedConflicts(this.conflicts);
-  }
-
-  /** How many there are. */
-  get count(): number {
-    return countConflicts(this.conflicts);
-  }
-
-  /** The same without conflicts about these fields; undefined where that leaves none. */
-  without(allowed: FieldSet): MergeConflictError | undefined {
-    const left = this.conflicts
-      .map(({ manager, fields }) => ({ manager, fields: difference(fields, allowed) }))
-      .filter(({ fields }) => !isEmptyFieldSet(fields));
-    return left.length === 0 ? undefined : new MergeConflictError(left);
-  }
-}
-
-type NamedConflict = { readonly manager: string; readonly path: FieldPath };
-
-function namedConflicts(conflicts: readonly MergeConflict[]): readonly NamedConflict[] {
-  const named: NamedConflict[] = [];
-  for (const { manager, fields } of conflicts) {
-    for (const path of firstPathsOf(fields)) {
-      if (named.length === MAX_NAMED_CONFLICTS) return named;
-      named.push({ manager, path });
-    }
-  }
-  return named;
-}
-
-const countConflicts = (conflicts: readonly MergeConflict[]): number =>
-  conflicts.reduce((count, { fields }) => count + countMembers(fields), 0);
-
-/**
- * `conflict with "m": .spec.user`, or one paragraph for each manager.
- * @param describe how a manager is named, quotes included
- */
-function describeConflicts(conflicts: readonly MergeConflict[], describe: (manager: string) => string): string {
-  const named = namedConflicts(conflicts);
-  const [only] = named;
-  if (named.length === 1 && only !== undefined) {
-    return `conflict with ${describe(only.manager)}: ${formatFieldPath(only.path)}`;
-  }
-  const byManager = new Map<string, string[]>();
-  for (const { manager, path } of named) {
-    const lines = byManager.get(manager) ?? [];
-    lines.push(`- ${formatFieldPath(path)}`);
-    byManager.set(manager, lines);
-  }
-  const more = countConflicts(conflicts) - named.length;
-  return [
-    ...[...byManager.keys()]
-      .sort()
-      .flatMap((manager) => [`conflicts with ${describe(manager)}:`, ...(byManager.get(manager) ?? [])]),
-    ...(more === 0 ? [] : [`and ${more} more`]),
-  ].join("\n");
-}
-
-// The 409 that an apply is answered with when others own what it would change.
-// Source: k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go
-
-export function applyConflictError(cause: MergeConflictError): ApiError {
-  const { conflicts, count } = cause;
-  return new ApiError({
-    code: 409,
-    reason: "Conflict",
-    message: `Apply failed with ${count === 1 ? "1 conflict" : `${count} conflicts`}: ${describeConflicts(conflicts, describeOwner)}`,
-    details: {
-      causes: cause.named().map(({ manager, path }) => ({
-        reason: "FieldManagerConflict",
-        message: `conflict with ${describeOwner(manager)}`,
-        field: formatFieldPath(path),
-      })),
-    },
-    cause,
-  });
 }

@@ -7,7 +7,9 @@ import { describe, expect, it } from "vitest";
 import { pathsOf } from "../fieldpath/field-set.ts";
 import { type FieldPath, formatFieldPath } from "../fieldpath/path-element.ts";
 import { typedSchemaFrom } from "../typed/schema-from-structural.ts";
-import { createMergeUpdater, MergeConflictError, type Owners } from "./merge-updater.ts";
+import { MergeConflictError } from "./merge-conflict-error.ts";
+import { createMergeUpdater } from "./merge-updater.ts";
+import type { Owners } from "./versioned-set.ts";
 
 const port = {
   type: "object",

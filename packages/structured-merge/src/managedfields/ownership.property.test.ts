@@ -11,14 +11,15 @@ import {
   hasPath,
   isEmptyFieldSet,
   leaves,
-  parseFieldsV1,
   pathsOf,
-  toFieldsV1,
 } from "../fieldpath/field-set.ts";
+import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { type FieldPath, formatFieldPath } from "../fieldpath/path-element.ts";
 import { typedSchemaFrom } from "../typed/schema-from-structural.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";
-import { createMergeUpdater, MergeConflictError, type Owners } from "./merge-updater.ts";
+import { MergeConflictError } from "./merge-conflict-error.ts";
+import { createMergeUpdater } from "./merge-updater.ts";
+import type { Owners } from "./versioned-set.ts";
 
 const schema = typedSchemaFrom({
   type: "object",

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { fieldSetOf, toFieldsV1 } from "../fieldpath/field-set.ts";
+import { fieldSetOf } from "../fieldpath/field-set.ts";
+import { toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { fieldPath } from "../fieldpath/path-element.ts";
+import { capUpdateOwners } from "./cap-update-owners.ts";
 import { formatOwnerId, parseOwnerId } from "./owner-id.ts";
-import { capUpdateOwners } from "./update-managed-fields.ts";
 
 type Given = {
   readonly manager: string;

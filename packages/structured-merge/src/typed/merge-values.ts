@@ -13,6 +13,7 @@ import {
 } from "@postern/apimachinery/json/json-value";
 import { fieldElement, formatPathElement, type PathElement } from "../fieldpath/path-element.ts";
 import { listItemElement } from "./list-item-element.ts";
+import { mergeOrder } from "./merge-order.ts";
 import { scalarError } from "./scalar-error.ts";
 import {
   formOf,
@@ -149,62 +150,4 @@ function indexLiveItems(items: JsonArray, elements: readonly PathElement[]): Map
   const index = new Map<PathElement, Side>();
   for (const [place, element] of elements.entries()) index.set(element, index.has(element) ? null : items[place]);
   return index;
-}
-
-// In which order the items of two associative lists come out when one is laid over the other.
-// Source: sigs.k8s.io/structured-merge-diff/typed/merge.go (visitListItems)
-
-/** `liveIndex` is set for an item that only the live list has: its place there. */
-type MergedItem = { readonly element: PathElement; readonly liveIndex?: number };
-
-/**
- * Applied items keep their order among themselves. An item that only the live list has stays in front of the same shared
- * item as before.
- */
-function mergeOrder(live: readonly PathElement[], applied: readonly PathElement[]): MergedItem[] {
-  const inLive = new Set(live);
-  const inApplied = new Set(applied);
-  const shared = applied.filter((element) => inLive.has(element));
-  const taken = new Set<PathElement>();
-  const order: MergedItem[] = [];
-  let nextShared = 0;
-  let l = 0;
-  let a = 0;
-
-  const takeApplied = (element: PathElement): void => {
-    order.push({ element });
-    taken.add(element);
-    a++;
-  };
-
-  while (l < live.length || a < applied.length) {
-    const liveElement = live[l];
-    const appliedElement = applied[a];
-    if (liveElement !== undefined && appliedElement !== undefined) {
-      if (liveElement === appliedElement) {
-        takeApplied(appliedElement);
-        l++;
-        nextShared++;
-        continue;
-      }
-      const awaited = shared[nextShared];
-      if (inApplied.has(liveElement) && awaited !== undefined && awaited !== liveElement) {
-        l++;
-        continue;
-      }
-    }
-    if (liveElement !== undefined) {
-      if (!inApplied.has(liveElement)) {
-        order.push({ element: liveElement, liveIndex: l });
-        l++;
-        continue;
-      }
-      if (taken.has(liveElement)) l++;
-    }
-    if (appliedElement !== undefined) {
-      takeApplied(appliedElement);
-      if (shared[nextShared] === appliedElement) nextShared++;
-    }
-  }
-  return order;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseFieldsV1, toFieldsV1 } from "../fieldpath/field-set.ts";
+import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { reconcileFieldSet } from "./reconcile-field-set.ts";
 import { typedSchemaFrom } from "./schema-from-structural.ts";
 import { DEDUCED } from "./typed-schema.ts";

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { describe, expect, it } from "vitest";
-import { toFieldsV1 } from "../fieldpath/field-set.ts";
+import { toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { objectSchemaFrom, typedSchemaFrom } from "./schema-from-structural.ts";
 import { toFieldSet } from "./to-field-set.ts";
 import { validateValue } from "./validate-value.ts";

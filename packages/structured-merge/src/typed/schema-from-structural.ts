@@ -2,13 +2,12 @@
 // Source: k8s.io/kube-openapi/pkg/schemaconv/openapi.go
 
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { OBJECT_FIELDS } from "./object-meta-schema.ts";
 import {
-  ATOMIC,
   DEDUCED,
   type ListSchema,
   type MapField,
   type MapSchema,
-  NO_FIELDS,
   type ScalarKind,
   type TypedSchema,
 } from "./typed-schema.ts";
@@ -97,67 +96,3 @@ function patchStrategyRelationship(structural: StructuralSchema): ListRelationsh
   const key = structural["x-kubernetes-patch-merge-key"];
   return { relationship: "associative", keys: key === undefined ? [] : [key] };
 }
-
-// How the metadata of every object is owned and merged.
-// Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (the list and map types of ObjectMeta)
-
-const STRING: TypedSchema = { scalar: "string" };
-const NUMERIC: TypedSchema = { scalar: "numeric" };
-const BOOLEAN: TypedSchema = { scalar: "boolean" };
-/** Timestamps are strings to JSON, but of a type of their own to Go. */
-const TIME: TypedSchema = { scalar: "untyped" };
-
-const fields = (schemas: { readonly [name: string]: TypedSchema }): ReadonlyMap<string, MapField> =>
-  new Map(Object.entries(schemas).map(([name, schema]) => [name, { schema }]));
-
-const STRING_MAP: TypedSchema = {
-  map: { kind: "map", relationship: "granular", fields: NO_FIELDS, element: STRING },
-};
-
-const OWNER_REFERENCE: TypedSchema = {
-  map: {
-    kind: "map",
-    relationship: "atomic",
-    fields: fields({
-      apiVersion: STRING,
-      kind: STRING,
-      name: STRING,
-      uid: STRING,
-      controller: BOOLEAN,
-      blockOwnerDeletion: BOOLEAN,
-    }),
-  },
-};
-
-const OBJECT_META_SCHEMA: TypedSchema = {
-  map: {
-    kind: "map",
-    relationship: "granular",
-    fields: fields({
-      name: STRING,
-      generateName: STRING,
-      namespace: STRING,
-      selfLink: STRING,
-      uid: STRING,
-      resourceVersion: STRING,
-      generation: NUMERIC,
-      creationTimestamp: TIME,
-      deletionTimestamp: TIME,
-      deletionGracePeriodSeconds: NUMERIC,
-      labels: STRING_MAP,
-      annotations: STRING_MAP,
-      ownerReferences: {
-        list: { kind: "list", relationship: "associative", keys: ["uid"], element: OWNER_REFERENCE },
-      },
-      finalizers: { list: { kind: "list", relationship: "associative", keys: [], element: STRING } },
-      managedFields: { list: { kind: "list", relationship: "atomic", keys: [], element: ATOMIC } },
-    }),
-  },
-};
-
-/** The members that every object has whatever its kind. */
-const OBJECT_FIELDS: ReadonlyMap<string, MapField> = new Map([
-  ["apiVersion", { schema: STRING }],
-  ["kind", { schema: STRING }],
-  ["metadata", { schema: OBJECT_META_SCHEMA }],
-]);

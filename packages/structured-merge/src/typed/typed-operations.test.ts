@@ -2,7 +2,8 @@
 
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { describe, expect, it } from "vitest";
-import { leaves, parseFieldsV1, toFieldsV1 } from "../fieldpath/field-set.ts";
+import { leaves } from "../fieldpath/field-set.ts";
+import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { compareValues } from "./compare-values.ts";
 import { mergeValues } from "./merge-values.ts";
 import { reconcileFieldSet } from "./reconcile-field-set.ts";

@@ -1,19 +1,9 @@
 // Reads a regular expression as Go's regexp package does, with its faults. Captures are read and forgotten.
 // Source: https://pkg.go.dev/regexp/syntax
 
-import {
-  anyButNewline,
-  anyCharacter,
-  complement,
-  type Fold,
-  ignoringCase,
-  inRange,
-  perlSet,
-  posixSet,
-  single,
-  unicodeSet,
-  union,
-} from "./character-set.ts";
+import { anyButNewline, anyCharacter, type Fold, ignoringCase, single } from "./character-set.ts";
+import { parseClass, parseEscapedSet } from "./parse-character-class.ts";
+import { type Reader, readEscapedCharacter } from "./pattern-reader.ts";
 import { type Assertion, type CharacterSet, type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
 
 const MAX_REPEAT = 1000;
@@ -222,110 +212,4 @@ function repeatAt({ source, position }: Reader): Repeat | undefined {
     default:
       return undefined;
   }
-}
-
-// Reads a set of characters: `[a-z_]`, `[^[:space:]]`, `\d`, `\p{Greek}`.
-// Source: https://pkg.go.dev/regexp/syntax
-
-/** The set in brackets at the reader. */
-function parseClass(reader: Reader, fold: Fold): CharacterSet {
-  const begin = reader.position;
-  reader.position++;
-  const negated = reader.source[reader.position] === "^";
-  if (negated) reader.position++;
-  const sets: CharacterSet[] = [];
-  // A closing bracket at the start of a class is a literal.
-  while (reader.source[reader.position] !== "]" || sets.length === 0) {
-    if (reader.position >= reader.source.length) {
-      throw new PatternSyntaxError("missing closing ]", reader.source.slice(begin));
-    }
-    sets.push(parsePosixSet(reader, fold) ?? parseEscapedSet(reader, fold) ?? fold(parseRange(reader)));
-  }
-  reader.position++;
-  return negated ? complement(union(sets)) : union(sets);
-}
-
-function parsePosixSet(reader: Reader, fold: Fold): CharacterSet | undefined {
-  const match = /^\[:(\^?[a-z]+):\]/.exec(reader.source.slice(reader.position, reader.position + 16));
-  if (match === null) return undefined;
-  const [text, name = ""] = match;
-  const set = posixSet(name, fold);
-  if (set === undefined) throw new PatternSyntaxError("invalid character class range", text);
-  reader.position += text.length;
-  return set;
-}
-
-/** `\d` or `\pL` at the reader; undefined for anything else. */
-function parseEscapedSet(reader: Reader, fold: Fold): CharacterSet | undefined {
-  if (reader.source[reader.position] !== "\\") return undefined;
-  const perl = perlSet(reader.source[reader.position + 1] ?? "", fold);
-  if (perl !== undefined) {
-    reader.position += 2;
-    return perl;
-  }
-  const match = /^\\([pP])(?:\{(\^?)([^}]*)\}|(.))/su.exec(reader.source.slice(reader.position, reader.position + 64));
-  if (match === null) return undefined;
-  const [text, letter, caret, braced, short] = match;
-  const set = unicodeSet(braced ?? short ?? "");
-  if (set === undefined) throw new PatternSyntaxError("invalid character class range", text);
-  reader.position += text.length;
-  return (letter === "P") === (caret === "^") ? fold(set) : complement(fold(set));
-}
-
-function parseRange(reader: Reader): CharacterSet {
-  const begin = reader.position;
-  const first = readClassCharacter(reader);
-  const { source, position } = reader;
-  if (source[position] !== "-" || position + 1 >= source.length || source[position + 1] === "]") {
-    return inRange(first, first);
-  }
-  reader.position++;
-  const last = readClassCharacter(reader);
-  if (last < first) {
-    throw new PatternSyntaxError("invalid character class range", source.slice(begin, reader.position));
-  }
-  return inRange(first, last);
-}
-
-function readClassCharacter(reader: Reader): number {
-  if (reader.source[reader.position] === "\\") return readEscapedCharacter(reader);
-  const codePoint = reader.source.codePointAt(reader.position) ?? 0;
-  reader.position += codePoint > 0xffff ? 2 : 1;
-  return codePoint;
-}
-
-// Where the parser stands in a pattern, and the escapes that mean one character.
-// Source: https://pkg.go.dev/regexp/syntax
-
-/** Moves forward as the parser reads. */
-type Reader = { readonly source: string; position: number };
-
-const CONTROL_ESCAPES: ReadonlyMap<string, number> = new Map([
-  ["a", 7],
-  ["f", 12],
-  ["n", 10],
-  ["r", 13],
-  ["t", 9],
-  ["v", 11],
-]);
-
-/** The code point that the escape at the reader means: `\n`, `\x41`, `\x{1F600}`, `\101`, `\.` */
-function readEscapedCharacter(reader: Reader): number {
-  const rest = reader.source.slice(reader.position);
-  if (rest.length < 2) throw new PatternSyntaxError("trailing backslash at end of expression", "");
-  const numeric = /^\\(?:x\{([0-9A-Fa-f]{1,6})\}|x([0-9A-Fa-f]{2})|(0[0-7]{0,2}|[1-7][0-7]{1,2}))/.exec(rest);
-  if (numeric !== null) {
-    const [text, braced, hex, octal] = numeric;
-    const codePoint = octal === undefined ? Number.parseInt(braced ?? hex ?? "0", 16) : Number.parseInt(octal, 8);
-    if (codePoint > 0x10ffff) throw new PatternSyntaxError("invalid escape sequence", text);
-    reader.position += text.length;
-    return codePoint;
-  }
-  const char = String.fromCodePoint(rest.codePointAt(1) ?? 0);
-  const control = CONTROL_ESCAPES.get(char);
-  if (control === undefined && (/[A-Za-z0-9]/.test(char) || (char.codePointAt(0) ?? 0) > 127)) {
-    throw new PatternSyntaxError("invalid escape sequence", `\\${char}`);
-  }
-  reader.position += 1 + char.length;
-  return control ?? char.codePointAt(0) ?? 0;
 }

@@ -2,10 +2,11 @@
 
 import type { JsonValue } from "../../json/json-value.ts";
 import { pruneNulls, setDefaults } from "../default.ts";
-import { coerceEmbeddedResources, validateEmbeddedResources } from "../embedded-resources.ts";
+import { coerceEmbeddedResources } from "../embedded-resources.ts";
 import { validateListTypes } from "../list-type.ts";
 import { pruneUnknownFields } from "../prune.ts";
 import type { StructuralSchema } from "../structural-schema.ts";
+import { validateEmbeddedResources } from "../validate-embedded-resources.ts";
 import { createSchemaValidator } from "../validate-schema.ts";
 
 /** The texts of what they change and refuse. */

@@ -4,7 +4,7 @@
 import { goKindOf, isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 import { findBase64Error } from "@postern/apimachinery/text/base64-error";
-import { parseGoTime } from "@postern/apimachinery/time/timestamp";
+import { parseGoTime } from "@postern/apimachinery/time/parse-go-time";
 
 /**
  * Undefined when every value fits. Null fits everywhere. `structName` is what the message calls the object; `path` is where the value

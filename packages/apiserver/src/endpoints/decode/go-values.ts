@@ -3,7 +3,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { type MemberChanges, withMemberChanges } from "@postern/apimachinery/schema/member-changes";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
-import { parseGoTime } from "@postern/apimachinery/time/timestamp";
+import { parseGoTime } from "@postern/apimachinery/time/parse-go-time";
 
 /** Of a value without type faults. The value itself where there is nothing to change. */
 export function withGoValues(value: JsonValue, schema: StructuralSchema): JsonValue {

@@ -2,7 +2,7 @@
 
 import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
 import { hasMoreValues } from "@postern/apimachinery/json/has-more-values";
-import { JsonSyntaxError } from "@postern/apimachinery/json/json-cursor";
+import { JsonSyntaxError } from "@postern/apimachinery/json/json-syntax-error";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";

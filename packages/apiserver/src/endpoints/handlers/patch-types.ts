@@ -26,9 +26,10 @@ import {
   decodeMergePatchLoosely,
   decodeStrategicMergePatch,
 } from "@postern/apimachinery/patch/merge-patch";
+import { StrategicMergePatchError } from "@postern/apimachinery/patch/patch-directives";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
-import { applyStrategicMergePatch, StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-merge-patch";
-import { findMetadataError } from "@postern/apimachinery/schema/coerce-metadata";
+import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-merge-patch";
+import { findMetadataError } from "@postern/apimachinery/schema/find-metadata-error";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { oneStep, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";

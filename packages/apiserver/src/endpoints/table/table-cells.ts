@@ -4,7 +4,7 @@
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { humanDuration } from "@postern/apimachinery/time/go-duration";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import { formatGoFloat } from "@postern/apimachinery/validation/go-syntax";
 import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";

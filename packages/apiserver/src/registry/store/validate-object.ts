@@ -3,8 +3,8 @@
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { validateEmbeddedResources } from "@postern/apimachinery/schema/embedded-resources";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
+import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded-resources";
 import { SchemaValidationTooLongError } from "@postern/apimachinery/schema/validate-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";

@@ -1,4 +1,4 @@
-import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { KeyScope } from "@postern/api/access-key-scope";
 import { expect, it } from "vitest";
 import { nameFrom } from "../../format/name-from.ts";
 import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";

@@ -1,6 +1,6 @@
 // The recorded use of a key by resource and verb, and the narrowest scope for it.
 
-import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { KeyScope } from "@postern/api/access-key-scope";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { OwnedAccessKeyExplanation, ResourceUse } from "@postern/api/owned-access-key-explanation";
 import { createResourceClient } from "@postern/client/resource-client";

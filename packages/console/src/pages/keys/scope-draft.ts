@@ -1,6 +1,6 @@
 // The draft of a scope, converted from and to the scope of the API.
 
-import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { KeyScope } from "@postern/api/access-key-scope";
 
 export type ScopeDraft = {
   readonly isLimited: boolean;

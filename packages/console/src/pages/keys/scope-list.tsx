@@ -1,6 +1,6 @@
 // Permitted and forbidden actions of a key, as two lists of sentences.
 
-import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { KeyScope } from "@postern/api/access-key-scope";
 import { Check, X } from "lucide-react";
 import { t } from "../../texts/text.tsx";
 import { scopeWords } from "./scope-words.ts";

@@ -1,6 +1,6 @@
 // Describes in words what the scope of an access key allows, and what it does not.
 
-import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { KeyScope } from "@postern/api/access-key-scope";
 import { counted, named, t } from "../../texts/text.tsx";
 
 type Limits = { readonly scope?: KeyScope | undefined; readonly rules?: readonly unknown[] | undefined };

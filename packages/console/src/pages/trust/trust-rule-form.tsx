@@ -1,6 +1,6 @@
 // Creates and edits a trust rule: the tokens that it accepts, and the scope of the keys that it issues.
 
-import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { KeyScope } from "@postern/api/access-key-scope";
 import type { Project } from "@postern/api/project";
 import type { TrustRule } from "@postern/api/trust-rule";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

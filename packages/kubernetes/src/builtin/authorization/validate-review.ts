@@ -11,7 +11,7 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { formatGoObjectMeta } from "@postern/apimachinery/validation/go-syntax";
+import { formatGoObjectMeta } from "@postern/apimachinery/validation/format-go-object-meta";
 import { validateOperator, validateRequirement } from "@postern/apimachinery/validation/labels";
 import {
   AUTHORIZATION_GROUP,

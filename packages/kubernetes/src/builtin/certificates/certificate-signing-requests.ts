@@ -4,7 +4,7 @@
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import { humanDuration } from "@postern/apimachinery/time/go-duration";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import {

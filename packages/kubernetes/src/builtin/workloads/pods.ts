@@ -7,7 +7,7 @@ import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { humanDuration } from "@postern/apimachinery/time/go-duration";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";

@@ -3,7 +3,7 @@
 
 import { projectsNamed, type RestrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
-import { exceededQuota, quotaOf } from "@postern/api/project";
+import { exceededQuota, quotaOf } from "@postern/api/project-quotas";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { humanDuration } from "@postern/apimachinery/time/go-duration";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";

@@ -1,7 +1,7 @@
 // The maximum number of instances per project and per owner, `spec.quotas`, and who may lift the limits of a project.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { exceededQuota, type QuotaScope, quotaOf } from "@postern/api/project";
+import { exceededQuota, type QuotaScope, quotaOf } from "@postern/api/project-quotas";
 import type { SpaceInstance } from "@postern/api/space-instance";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";

@@ -2,13 +2,8 @@
 
 import { projectsNamed, restrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
-import {
-  COUNTED_RESOURCES,
-  type CountedResource,
-  enforcedQuotas,
-  type Project,
-  type QuotaScope,
-} from "@postern/api/project";
+import type { Project } from "@postern/api/project";
+import { COUNTED_RESOURCES, type CountedResource, enforcedQuotas, type QuotaScope } from "@postern/api/project-quotas";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";

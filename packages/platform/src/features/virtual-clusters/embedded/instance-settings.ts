@@ -1,7 +1,8 @@
 // Settings of embedded clusters, from their instances and projects, by the uid of the instance.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { type Project, quotaOf } from "@postern/api/project";
+import type { Project } from "@postern/api/project";
+import { quotaOf } from "@postern/api/project-quotas";
 import { templateOf, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";

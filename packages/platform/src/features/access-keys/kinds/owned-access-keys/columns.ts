@@ -3,7 +3,7 @@
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { humanDuration } from "@postern/apimachinery/time/go-duration";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 import { ownerOf } from "../../access-key-owner.ts";

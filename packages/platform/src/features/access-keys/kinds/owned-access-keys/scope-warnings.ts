@@ -1,6 +1,6 @@
 // Warns about names in the scope of a key that match nothing, and about values that others can read who may do less than the key.
 
-import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { KeyScope } from "@postern/api/access-key-scope";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { indexPath } from "@postern/apimachinery/validation/field-error";

@@ -5,7 +5,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { forbiddenRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
-import { humanDuration } from "@postern/apimachinery/time/go-duration";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { systemUser } from "@postern/apiserver/context/system-context";

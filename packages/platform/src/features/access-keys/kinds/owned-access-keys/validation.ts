@@ -1,12 +1,12 @@
 // Validates access keys beyond the schema. Messages never repeat secret values.
 
 import {
-  type accessKeyRule,
   canonicalRole,
   type RestrictionNames,
   restrictionNames,
   SCOPE_ROLES,
 } from "@postern/api/access-key-restrictions";
+import type { accessKeyRule } from "@postern/api/access-key-scope";
 import type { AccessKeySpec, OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";

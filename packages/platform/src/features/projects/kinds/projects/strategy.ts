@@ -2,7 +2,8 @@
 
 import { withFinalizer } from "@postern/api/finalizers";
 import type { PlatformNames } from "@postern/api/platform-names";
-import { errorsOfQuotas, type Project } from "@postern/api/project";
+import type { Project } from "@postern/api/project";
+import { errorsOfQuotas } from "@postern/api/project-quotas";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";

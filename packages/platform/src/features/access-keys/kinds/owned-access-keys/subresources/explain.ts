@@ -1,6 +1,6 @@
 // POST ownedaccesskeys/{name}/explain: whether a key may do something, and why not; and how its scope could be narrowed.
 
-import type { KeyScope } from "@postern/api/access-key-restrictions";
+import type { KeyScope } from "@postern/api/access-key-scope";
 import {
   type ExplainedRequest,
   type OwnedAccessKeyExplanation,
