@@ -9,11 +9,8 @@ export { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 export type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 export { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 export type { Authentication, Authenticator, Credential } from "./authentication/authenticator.ts";
-export {
-  createBearerTokenAuthenticator,
-  type TokenAuthenticator,
-  unionTokenAuthenticator,
-} from "./authentication/token-authenticator.ts";
+export { createBearerTokenAuthenticator } from "./authentication/bearer-token-authenticator.ts";
+export { type TokenAuthenticator, unionTokenAuthenticator } from "./authentication/token-authenticator.ts";
 export { createTokenFileAuthenticator } from "./authentication/token-file-authenticator.ts";
 export type { UserInfo } from "./authentication/user-info.ts";
 export type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "./authorization/authorizer.ts";

@@ -2,20 +2,17 @@
 
 import { Argument, Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
+import { commandBranches, namesBranches, subcommandBranches, valueBranches } from "./completion/case-branches.ts";
 import {
   allDescriptions,
   type CommandDescription,
   candidateWords,
-  commandBranches,
   describeCommands,
   type FlagDescription,
   type NameKind,
-  namesBranches,
   PLATFORM_FLAG_PATTERN,
   PLATFORM_FLAGS,
   PLATFORM_VALUE_PATTERN,
-  subcommandBranches,
-  valueBranches,
 } from "./completion/command-tree.ts";
 import { renderZshCompletion } from "./completion/zsh.ts";
 

@@ -7,7 +7,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
-import { createBearerTokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
+import { createBearerTokenAuthenticator } from "@postern/apiserver/authentication/bearer-token-authenticator";
 import { createTokenFileAuthenticator } from "@postern/apiserver/authentication/token-file-authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";

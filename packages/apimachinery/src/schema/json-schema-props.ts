@@ -1,5 +1,5 @@
 // The schema of schemas in CustomResourceDefinitions, as OpenAPI documents publish it. Definitions themselves are checked keyword by keyword
-// (from-crd.ts).
+// (read-schema.ts).
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types_jsonschema.go
 
 import type { StructuralSchema } from "./structural-schema.ts";

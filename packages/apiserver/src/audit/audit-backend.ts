@@ -3,7 +3,8 @@
 import type { RequestInfo } from "../request/request-info.ts";
 import type { AuditPolicy } from "./audit-policy.ts";
 import type { AuditSink } from "./audit-sink.ts";
-import { type BodyRedaction, redactSecrets } from "./recorded-body.ts";
+import type { BodyRedaction } from "./recorded-body.ts";
+import { redactSecrets } from "./redact-secrets.ts";
 
 /**
  * Failures are logged and counted in all of them. `batch`: requests never wait. `blocking`: the event is written before the response is

@@ -6,11 +6,12 @@ import type { Status } from "@postern/apimachinery/meta/status";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { formatMicroTime } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "../authentication/user-info.ts";
-import { type Redact, redactedTexts } from "../request/credentials.ts";
+import { type Redact, redactedTexts } from "../request/credential-redaction.ts";
 import type { InnerRequest, RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
+import type { AuditContext } from "./audit-context.ts";
 import type { AuditEvent, AuditObjectReference, AuditStage, AuditUser } from "./audit-event.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
@@ -254,24 +255,3 @@ function makeAuditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
 }
 
 // Data that the stages of one request add to its audit event on the way.
-
-export type AuditContext = {
-  readonly auditId: string;
-  /** Annotation keys are qualified names, such as `authorization.k8s.io/decision`. A key is set once; later values are ignored. */
-  annotate(key: string, value: string): void;
-  setUser(user: UserInfo): void;
-  setImpersonatedUser(user: UserInfo): void;
-  /** Completes what the path alone does not tell, such as a generated name. */
-  setObjectRef(ref: AuditObjectReference): void;
-  /**
-   * The object or patch that was sent. Bodies are kept only when the policy's level asks for them, and without their secrets. A
-   * function is called only then; undefined from it keeps nothing. The identity of an object completes the reference of the event.
-   */
-  setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void;
-  /** Details of the response where it is a Status, beside its code. */
-  setResponseStatus?(status: Partial<Status>): void;
-  /** Called once, after authentication. Rejects if the request must not proceed unrecorded. */
-  requestReceived?(): Promise<void> | void;
-  /** The handler failed unexpectedly: the request ends in the stage Panic. */
-  setPanicked?(): void;
-};

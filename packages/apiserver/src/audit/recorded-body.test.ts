@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { redactSecrets } from "./recorded-body.ts";
+import { redactSecrets } from "./redact-secrets.ts";
 
 const members = new Set(["key", "data", "token"]);
 const redact = (body: any) => redactSecrets(body, { members, looksSecret: (text) => text.includes("pst_") });

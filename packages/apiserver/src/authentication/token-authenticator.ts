@@ -1,8 +1,7 @@
 // The port that identifies the user of a bearer token; TokenReview asks it too.
 // Source: k8s.io/apiserver/pkg/authentication/authenticator/interfaces.go (Token)
 
-import { presentedToken } from "../request/credentials.ts";
-import type { Authentication, Authenticator } from "./authenticator.ts";
+import type { Authentication } from "./authenticator.ts";
 
 /**
  * Finds the user of a bearer token. Write one for tokens of your own, and join several with `unionTokenAuthenticator`.
@@ -36,22 +35,6 @@ export function unionTokenAuthenticator(authenticators: readonly TokenAuthentica
         if (authentication !== undefined) return authentication;
       }
       return undefined;
-    },
-  };
-}
-
-// Takes the bearer token out of a request and asks whose it is.
-// Source: k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go
-
-/**
- * Undefined for a request without a token, and for an unknown token: another authenticator may know it, and the handler chain refuses a token that
- * none knows. Throws an ApiError 401 or 400 for what is not a token, or is given twice.
- */
-export function createBearerTokenAuthenticator(tokens: TokenAuthenticator): Authenticator {
-  return {
-    authenticate(request) {
-      const token = presentedToken(request);
-      return token === undefined ? undefined : tokens.authenticateToken(token);
     },
   };
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { createBearerTokenAuthenticator } from "./bearer-token-authenticator.ts";
 import { parseServiceAccountUsername, serviceAccountUsername } from "./service-account.ts";
 import { headerlessRequest } from "./testing/headerless-request.ts";
-import { createBearerTokenAuthenticator, unionTokenAuthenticator } from "./token-authenticator.ts";
+import { unionTokenAuthenticator } from "./token-authenticator.ts";
 import { createTokenFileAuthenticator } from "./token-file-authenticator.ts";
 
 const FILE = `t1,alice,u1\r\n\n"t,2","b""ob",,"devs,ops"\nt1,alice2,u2,devs\n,nobody,u3\n`;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { alwaysAllowPaths } from "./always-allow-paths.ts";
 import { type AuthorizationAttributes, unionAuthorizer, unionRuleResolver } from "./authorizer.ts";
-import { alwaysAllowPaths, mastersAuthorizer } from "./builtin-authorizers.ts";
+import { mastersAuthorizer } from "./masters-authorizer.ts";
 
 const request = (more: Partial<AuthorizationAttributes>): AuthorizationAttributes => ({
   user: { name: "alice", groups: [] },

@@ -14,23 +14,28 @@ import { createLongWork, type LongWork } from "../limits/long-work.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import { type ChosenCredentials, type Redact, redactionOf } from "../request/credentials.ts";
+import { type ChosenCredentials, type Redact, redactionOf } from "../request/credential-redaction.ts";
 import { type ResolvedRequest, resolveRequest } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import { type CallHandler, type Filter, RequestState, type ServedInfo, through } from "./request-state.ts";
-import { createAuditIds, withAudit, withAuditOfArrival } from "./with-audit.ts";
+import { createAuditIds } from "./audit-ids.ts";
+import { RequestState, type ServedInfo } from "./request-state.ts";
+import { type CallHandler, type Filter, runFilters } from "./run-filters.ts";
+import { withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
-import { withErrors, withPanicRecovery } from "./with-errors.ts";
+import { withErrors } from "./with-errors.ts";
 import { type WithFlowControlDeps, withFlowControl } from "./with-flow-control.ts";
 import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
+import { withLongRunning } from "./with-long-running.ts";
+import { withPanicRecovery } from "./with-panic-recovery.ts";
 import { type RateLimits, withCredentialRateLimit, withSourceRateLimit } from "./with-rate-limit.ts";
-import { withRequestLog, withRequestMetrics } from "./with-request-metrics.ts";
-import { withLongRunning, withRequestDeadline } from "./with-time-limits.ts";
+import { withRequestDeadline } from "./with-request-deadline.ts";
+import { withRequestLog } from "./with-request-log.ts";
+import { withRequestMetrics } from "./with-request-metrics.ts";
 import { withTracing } from "./with-tracing.ts";
 import { createWarningRecorder, withWarnings } from "./with-warnings.ts";
 
@@ -119,9 +124,9 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
     withAuthorization      (deps),
     withFlowControl        (deps),
   ];
-  const handle = through([...outer, ...inner], handler);
+  const handle = runFilters([...outer, ...inner], handler);
   const refuse = (refusal: ApiError): CallHandler =>
-    through(outer, () => {
+    runFilters(outer, () => {
       throw refusal;
     });
   const auditIdOf = createAuditIds(random);

@@ -1,16 +1,15 @@
 // The state of one request in the handler chain. Filters write their results into it; handlers read them.
 
-import type { AuditContext, AuditRecorder } from "../audit/audit-recorder.ts";
+import type { AuditContext } from "../audit/audit-context.ts";
+import type { AuditRecorder } from "../audit/audit-recorder.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
 import type { LongRunningRequest } from "../authorization/long-running-requests.ts";
 import { RequestContext, type WarningRecorder } from "../context/request-context.ts";
 import { type LongWork, WorkParts } from "../limits/long-work.ts";
-import type { Redact } from "../request/credentials.ts";
+import type { Redact } from "../request/credential-redaction.ts";
 import type { RequestInfo, ResolvedRequest } from "../request/request-info.ts";
-import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
-import type { ApiResponse } from "../transport/api-response.ts";
 
 export type ServedInfo = Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">;
 
@@ -76,89 +75,4 @@ class Unrecorded implements AuditContext {
   setImpersonatedUser(): void {}
   setObjectRef(): void {}
   setRequestObject(): void {}
-}
-
-// The loop that takes a request through the filters to its handler, and the answer back through them in the opposite order. Nothing of it is
-// a promise where nothing waits: a read from memory is answered in the turn of the event loop in which it came.
-
-export type CallHandler = (call: RequestState) => Awaitable<ApiResponse>;
-
-/** Each member is optional. An error thrown in any of them is passed to `fail` of the earlier filters. */
-export type Filter = {
-  /** On the way in. A response answers the request here: nothing further on sees it, and this filter does not see it again. */
-  readonly enter?: (call: RequestState) => Awaitable<ApiResponse | undefined>;
-  /** On the way out: returns the response for earlier filters. Not called if `enter` has thrown. */
-  readonly leave?: (response: ApiResponse, call: RequestState) => Awaitable<ApiResponse>;
-  /** The same for an error from further on: gives a response in its place, or throws. */
-  readonly fail?: (error: unknown, call: RequestState) => Awaitable<ApiResponse>;
-  /** In place of the three, for what has to hold the rest of the way in its hands. */
-  readonly around?: (call: RequestState, next: CallHandler) => Awaitable<ApiResponse>;
-};
-
-/** The filters in the order of the request, and what is behind them. */
-export function through(filters: readonly Filter[], last: CallHandler): CallHandler {
-  const at = filters.findIndex(({ around }) => around !== undefined);
-  const around = filters[at]?.around;
-  if (around === undefined) return loop(filters, last);
-  const next = through(filters.slice(at + 1), last);
-  return loop(filters.slice(0, at), (call) => around(call, next));
-}
-
-function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
-  const enter = (call: RequestState, from: number): Awaitable<ApiResponse> => {
-    let at = from;
-    let response: Awaitable<ApiResponse | undefined>;
-    try {
-      for (; at < filters.length; at++) {
-        response = filters[at]?.enter?.(call);
-        if (response !== undefined) break;
-      }
-      response ??= last(call);
-    } catch (error) {
-      return fail(error, call, at - 1);
-    }
-    if (!(response instanceof Promise)) return leave(response, call, at - 1);
-    return response.then(
-      (found) => (found === undefined ? enter(call, at + 1) : leave(found, call, at - 1)),
-      (error) => fail(error, call, at - 1),
-    );
-  };
-  const leave = (given: ApiResponse, call: RequestState, from: number): Awaitable<ApiResponse> => {
-    let response: Awaitable<ApiResponse> = given;
-    for (let at = from; at >= 0; at--) {
-      const filter = filters[at];
-      if (filter?.leave === undefined) continue;
-      try {
-        response = filter.leave(response, call);
-      } catch (error) {
-        return fail(error, call, at - 1);
-      }
-      if (response instanceof Promise) {
-        return response.then(
-          (found) => leave(found, call, at - 1),
-          (error) => fail(error, call, at - 1),
-        );
-      }
-    }
-    return response;
-  };
-  const fail = (given: unknown, call: RequestState, from: number): Awaitable<ApiResponse> => {
-    let error = given;
-    for (let at = from; at >= 0; at--) {
-      const filter = filters[at];
-      if (filter?.fail === undefined) continue;
-      try {
-        const response = filter.fail(error, call);
-        if (!(response instanceof Promise)) return leave(response, call, at - 1);
-        return response.then(
-          (found) => leave(found, call, at - 1),
-          (again) => fail(again, call, at - 1),
-        );
-      } catch (again) {
-        error = again;
-      }
-    }
-    throw error;
-  };
-  return (call) => enter(call, 0);
 }

@@ -21,7 +21,8 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
-import type { Filter, RequestState } from "./request-state.ts";
+import type { RequestState } from "./request-state.ts";
+import type { Filter } from "./run-filters.ts";
 import { flowUserOf } from "./with-flow-control.ts";
 
 export type WithAuthenticationDeps = {

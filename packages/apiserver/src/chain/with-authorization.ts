@@ -3,13 +3,14 @@
 
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
 import { authorizeWhileOpen } from "../authorization/long-running-requests.ts";
-import { authorizationAttributesOf, forbiddenErrorFor } from "../context/request-context.ts";
-import type { AuthorizationResult } from "../metrics/request-counters.ts";
+import { authorizationAttributesOf, forbiddenErrorFor } from "../context/authorization-attributes.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { AuthorizationResult } from "../metrics/stage-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
-import type { Filter, RequestState } from "./request-state.ts";
+import type { RequestState } from "./request-state.ts";
+import type { Filter } from "./run-filters.ts";
 
 export const AUDIT_DECISION = "authorization.k8s.io/decision";
 export const AUDIT_REASON = "authorization.k8s.io/reason";

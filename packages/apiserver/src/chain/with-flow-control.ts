@@ -6,13 +6,14 @@ import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error
 import type { UserInfo } from "../authentication/user-info.ts";
 import { type Claimant, NoPlaceError } from "../limits/body-memory.ts";
 import type { FairShares, Lane, Place } from "../limits/fair-shares.ts";
-import { requestLabelsOf } from "../metrics/request-counters.ts";
+import { requestLabelsOf } from "../metrics/request-labels.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
 import { contentLengthOf } from "../transport/exchange.ts";
-import type { Filter, RequestState } from "./request-state.ts";
+import type { RequestState } from "./request-state.ts";
+import type { Filter } from "./run-filters.ts";
 
 export type WithFlowControlDeps = {
   readonly shares: FairShares;

@@ -12,12 +12,14 @@ import {
   type UserInfo,
 } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, Authorizer } from "../authorization/authorizer.ts";
-import { isMaster } from "../authorization/builtin-authorizers.ts";
 import { authorizeWhileOpen, type LongRunningRequest } from "../authorization/long-running-requests.ts";
-import { forbiddenErrorFor, type RequestContext } from "../context/request-context.ts";
+import { isMaster } from "../authorization/masters-authorizer.ts";
+import { forbiddenErrorFor } from "../context/authorization-attributes.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
-import type { Filter, RequestState } from "./request-state.ts";
+import type { RequestState } from "./request-state.ts";
+import type { Filter } from "./run-filters.ts";
 
 export type ImpersonationOptions = {
   readonly authorizer: Authorizer;

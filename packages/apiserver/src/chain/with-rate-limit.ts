@@ -2,7 +2,8 @@
 
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
 import { type RateLimiter, sourceOf } from "../limits/rate-limiter.ts";
-import type { Filter, RequestState } from "./request-state.ts";
+import type { RequestState } from "./request-state.ts";
+import type { Filter } from "./run-filters.ts";
 
 /** Either may be absent: then it does not limit. */
 export type RateLimits = { readonly perSource?: RateLimiter; readonly perCredential?: RateLimiter };

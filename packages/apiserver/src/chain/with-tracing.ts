@@ -2,12 +2,13 @@
 // Source of the names: https://opentelemetry.io/docs/specs/semconv/http/http-spans/
 
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
-import type { Redact } from "../request/credentials.ts";
+import type { Redact } from "../request/credential-redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { SpanAttributes, TraceHeaders, Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import { afterResponse } from "../transport/api-response.ts";
-import type { Filter, RequestState } from "./request-state.ts";
+import type { RequestState } from "./request-state.ts";
+import type { Filter } from "./run-filters.ts";
 
 export type WithTracingDeps = {
   /** Absent: no tracing. */

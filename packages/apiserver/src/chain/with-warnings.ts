@@ -3,9 +3,9 @@
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { WarningRecorder } from "../context/request-context.ts";
-import type { Redact } from "../request/credentials.ts";
+import type { Redact } from "../request/credential-redaction.ts";
 import { withHeaders } from "../transport/api-response.ts";
-import type { Filter } from "./request-state.ts";
+import type { Filter } from "./run-filters.ts";
 
 export const withWarnings = (): Filter => ({
   leave(response, { warnings: { texts } }) {

@@ -1,17 +1,15 @@
 // The request as handlers see it, and the type of handlers.
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type ApiError, forbiddenPathError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
-import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import type { AuditContext } from "../audit/audit-recorder.ts";
+import type { AuditContext } from "../audit/audit-context.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
-import type { AuthorizationAttributes, OuterAuthorizer } from "../authorization/authorizer.ts";
+import type { OuterAuthorizer } from "../authorization/authorizer.ts";
 import type { LongRunningRequest } from "../authorization/long-running-requests.ts";
 import type { WorkParts } from "../limits/long-work.ts";
 import type { ResultOf, WorkOf, WorkType } from "../limits/work-threads.ts";
-import type { Redact } from "../request/credentials.ts";
+import type { Redact } from "../request/credential-redaction.ts";
 import type { InnerRequest, RequestInfo } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
@@ -155,37 +153,3 @@ export class RequestContext {
 
 /** Answers a request or throws an ApiError, which becomes a Status. At once, where it has to wait for nothing. */
 export type Handler = (context: RequestContext) => Awaitable<ApiResponse>;
-
-// The authorization question of a request, and the text of its refusal.
-// Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go, k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go
-
-export const authorizationAttributesOf = ({ info, user, credential }: RequestContext): AuthorizationAttributes => ({
-  user,
-  credential,
-  verb: info.verb,
-  isResourceRequest: info.isResourceRequest,
-  apiGroup: info.apiGroup,
-  apiVersion: info.apiVersion,
-  resource: info.resource,
-  subresource: info.subresource,
-  namespace: info.namespace,
-  name: info.name,
-  path: info.path,
-});
-
-/** `reason` is the authorizer's, and is shown. */
-export function forbiddenErrorFor(attributes: AuthorizationAttributes, reason: string): ApiError {
-  const { apiGroup, resource, name, isResourceRequest } = attributes;
-  const text = forbiddenText(attributes);
-  const why = reason === "" ? text : `${text}: ${reason}`;
-  return isResourceRequest ? forbiddenRequestError({ group: apiGroup, resource }, name, why) : forbiddenPathError(why);
-}
-
-function forbiddenText(attributes: AuthorizationAttributes): string {
-  const { user, verb, path, apiGroup, resource, subresource, namespace, isResourceRequest } = attributes;
-  const who = `User ${quoteGo(user.name)} cannot ${verb}`;
-  if (!isResourceRequest) return `${who} path ${quoteGo(path)}`;
-  const what = quoteGo(subresource === "" ? resource : `${resource}/${subresource}`);
-  const where = namespace === "" ? "at the cluster scope" : `in the namespace ${quoteGo(namespace)}`;
-  return `${who} resource ${what} in API group ${quoteGo(apiGroup)} ${where}`;
-}

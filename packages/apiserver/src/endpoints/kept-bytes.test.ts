@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import { mastersAuthorizer } from "../authorization/builtin-authorizers.ts";
+import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
 import { CachedObject } from "../cache/cached-object.ts";
 import { createWatchCache } from "../cache/create-watch-cache.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";

@@ -4,7 +4,7 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { mastersAuthorizer } from "../authorization/builtin-authorizers.ts";
+import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
 import { createWatchCache } from "../cache/create-watch-cache.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import type { Handler } from "../context/request-context.ts";

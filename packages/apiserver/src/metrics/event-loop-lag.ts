@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 import type { Logger } from "../logging/logger.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
-import { SeriesHistogram } from "./series.ts";
+import { SeriesHistogram } from "./series-histogram.ts";
 
 export type RequestUnderWay = {
   readonly info: Pick<RequestInfo, "verb" | "apiGroup" | "apiVersion" | "resource" | "subresource">;

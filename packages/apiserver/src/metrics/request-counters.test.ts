@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { RequestLabels } from "./request-counters.ts";
+import type { RequestLabels } from "./request-labels.ts";
 import { createServerMetrics } from "./server-metrics.ts";
 
 const labels = (resource: string): RequestLabels => ({

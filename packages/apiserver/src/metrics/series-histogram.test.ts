@@ -1,6 +1,7 @@
 import { Histogram, Registry } from "prom-client";
 import { expect, it } from "vitest";
-import { createSeriesCounter, SeriesHistogram } from "./series.ts";
+import { createSeriesCounter } from "./counter-series.ts";
+import { SeriesHistogram } from "./series-histogram.ts";
 
 const HISTOGRAM = { name: "h", help: "a histogram", labelNames: ["a", "b"] as const, buckets: [0.1, 1, 5] };
 const VALUES = [0, 0.1, 0.10001, 3, 5, 5.5, 100];

@@ -4,14 +4,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { type FairShares, LANES } from "../limits/fair-shares.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
+import { type CounterSeries, createSeriesCounter } from "./counter-series.ts";
 import { createEventLoopLag, type EventLoopLag } from "./event-loop-lag.ts";
-import {
-  createRequestCounters,
-  createStageMetrics,
-  type RequestCounters,
-  type StageMetrics,
-} from "./request-counters.ts";
-import { type CounterSeries, createSeriesCounter } from "./series.ts";
+import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
+import { createStageMetrics, type StageMetrics } from "./stage-metrics.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 

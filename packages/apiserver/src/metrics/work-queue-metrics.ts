@@ -2,7 +2,7 @@
 // Source: k8s.io/component-base/metrics/prometheus/workqueue/metrics.go, k8s.io/client-go/util/workqueue/metrics.go
 
 import { Counter, Gauge, type Registry } from "prom-client";
-import { type HistogramSeries, SeriesHistogram } from "./series.ts";
+import { type HistogramSeries, SeriesHistogram } from "./series-histogram.ts";
 
 export type WorkQueueState = {
   /** How many keys wait their turn. */

@@ -1,13 +1,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { describe, expect, it } from "vitest";
-import {
-  createOptionsOf,
-  deleteOptionsOf,
-  listOptionsOf,
-  optionalQueryInteger,
-  patchOptionsOf,
-  queryBoolean,
-} from "./query-options.ts";
+import { createOptionsOf, deleteOptionsOf, listOptionsOf, patchOptionsOf } from "./query-options.ts";
+import { optionalQueryInteger, queryBoolean } from "./query-values.ts";
 
 const query = (text: string) => new URLSearchParams(text);
 

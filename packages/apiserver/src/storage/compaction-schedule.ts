@@ -2,6 +2,7 @@
 // Source of the idea: k8s.io/apiserver/pkg/storage/etcd3/compact.go
 
 import type { Scheduler } from "../runtime/clock.ts";
+import { createHistorySize } from "./history-size.ts";
 import type { Revision, Storage, StorageEvent } from "./storage.ts";
 import { keyOf } from "./watcher-set.ts";
 
@@ -97,30 +98,4 @@ function bytesOf(events: readonly StorageEvent[]): number {
   let bytes = 0;
   for (const event of events) bytes += keyOf(event).length + (event.type === "put" ? event.entry.value.byteLength : 0);
   return bytes;
-}
-
-// How much has been written since when: a few marks, so that a store can forget what is more than it shall keep.
-
-type HistorySize = {
-  /** Something was written. Gives the revision up to which history is too much; undefined where it is not. */
-  written(bytes: number, revision: Revision): Revision | undefined;
-};
-
-/** So exact is the limit: it is passed by a tenth of itself at most, and by one commit. */
-const SIZE_STEPS = 10;
-
-function createHistorySize(keepBytes: number): HistorySize {
-  /** The oldest first: how much had been written in all when the store was at a revision. */
-  const marks: { readonly revision: Revision; readonly total: number }[] = [];
-  let total = 0;
-  return {
-    written(bytes, revision) {
-      total += bytes;
-      if (total - (marks.at(-1)?.total ?? 0) < keepBytes / SIZE_STEPS) return undefined;
-      marks.push({ revision, total });
-      let target: Revision | undefined;
-      while (total - (marks[0]?.total ?? total) >= keepBytes) target = marks.shift()?.revision;
-      return target;
-    },
-  };
 }

@@ -1,16 +1,13 @@
 // The completion script for zsh.
 
+import { commandBranches, namesBranches, subcommandBranches, valueBranches } from "./case-branches.ts";
 import {
   allDescriptions,
   type CommandDescription,
-  commandBranches,
   type FlagDescription,
   type NameKind,
-  namesBranches,
   PLATFORM_FLAG_PATTERN,
   PLATFORM_VALUE_PATTERN,
-  subcommandBranches,
-  valueBranches,
 } from "./command-tree.ts";
 
 export function renderZshCompletion(program: CommandDescription): string {

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { type AuditQuery, searchAuditLog, summarize } from "@postern/platform/features/audit/search-audit-log";
 import { Command } from "commander";
-import { allFiles, parseTime, printSummary } from "../audit/audit.ts";
+import { allFiles, parseTime, printSummary } from "../audit/audit-search.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { accessKeyAt, objectAt } from "../json-members.ts";

@@ -2,14 +2,13 @@
 
 import { generateKeyPairSync } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ApiClient } from "@postern/client/api-client";
 import type { KubeconfigEntry } from "@postern/client/kubeconfig-file";
-import { createResourceClient, listAll } from "@postern/client/resource-client";
+import { createResourceClient } from "@postern/client/resource-client";
 import { parse } from "yaml";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { UsageError } from "../usage-error.ts";
-import type { VirtualClusterName } from "../virtual-cluster-name.ts";
+import { explainNotFound, type VirtualClusterPlace } from "./explain-not-found.ts";
 
 /** Fields of the request; the server decides absent ones. */
 export type KubeconfigOptions = {
@@ -129,51 +128,4 @@ function issuedKubeconfig({ kubeConfig, expirationTimestamp }: JsonObject, name:
     entry: { name, cluster, user: member("users", "user"), context },
     expires: typeof expirationTimestamp === "string" ? expirationTimestamp : undefined,
   };
-}
-
-// Describes which part of the name of a virtual cluster matches nothing: the project, or the virtual cluster.
-
-export type VirtualClusterPlace = VirtualClusterName & {
-  readonly group: string;
-  readonly namespacePrefix: string;
-};
-
-/** The maximum number of suggested names. */
-const MOST_NAMES = 10;
-
-/**
- * Resolves like `ask`. If it is refused and the caller cannot see the virtual cluster, rejects with UsageError: one line that
- * names the visible ones. The server filters them, as all lists.
- */
-async function explainNotFound<T>(
-  client: ApiClient,
-  { group, namespacePrefix, project, virtualCluster }: VirtualClusterPlace,
-  ask: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!isApiError(error, "NotFound") && !isApiError(error, "Forbidden")) throw error;
-    const list = (resource: string) =>
-      listAll(createResourceClient(client, { group, version: "v1", resource })).catch((why: unknown) => {
-        // A key with rules may not list: the first refusal is the one of what was asked for.
-        throw isApiError(why, "Forbidden") ? error : why;
-      });
-    const visible = (await list("virtualclusterinstances")).items.map(({ metadata: { namespace = "", name = "" } }) =>
-      namespace.startsWith(namespacePrefix) ? `${namespace.slice(namespacePrefix.length)}/${name}` : name,
-    );
-    if (visible.includes(`${project}/${virtualCluster}`)) throw error;
-    const projects = (await list("projects")).items.map(({ metadata }) => metadata.name);
-    const missing = projects.includes(project)
-      ? `virtual cluster ${JSON.stringify(virtualCluster)} in the project ${project}`
-      : `project ${JSON.stringify(project)}`;
-    throw new UsageError(`no ${missing} that you can see; ${choiceOf(visible)}`, { cause: error });
-  }
-}
-
-/** For the end of a message. */
-export function choiceOf(names: readonly string[]): string {
-  if (names.length === 0) return "you cannot see any virtual cluster: ask for a role in its project";
-  const rest = names.length - MOST_NAMES;
-  return `virtual clusters that you can see: ${names.slice(0, MOST_NAMES).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }

@@ -18,13 +18,8 @@ import { plainText } from "../plain-text.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
 import type { VirtualClusterName } from "../virtual-cluster-name.ts";
-import {
-  choiceOf,
-  describeKubeconfig,
-  type IssuedKubeconfig,
-  issueKubeconfig,
-  type VirtualClusterPlace,
-} from "./issue-kubeconfig.ts";
+import { choiceOf, type VirtualClusterPlace } from "./explain-not-found.ts";
+import { describeKubeconfig, type IssuedKubeconfig, issueKubeconfig } from "./issue-kubeconfig.ts";
 import { mergeKubeconfig } from "./merge-kubeconfig.ts";
 
 type KubeconfigFlags = ConnectionFlags &

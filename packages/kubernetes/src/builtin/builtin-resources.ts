@@ -22,9 +22,10 @@ import { secrets } from "./core/secrets.ts";
 import { serviceAccounts } from "./core/service-accounts.ts";
 import { services } from "./core/services.ts";
 import { newEvents } from "./events/new-events.ts";
+import { clusterRoles } from "./rbac/cluster-roles.ts";
 import { createEscalationCheck } from "./rbac/escalation-check.ts";
 import { clusterRoleBindings, roleBindings } from "./rbac/role-bindings.ts";
-import { clusterRoles, roles } from "./rbac/roles.ts";
+import { roles } from "./rbac/roles.ts";
 
 export type BuiltinDeps = {
   readonly authorizer: Authorizer;

@@ -5,7 +5,8 @@ import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/obje
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Job } from "../builtin/workloads/batch.ts";

@@ -12,7 +12,8 @@ import {
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { ObjectConverter } from "@postern/apiserver/registry/object-converter";
 import { groupResourceOf, listKindOf, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { mastersAuthorizer } from "@postern/apiserver/authorization/builtin-authorizers";
+import { mastersAuthorizer } from "@postern/apiserver/authorization/masters-authorizer";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";

@@ -3,8 +3,9 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAdmissionLimit } from "./admission-limit.ts";
+import { versionMeant } from "./equivalent-versions.ts";
 import { MatchIndex } from "./match-index.ts";
-import { compileMatch, versionMeant } from "./match-resources.ts";
+import { compileMatch } from "./match-resources.ts";
 import { ADMISSION_GROUP, type MatchRule } from "./validating-admission-policy.ts";
 
 const some = (...values: string[]) => fc.subarray(values, { minLength: 1, maxLength: 2 });

@@ -20,6 +20,7 @@ import type { Revision } from "@postern/apiserver/storage/storage";
 import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
+import { type SeenRequest, seenIn, versionMeant } from "./equivalent-versions.ts";
 import {
   COST_PER_REQUEST,
   createEvaluate,
@@ -28,7 +29,7 @@ import {
   type SourcedExpression,
 } from "./evaluate-expression.ts";
 import { createAccessAnswers } from "./expression-scope.ts";
-import { type CompiledMatch, compileMatch, type SeenRequest, seenIn, versionMeant } from "./match-resources.ts";
+import { type CompiledMatch, compileMatch } from "./match-resources.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
 
 export type PolicyAdmissionDeps = {

@@ -1,9 +1,7 @@
 // A complete API server, from a store, resources and credentials.
 
-import {
-  createBearerTokenAuthenticator,
-  type TokenAuthenticator,
-} from "@postern/apiserver/authentication/token-authenticator";
+import { createBearerTokenAuthenticator } from "@postern/apiserver/authentication/bearer-token-authenticator";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/endpoints/non-resource-handler";

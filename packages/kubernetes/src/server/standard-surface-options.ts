@@ -5,9 +5,9 @@ import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-met
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ApiSurfaceDeps } from "@postern/apiserver/server/api-surface";
 import type { ApiAddress } from "../controllers/api-service/api-service-controller.ts";
-import type { RootAuthority } from "../controllers/namespace-objects/namespace-object-controller.ts";
+import type { RootAuthority } from "../controllers/namespace-objects/namespace-objects.ts";
 import type { CompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
-import type { ServiceAccountKey } from "../service-accounts/json-web-token.ts";
+import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
 import type { WebhookCaller } from "../webhooks/webhook-caller.ts";
 
 export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission" | "authorizer"> & {

@@ -14,7 +14,7 @@ import {
   unionAuthorizer,
   unionRuleResolver,
 } from "@postern/apiserver/authorization/authorizer";
-import { mastersAuthorizer } from "@postern/apiserver/authorization/builtin-authorizers";
+import { mastersAuthorizer } from "@postern/apiserver/authorization/masters-authorizer";
 import { createCachedRbacSource, type RbacViews } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";

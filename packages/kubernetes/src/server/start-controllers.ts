@@ -13,10 +13,12 @@ import { createJobCompletion } from "../controllers/job-completion.ts";
 import { createNamespaceController } from "../controllers/namespace-controller/namespace-controller.ts";
 import {
   createNamespaceObjectController,
-  DEFAULT_SERVICE_ACCOUNT,
   type KeptObject,
-  rootCertificateAuthority,
 } from "../controllers/namespace-objects/namespace-object-controller.ts";
+import {
+  DEFAULT_SERVICE_ACCOUNT,
+  rootCertificateAuthority,
+} from "../controllers/namespace-objects/namespace-objects.ts";
 import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";

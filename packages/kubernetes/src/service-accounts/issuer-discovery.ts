@@ -5,7 +5,8 @@ import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import { SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
-import { type ServiceAccountKey, TOKEN_ALGORITHM } from "./json-web-token.ts";
+import { TOKEN_ALGORITHM } from "./json-web-token.ts";
+import type { ServiceAccountKey } from "./service-account-key.ts";
 
 const CONFIGURATION_PATH = "/.well-known/openid-configuration";
 const KEYS_PATH = "/openid/v1/jwks";

@@ -1,6 +1,7 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createServiceAccountKeyPem, openToken, serviceAccountKeyFromPem, signToken } from "./json-web-token.ts";
+import { openToken, signToken } from "./json-web-token.ts";
+import { createServiceAccountKeyPem, serviceAccountKeyFromPem } from "./service-account-key.ts";
 
 const key = serviceAccountKeyFromPem(createServiceAccountKeyPem());
 const other = serviceAccountKeyFromPem(createServiceAccountKeyPem());

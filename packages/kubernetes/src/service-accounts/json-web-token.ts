@@ -1,16 +1,9 @@
 // JSON Web Tokens with one key and one algorithm (ES256). Other algorithms in a header are rejected.
 // Source: RFC 7515, RFC 7518 section 3.4
 
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  sign,
-  verify,
-} from "node:crypto";
+import { sign, verify } from "node:crypto";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import type { ServiceAccountKey } from "./service-account-key.ts";
 
 export const TOKEN_ALGORITHM = "ES256";
 const SIGNATURE_BYTES = 64;
@@ -53,28 +46,4 @@ export function decodeSegment(segment: string): JsonObject | undefined {
   } catch {
     return undefined;
   }
-}
-
-// The key pair with which one cluster signs the tokens of its ServiceAccounts.
-
-export type ServiceAccountKey = {
-  readonly signingKey: KeyObject;
-  readonly verificationKey: KeyObject;
-  /** Follows from the public key. Tokens name it in their header. */
-  readonly id: string;
-};
-
-/** A new key, as PKCS #8 in PEM. Secret. */
-export const createServiceAccountKeyPem = (): string =>
-  generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-
-/** Throws if the text is not a private key on the curve P-256. */
-export function serviceAccountKeyFromPem(pem: string): ServiceAccountKey {
-  const signingKey = createPrivateKey(pem);
-  if (signingKey.asymmetricKeyDetails?.namedCurve !== "prime256v1") {
-    throw new Error("the key of ServiceAccount tokens must be on the curve P-256");
-  }
-  const verificationKey = createPublicKey(signingKey);
-  const publicKeyInfo = verificationKey.export({ type: "spki", format: "der" });
-  return { signingKey, verificationKey, id: createHash("sha256").update(publicKeyInfo).digest("base64url") };
 }

@@ -17,8 +17,9 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { newUid } from "@postern/apiserver/registry/store/object-meta";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
-import { decodeSegment, openToken, type ServiceAccountKey, signToken } from "./json-web-token.ts";
+import { decodeSegment, openToken, signToken } from "./json-web-token.ts";
 import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
+import type { ServiceAccountKey } from "./service-account-key.ts";
 import { findSubject, isThere, type ObjectIdentity, type TokenSubjects, untilChanged } from "./token-subjects.ts";
 
 export type ServiceAccountTokenRequest = Pick<

@@ -1,6 +1,6 @@
 // How any resource is read: one object, lists, watches, Tables, and what the authorizer is asked.
 
-import { authorizationAttributesOf } from "@postern/apiserver/context/request-context";
+import { authorizationAttributesOf } from "@postern/apiserver/context/authorization-attributes";
 import { tableColumns } from "@postern/apiserver/endpoints/table/table-cells";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { expect } from "vitest";

@@ -9,21 +9,18 @@ import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { rbacViews } from "@postern/kubernetes/server/standard-surface";
 import {
   type AccessKeyAuthenticator,
   createAccessKeyAuthenticator,
 } from "../features/access-keys/access-key-authenticator.ts";
-import {
-  type AccessKeySecrets,
-  createAccessKeySecrets,
-  createDigestRenewal,
-} from "../features/access-keys/access-key-secrets.ts";
+import { type AccessKeySecrets, createAccessKeySecrets } from "../features/access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../features/access-keys/access-key-state.ts";
 import { type CatchUp, createCatchUp } from "../features/access-keys/catch-up.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../features/access-keys/create-access-key-index.ts";
+import { createDigestRenewal } from "../features/access-keys/digest-renewal.ts";
 import { createGuessRateLimit, type GuessRateLimit } from "../features/access-keys/guess-rate-limit.ts";
 import { createIssuedGrants, type IssuedGrants } from "../features/access-keys/issued-grants.ts";
 import { isVoid, type KeyOrigin } from "../features/access-keys/key-origins.ts";
@@ -38,11 +35,8 @@ import { accountOfClaim, createValueClaims, type ValueClaims } from "../features
 import { createKeyUsage, type KeyUsage } from "../features/access-keys/usage/key-usage.ts";
 import { createEffectiveRules } from "../features/authorization/effective-rules.ts";
 import { createInstancePermissionIndex } from "../features/authorization/instance-permissions.ts";
-import {
-  createPlatformAuthorizer,
-  type DecisionDeps,
-  type PlatformAuthorizer,
-} from "../features/authorization/platform-authorizer.ts";
+import { createPlatformAuthorizer } from "../features/authorization/platform-authorizer.ts";
+import type { DecisionDeps, PlatformAuthorizer } from "../features/authorization/platform-decision.ts";
 import { createProjectMembershipIndex } from "../features/authorization/project-memberships.ts";
 import { createVisibility, type Visibility } from "../features/authorization/visibility.ts";
 import { type CertificateLedger, createCertificateLedger } from "../features/certificates/certificate-ledger.ts";
@@ -54,7 +48,7 @@ import {
   unionGrants,
 } from "../features/sign-in/identity-providers.ts";
 import { IDENTITY_PROVIDERS } from "../features/sign-in/provider-state.ts";
-import { fetchIssuerKeys } from "../features/trust/fetch-key-set.ts";
+import { fetchIssuerKeys } from "../features/trust/fetch-issuer-keys.ts";
 import { createIssuerKeys, type IssuerKeys } from "../features/trust/issuer-keys.ts";
 import { createTokenVerifier, type TokenVerifier } from "../features/trust/token-verifier.ts";
 import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../features/trust/trust-rule-state.ts";

@@ -5,6 +5,7 @@ import { systemErrorCode } from "../foundation/pki/private-file.ts";
 import { BackupError } from "../foundation/store/backup-error.ts";
 import { type BackupHeader, damagedHeader, decodeHeader, MAGIC, MAX_HEADER_BYTES } from "./backup-header.ts";
 import { type BackupKey, checkOf, fileKeyOf } from "./backup-key.ts";
+import { type ByteReader, createByteReader } from "./byte-reader.ts";
 import { type BackupEntry, type ContentSummary, createSummary, decodeEntries, encodeEntry } from "./entry-frames.ts";
 import type { CountEntries } from "./read-store.ts";
 import { createChunkOpener } from "./sealed-chunks.ts";
@@ -100,32 +101,4 @@ async function* fileBytes(path: string): AsyncGenerator<Uint8Array> {
     if (code === undefined) throw error;
     throw new BackupError(`${path} cannot be read (${code}): correct --in`, { cause: error });
   }
-}
-
-// Reads a stream of bytes in pieces of the length that one asks for.
-
-type ByteReader = {
-  /** Fewer bytes than asked for only where the stream ends. */
-  read(length: number): Promise<Uint8Array>;
-};
-
-function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader {
-  const iterator = source[Symbol.asyncIterator]();
-  let pieces: Uint8Array[] = [];
-  let buffered = 0;
-  return {
-    async read(length) {
-      while (buffered < length) {
-        const next = await iterator.next();
-        if (next.done === true) break;
-        pieces.push(next.value);
-        buffered += next.value.length;
-      }
-      const all = Buffer.concat(pieces);
-      const taken = all.subarray(0, length);
-      pieces = [all.subarray(taken.length)];
-      buffered = all.length - taken.length;
-      return taken;
-    },
-  };
 }

@@ -1,10 +1,9 @@
 // One pass over the sealed values of a store: re-encrypts those that are not under the primary key, a few at a time, and records its progress for all
 // servers.
 
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { Random } from "@postern/apiserver/runtime/clock";
 import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import {
   compositionPrefix,
   createInternalValues,
@@ -13,7 +12,7 @@ import {
 } from "../foundation/encryption/internal-records.ts";
 import type { KeyRing } from "../foundation/encryption/key-ring.ts";
 import { KEY_RING_KEY } from "../foundation/encryption/key-ring-record.ts";
-import { openEntry, sealEntry, sealedUnder } from "../foundation/encryption/sealed-storage.ts";
+import { openEntry, sealEntry, sealedUnder } from "../foundation/encryption/sealed-entry.ts";
 
 export type PassOptions = {
   /** As it is on disk. */
@@ -129,37 +128,4 @@ async function* compositionsOf(storage: Storage, signal: AbortSignal): AsyncGene
     // Comes right after everything that begins with the composition and a slash.
     startAfter = `${ROOT}${composition}0`;
   }
-}
-
-// How far the re-encryption is, as the leader writes it down, so that every server can tell.
-
-export type ReencryptionState = PassProgress & {
-  /** The key that everything is brought under. */
-  readonly primary: string;
-  /** Milliseconds since the epoch, as the next one. */
-  readonly startedAt: number;
-  readonly finishedAt?: number;
-  readonly total: number;
-};
-
-/** Outside the prefix of objects: nobody has to follow it. */
-const STATE_KEY = "/platform/reencryption";
-
-export async function writeReencryptionState(storage: Storage, state: ReencryptionState): Promise<void> {
-  const value = Buffer.from(JSON.stringify(state));
-  const known = await storage.get(STATE_KEY);
-  try {
-    if (known === undefined) await storage.create(STATE_KEY, value);
-    else await storage.update(STATE_KEY, value, known.revision);
-  } catch (error) {
-    // A leader that came after this one writes it, too.
-    if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
-  }
-}
-
-/** Undefined until the first pass has begun. */
-export async function readReencryptionState(storage: Storage): Promise<JsonObject | undefined> {
-  const entry = await storage.get(STATE_KEY);
-  const state: unknown = entry === undefined ? undefined : JSON.parse(Buffer.from(entry.value).toString());
-  return isJsonObject(state) ? state : undefined;
 }

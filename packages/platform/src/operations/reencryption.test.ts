@@ -7,7 +7,8 @@ import { withMethods } from "@postern/apiserver/storage/testing/with-methods";
 import { afterEach, describe, expect, it } from "vitest";
 import type { AccessKeyRecord } from "../features/access-keys/access-key-record.ts";
 import { openRing, SECRET, sealedOver, textOf } from "../foundation/encryption/testing/sealed-stores.ts";
-import { findDigestKeys, type ReencryptionDeps, startReencryption } from "./reencryption.ts";
+import { findDigestKeys } from "./digest-keys.ts";
+import { type ReencryptionDeps, startReencryption } from "./reencryption.ts";
 
 const SETTLE_MS = 600_000;
 const PREFIX = "/registry/management/keys/records/";

@@ -5,21 +5,15 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { AccessKeyRecord } from "../features/access-keys/access-key-record.ts";
 import type { AccessKeySecrets } from "../features/access-keys/access-key-secrets.ts";
 import type { LiveAccessKeyIndex } from "../features/access-keys/create-access-key-index.ts";
 import type { SealedRecordWriter } from "../features/access-keys/rotation/sealed-record-writer.ts";
-import { acceptedUntil, readSealedAccessKey, renewSecrets } from "../features/access-keys/sealed-access-key.ts";
-import type { KeyRing } from "../foundation/encryption/key-ring.ts";
+import { readSealedAccessKey } from "../features/access-keys/sealed-access-key.ts";
+import { renewSecrets } from "../features/access-keys/secret-envelope.ts";
 import type { StoredKeyRing } from "../foundation/encryption/stored-key-ring.ts";
-import {
-  countSealed,
-  type PassProgress,
-  type ReencryptionState,
-  readReencryptionState,
-  reencryptStore,
-  writeReencryptionState,
-} from "./reencrypt-store.ts";
+import { findDigestKeys } from "./digest-keys.ts";
+import { countSealed, type PassProgress, reencryptStore } from "./reencrypt-store.ts";
+import { type ReencryptionState, readReencryptionState, writeReencryptionState } from "./reencryption-state.ts";
 
 export type ReencryptionDeps = {
   /** As it is on disk. */
@@ -193,36 +187,4 @@ async function renewRecords(
 
 function* stepsOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
   for (let from = 0; from < items.length; from += RECORDS_PER_STEP) yield items.slice(from, from + RECORDS_PER_STEP);
-}
-
-// The keys of the ring that digests of access keys still use. They stay on the ring, since digests cannot be recomputed.
-
-type DigestKeys = {
-  /** How many digests of access keys are under it. */
-  readonly count: number;
-  /** Names of some of them. */
-  readonly examples: readonly string[];
-};
-
-const MAX_EXAMPLES = 20;
-
-/** By the id of the key. A value that a rotation replaced counts until its grace period has ended. */
-export function findDigestKeys(
-  ring: KeyRing,
-  records: Iterable<AccessKeyRecord>,
-  now: number,
-): ReadonlyMap<string, DigestKeys> {
-  const first = ring.keys.find(({ isFirst }) => isFirst)?.id ?? "";
-  const found = new Map(ring.keys.map(({ id }) => [id, { count: 0, examples: [] as string[] }]));
-  const hold = (key: string, name: string): void => {
-    const holders = found.get(key);
-    if (holders === undefined) return;
-    holders.count++;
-    if (holders.examples.length < MAX_EXAMPLES) holders.examples.push(name);
-  };
-  for (const { name, id, ringKey, retired } of records) {
-    if (id !== "") hold(ringKey ?? first, name);
-    for (const value of retired) if (acceptedUntil(value) > now) hold(value.ringKey ?? first, name);
-  }
-  return found;
 }

@@ -14,13 +14,14 @@ import { type BackupKey, checkOf, findBackupKey, passphraseBackupKey, serverBack
 import { copyStore } from "./copy-store.ts";
 import type { ContentSummary } from "./entry-frames.ts";
 import { fillNewStore } from "./fill-new-store.ts";
+import { listValidKeys } from "./list-valid-keys.ts";
 import { entryCounter, type ReportProgress } from "./progress.ts";
 import { readBackupHeader, verifyBackup } from "./read-backup.ts";
 import { countEntries } from "./read-store.ts";
 import { assertListIsNewer, type RestoreReport, restoreBackup } from "./restore-backup.ts";
 import type { KeyPolicy } from "./restore-entry.ts";
 import { openStoppedServer, requireServerSecrets } from "./stopped-server.ts";
-import { decodeValidKeys, encodeValidKeys, listValidKeys } from "./valid-keys.ts";
+import { decodeValidKeys, encodeValidKeys } from "./valid-keys.ts";
 import { openBackup, SERVER_CHECK } from "./write-backup.ts";
 import { writeNewFile } from "./write-new-file.ts";
 

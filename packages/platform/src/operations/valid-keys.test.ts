@@ -8,8 +8,8 @@ import { expect, it } from "vitest";
 import { loadConfiguration } from "../foundation/config/configuration.ts";
 import { startServer } from "../main.ts";
 import { temporaryDirectory } from "../testing/temporary-directory.ts";
+import { listValidKeys } from "./list-valid-keys.ts";
 import { openStoppedServer } from "./stopped-server.ts";
-import { listValidKeys } from "./valid-keys.ts";
 
 it.skipIf(whyNoEtcd() !== undefined)("has everything that another server revoked before the request", async () => {
   await using directory = await temporaryDirectory();

@@ -4,7 +4,8 @@
 import { EMBEDDED_CLUSTER } from "@postern/api/cluster";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
-import { canonicalPath, type ResolvedRequest, resolveRequest } from "@postern/apiserver/request/request-info";
+import { canonicalPath } from "@postern/apiserver/request/canonical-path";
+import { type ResolvedRequest, resolveRequest } from "@postern/apiserver/request/request-info";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";

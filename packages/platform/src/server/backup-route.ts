@@ -11,7 +11,8 @@ import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api
 import type { PlatformCore } from "../core/platform-core.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
 import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "../operations/backup-key.ts";
-import { encodeValidKeys, listValidKeys } from "../operations/valid-keys.ts";
+import { listValidKeys } from "../operations/list-valid-keys.ts";
+import { encodeValidKeys } from "../operations/valid-keys.ts";
 import { openBackup } from "../operations/write-backup.ts";
 
 /** Requires permission to `post` to it, which administrators have. */

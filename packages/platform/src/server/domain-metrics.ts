@@ -1,8 +1,8 @@
 // Metrics of access keys, kubeconfigs, certificates and the audit log. Keys are counted in slices, because validity depends on time, owners and
 // ancestors. Labels have few values, and never names.
 
+import { createSeriesCounter } from "@postern/apiserver/metrics/counter-series";
 import { Gauge } from "@postern/apiserver/metrics/gauge";
-import { createSeriesCounter } from "@postern/apiserver/metrics/series";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { KeyEventReason } from "../features/access-keys/key-events.ts";

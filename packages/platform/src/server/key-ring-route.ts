@@ -13,8 +13,8 @@ import type { PlatformCore } from "../core/platform-core.ts";
 import { KeyRingError } from "../foundation/encryption/key-ring-record.ts";
 import type { StoredKeyRing } from "../foundation/encryption/stored-key-ring.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
-import { readReencryptionState } from "../operations/reencrypt-store.ts";
-import { findDigestKeys } from "../operations/reencryption.ts";
+import { findDigestKeys } from "../operations/digest-keys.ts";
+import { readReencryptionState } from "../operations/reencryption-state.ts";
 
 /** Requires permission to `get` and `post` to it, which administrators have. */
 const KEY_RING_PATH = "/keyring";

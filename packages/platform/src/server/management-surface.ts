@@ -37,16 +37,16 @@ import { createKeyQuota, type KeyQuota } from "../features/access-keys/key-quota
 import { disableKey } from "../features/access-keys/kinds/disable-key.ts";
 import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
 import { createSealedRecordWriter } from "../features/access-keys/rotation/sealed-record-writer.ts";
+import { filterByVisibility } from "../features/authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../features/authorization/inside-groups.ts";
 import { createReachesProject } from "../features/authorization/reaches-project.ts";
 import { createReviewGuard } from "../features/authorization/review-guard.ts";
-import { filterByVisibility } from "../features/authorization/visibility.ts";
 import { createManagementBudgets, type ManagementBudgets } from "../features/budgets/management-budgets.ts";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import { createProjectNamespace } from "../features/projects/controllers/project-namespaces.ts";
 import { createDestinationChanges } from "../features/virtual-clusters/destination-changes.ts";
-import { secretOf } from "../features/virtual-clusters/kinds/clusters/index.ts";
 import { createClusterSecretAdmission } from "../features/virtual-clusters/kinds/clusters/secret-writers.ts";
+import { secretOf } from "../features/virtual-clusters/kinds/clusters/strategy.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import { createWakeUp, type WakeUp } from "../features/virtual-clusters/wake-sleeping-cluster.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";

@@ -1,7 +1,7 @@
 // Rate limits and fair shares from the configuration, and which requests have reserved places: revocations, and those of administrators.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { isMaster } from "@postern/apiserver/authorization/builtin-authorizers";
+import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { FairShareLimits } from "@postern/apiserver/limits/fair-shares";

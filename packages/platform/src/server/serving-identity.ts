@@ -7,13 +7,10 @@ import type { Configuration } from "../foundation/config/configuration.ts";
 import { ConfigurationError } from "../foundation/config/configuration-error.ts";
 import { parseHostAndPort } from "../foundation/config/rules.ts";
 import { loadOrCreateAuthority } from "../foundation/pki/authority-files.ts";
+import { readConfiguredCertificate } from "../foundation/pki/configured-certificate.ts";
 import { exists } from "../foundation/pki/private-file.ts";
 import { readServingAuthority } from "../foundation/pki/serving-authority.ts";
-import {
-  loadOrCreateServingCertificate,
-  readConfiguredCertificate,
-  servingNames,
-} from "../foundation/pki/serving-certificate.ts";
+import { loadOrCreateServingCertificate, servingNames } from "../foundation/pki/serving-certificate.ts";
 
 /** Another name than the certificate's own: verifiers take a certificate for self-signed when both are the same. */
 const AUTHORITY_NAME = "postern-ca";

@@ -6,7 +6,7 @@
 // Source: k8s.io/client-go/rest/request.go (transformResponse), discovery/discovery_client.go (downloadLegacy)
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import type { Filter } from "@postern/apiserver/chain/request-state";
+import type { Filter } from "@postern/apiserver/chain/run-filters";
 import { refusal } from "@postern/apiserver/chain/with-errors";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { parseAccept } from "@postern/apiserver/endpoints/negotiation/parse-accept";

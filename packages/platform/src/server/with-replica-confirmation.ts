@@ -1,6 +1,6 @@
 // Delays the response to writes that can revoke something until all servers have seen them, so that none accepts it afterwards.
 
-import type { Filter } from "@postern/apiserver/chain/request-state";
+import type { Filter } from "@postern/apiserver/chain/run-filters";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Replicas } from "@postern/apiserver/storage/replicas";
 

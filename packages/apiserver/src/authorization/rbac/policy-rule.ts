@@ -1,9 +1,7 @@
-// The rules of roles: types, decoding, and which requests they allow.
+// The rules of roles: types and decoding.
 // Source: k8s.io/api/rbac/v1/types.go (PolicyRule, RoleRef, Subject)
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
-import type { AuthorizationAttributes } from "../authorizer.ts";
 
 /** Absent lists are read as empty ones, so that evaluating a rule needs no checks for absence. */
 export type PolicyRule = {
@@ -63,52 +61,3 @@ export function readPolicyRules(value: JsonValue | undefined): readonly PolicyRu
 
 /** Rules of a role often have the same verbs and groups. Longer lists are seldom the same. */
 const MOST_SHARED = 16;
-
-// Whether one rule of a role opens one request.
-// Source: k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go, k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go
-
-/** The parts of a request that a rule looks at. */
-export type RuleAttributes = Pick<
-  AuthorizationAttributes,
-  "verb" | "isResourceRequest" | "apiGroup" | "resource" | "subresource" | "name" | "path"
->;
-
-/** `pods/status`, or `pods` without a subresource. */
-export const combinedResource = ({
-  resource,
-  subresource,
-}: Pick<RuleAttributes, "resource" | "subresource">): string =>
-  subresource === "" ? resource : `${resource}/${subresource}`;
-
-/** `combined` can be given where many rules are asked about one request, so that it is put together once. */
-export function ruleAllows(
-  rule: PolicyRule,
-  request: RuleAttributes,
-  combined: string = combinedResource(request),
-): boolean {
-  if (!hasOrAll(rule.verbs, request.verb)) return false;
-  if (!request.isResourceRequest) return rule.nonResourceURLs.some((url) => pathMatches(url, request.path));
-  return (
-    hasOrAll(rule.apiGroups, request.apiGroup) &&
-    resourceMatches(rule.resources, combined, request.subresource) &&
-    (rule.resourceNames.length === 0 || rule.resourceNames.includes(request.name))
-  );
-}
-
-const hasOrAll = (list: readonly string[], value: string): boolean => list.includes(value) || list.includes("*");
-
-function resourceMatches(resources: readonly string[], combined: string, subresource: string): boolean {
-  for (const resource of resources) {
-    if (resource === "*" || resource === combined) return true;
-    if (subresource !== "" && isAnyResourceWith(resource, subresource)) return true;
-  }
-  return false;
-}
-
-const isAnyResourceWith = (resource: string, subresource: string): boolean =>
-  resource.length === subresource.length + 2 && resource.startsWith("*/") && resource.endsWith(subresource);
-
-/** `*` at the end of a rule's path matches any suffix; elsewhere it is a plain character. */
-export function pathMatches(rulePath: string, path: string): boolean {
-  return rulePath === path || (rulePath.endsWith("*") && path.startsWith(trimTrailing(rulePath, "*")));
-}

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationAttributes } from "../authorizer.ts";
-import { RbacIndex } from "./cached-rbac-source.ts";
-import { type PolicyRule, ruleAllows } from "./policy-rule.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 import { createRbacAuthorizer, policyRulesOf } from "./rbac-authorizer.ts";
+import { RbacIndex } from "./rbac-index.ts";
 import { firstApplicableSubject, type RbacBinding } from "./role-binding.ts";
+import { ruleAllows } from "./rule-allows.ts";
 import { uncoveredRules } from "./rule-coverage.ts";
 
 const some = (values: readonly string[]) => fc.subarray([...values], { minLength: 0, maxLength: 2 });

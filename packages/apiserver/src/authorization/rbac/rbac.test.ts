@@ -4,10 +4,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationAttributes } from "../authorizer.ts";
-import { RbacIndex } from "./cached-rbac-source.ts";
-import { pathMatches, readPolicyRule, readPolicyRules, ruleAllows } from "./policy-rule.ts";
+import { readPolicyRule, readPolicyRules } from "./policy-rule.ts";
 import { createRbacAuthorizer, joinRules, policyRulesOf } from "./rbac-authorizer.ts";
+import { RbacIndex } from "./rbac-index.ts";
 import { firstApplicableSubject, readBinding, readSubject } from "./role-binding.ts";
+import { pathMatches, ruleAllows } from "./rule-allows.ts";
 import { compactRules, describeRule, uncoveredRules } from "./rule-coverage.ts";
 import { RuleIndex, resolveRules } from "./rule-index.ts";
 

@@ -2,9 +2,10 @@ import { runSteps } from "@postern/apimachinery/steps/steps";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AuthorizationAttributes } from "../authorizer.ts";
-import { RbacIndex } from "./cached-rbac-source.ts";
-import { type PolicyRule, pathMatches, ruleAllows } from "./policy-rule.ts";
+import type { PolicyRule } from "./policy-rule.ts";
 import { createRbacAuthorizer } from "./rbac-authorizer.ts";
+import { RbacIndex } from "./rbac-index.ts";
+import { pathMatches, ruleAllows } from "./rule-allows.ts";
 import { breakDown, HeldRules, MAX_COMPARISONS, uncoveredRules, uncoveredRulesInSteps } from "./rule-coverage.ts";
 import { PathPatterns, RuleIndex } from "./rule-index.ts";
 

@@ -2,7 +2,8 @@
 
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ResolvedRules } from "../authorizer.ts";
-import { combinedResource, type PolicyRule, type RuleAttributes } from "./policy-rule.ts";
+import type { PolicyRule } from "./policy-rule.ts";
+import { combinedResource, type RuleAttributes } from "./rule-allows.ts";
 
 /** Rules about a resource with the same verbs and API groups, and the names that they open. */
 type ResourceRules = {

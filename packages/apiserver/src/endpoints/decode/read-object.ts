@@ -1,20 +1,18 @@
 // Reads the object of a create or update, and checks it against the path of the request.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/{create,update,namer}.go
 
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { decodeProtobufObject, isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
-import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
-import type { Steps } from "@postern/apimachinery/steps/steps";
+import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateInput } from "../negotiation/negotiate-input.ts";
-import { type Body, type BodyKind, conform, decodeObject, unrecognizedError } from "./decode-object.ts";
+import { type Body, type BodyKind, decodeObject } from "./decode-object.ts";
+import { decodeProtobufBody } from "./decode-protobuf-body.ts";
 import { fieldValidationOf } from "./field-validation.ts";
 import { readYamlInThread } from "./parse-body.ts";
 import { tidyMetadata } from "./tidy-metadata.ts";
@@ -92,23 +90,5 @@ export function checkNameOfPath(object: KubeObject, { info }: RequestContext): v
   }
   if (name !== info.name) {
     throw badRequestError(`the name of the object (${name}) does not match the name on the URL (${info.name})`);
-  }
-}
-
-// Reads a protobuf body: the built-in kinds and the reviews are sent that way by kubectl and typed Go clients.
-
-/** The object of the body, of the resource's kind. Throws 400 for bytes that are no such object. */
-function* decodeProtobufBody(bytes: Uint8Array, definition: BodyKind): Steps<KubeObject> {
-  const endpoint = { apiVersion: formatApiVersion(definition), kind: definition.kind };
-  try {
-    const { metadata = {}, ...rest } = decodeProtobufObject(bytes, endpoint);
-    const object = { ...rest, ...endpoint, metadata: isJsonObject(metadata) ? metadata : {} };
-    yield;
-    const conformed = yield* conform(object, definition);
-    if ("object" in conformed) return conformed.object;
-    throw new ProtobufError(conformed.fault);
-  } catch (error) {
-    if (!(error instanceof ProtobufError)) throw error;
-    throw unrecognizedError(definition, bytes, error.message);
   }
 }

@@ -6,7 +6,8 @@ import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { type AggregatedVersion, aggregatedDiscovery, resourceDiscovery } from "./aggregated-discovery.ts";
 import { type ApiGroup, apiGroups } from "./api-groups.ts";
 import { apiGroup, apiGroupList, apiResourceList, apiResources } from "./legacy-discovery.ts";
-import { lazily, type PreparedDocument, prepareDocument } from "./prepared-document.ts";
+import { lazily } from "./per-revision.ts";
+import { type PreparedDocument, prepareDocument } from "./prepared-document.ts";
 
 export type DiscoveryDocuments = {
   readonly groups: readonly ApiGroup[];

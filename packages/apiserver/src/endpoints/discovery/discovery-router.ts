@@ -15,7 +15,8 @@ import { createOpenApiRouter, OPENAPI_PATHS } from "../openapi/openapi-router.ts
 import { AGGREGATED_OUTPUT, type AggregatedVersion, aggregatedParameters } from "./aggregated-discovery.ts";
 import { createDiscoveryDocuments, type DiscoveryDocuments } from "./discovery-documents.ts";
 import { apiVersions } from "./legacy-discovery.ts";
-import { type PreparedDocument, perRevision, prepareDocument, preparedResponse } from "./prepared-document.ts";
+import { perRevision } from "./per-revision.ts";
+import { type PreparedDocument, prepareDocument, preparedResponse } from "./prepared-document.ts";
 
 export type DiscoveryDeps = {
   /** The resources served now. */

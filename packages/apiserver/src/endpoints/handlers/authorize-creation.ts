@@ -2,7 +2,8 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/update.go (withAuthorization)
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import { authorizationAttributesOf, type RequestContext } from "../../context/request-context.ts";
+import { authorizationAttributesOf } from "../../context/authorization-attributes.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 
 /** Throws 403 in the words of upstream, which names what is refused and then only the reason of the authorizer. */

@@ -10,7 +10,8 @@ import type { Awaitable } from "../../runtime/awaitable.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, type ResponseHeaders, textResponse } from "../../transport/api-response.ts";
 import type { ApiGroup } from "../discovery/api-groups.ts";
-import { type PreparedBody, perRevision, prepareBody, preparedResponse } from "../discovery/prepared-document.ts";
+import { perRevision } from "../discovery/per-revision.ts";
+import { type PreparedBody, prepareBody, preparedResponse } from "../discovery/prepared-document.ts";
 import { negotiateMediaType } from "../negotiation/negotiate-output.ts";
 import { type ApiInfo, createOpenApiDocuments, type OpenApiDocuments } from "./openapi-documents.ts";
 

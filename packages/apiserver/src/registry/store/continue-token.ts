@@ -5,7 +5,7 @@ import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { goKindOf, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
-import { isDotSegment } from "../../request/request-info.ts";
+import { isDotSegment } from "../../request/canonical-path.ts";
 import type { Revision } from "../../storage/storage.ts";
 
 const VERSION = "meta.k8s.io/v1";

@@ -3,7 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { mastersAuthorizer } from "../../authorization/builtin-authorizers.ts";
+import { mastersAuthorizer } from "../../authorization/masters-authorizer.ts";
 import { createWatchCache } from "../../cache/create-watch-cache.ts";
 import type { Random } from "../../runtime/clock.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";

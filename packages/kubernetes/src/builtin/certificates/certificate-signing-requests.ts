@@ -1,9 +1,7 @@
 // CertificateSigningRequests: how certificates are asked for, approved and handed out. Signing is a controller's work.
 // Source: k8s.io/kubernetes/pkg/registry/certificates/certificates/strategy.go
 
-import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
@@ -13,14 +11,10 @@ import {
   lineageOn,
   withLineage,
 } from "@postern/apiserver/authentication/credential-lineage";
-import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { readEncodedCertificateRequest } from "@postern/apiserver/x509/certificate-request";
-import { DerError } from "@postern/apiserver/x509/der";
-import { decodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import {
   CERTIFICATES_GROUP,
@@ -28,6 +22,7 @@ import {
   certificateSigningRequestFields,
   conditionsOf,
 } from "./certificate-signing-request.ts";
+import { checkRequestedGroups, checkSignerPermission } from "./signer-permission.ts";
 import {
   validateCertificateSigningRequest,
   validateConditions,
@@ -178,55 +173,3 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
     ],
     strategy: strategyFor(authorizer),
   });
-
-// Permissions to approve requests for a signer and to sign in its name, and subjects that are always forbidden.
-// Source: k8s.io/kubernetes/plugin/pkg/admission/certificates/{approval,signing,subjectrestriction}/admission.go
-
-const RESOURCE = { group: CERTIFICATES_GROUP, resource: "certificatesigningrequests" };
-const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
-
-/** Throws 403 unless the caller has `verb` on the signer by its name, or on all signers of its domain (`domain/*`). */
-async function checkSignerPermission(
-  authorizer: Authorizer,
-  { user, credential }: RequestContext,
-  { metadata, spec }: CertificateSigningRequest,
-  verb: "approve" | "sign",
-): Promise<void> {
-  const signerName = spec?.signerName ?? "";
-  const wildcard = `${signerName.split("/")[0] ?? ""}/*`;
-  for (const name of [signerName, wildcard]) {
-    const decision = await authorizer.authorize({
-      user,
-      credential,
-      verb,
-      isResourceRequest: true,
-      apiGroup: CERTIFICATES_GROUP,
-      apiVersion: "*",
-      resource: "signers",
-      subresource: "",
-      namespace: "",
-      name,
-      path: "",
-    });
-    if (decision.verdict === "allow") return;
-  }
-  const why = `user not permitted to ${verb} requests with signerName ${quoteGo(signerName)}`;
-  throw forbiddenRequestError(RESOURCE, metadata.name ?? "", why);
-}
-
-/** Throws 403 for a request that would make its holder an administrator permanently. */
-function checkRequestedGroups({ metadata, spec }: CertificateSigningRequest): void {
-  if (spec?.signerName !== CLIENT_SIGNER || !organizationsOf(spec.request ?? "").includes(GROUP_MASTERS)) return;
-  const why = `use of ${CLIENT_SIGNER} signer with ${GROUP_MASTERS} group is not allowed`;
-  throw forbiddenRequestError(RESOURCE, metadata.name ?? "", why);
-}
-
-/** None for a request that cannot be read: validation refuses it. */
-function organizationsOf(request: string): readonly string[] {
-  try {
-    return decodeDistinguishedName(readEncodedCertificateRequest(request).subject).organizations;
-  } catch (error) {
-    if (error instanceof DerError) return [];
-    throw error;
-  }
-}

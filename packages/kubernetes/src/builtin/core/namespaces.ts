@@ -9,18 +9,10 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import { isQualifiedName } from "@postern/apimachinery/validation/string-validators";
-import { stringsOf } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
-
-// The finalizers that a namespace keeps in its spec, beside those of its metadata.
-
-/** Held by the namespace controller until the namespace is empty. */
-export const NAMESPACE_FINALIZER = "kubernetes";
-
-export const namespaceFinalizersOf = ({ spec }: KubeObject): readonly string[] =>
-  isJsonObject(spec) ? stringsOf(spec["finalizers"]) : [];
+import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "./namespace-finalizers.ts";
 
 const conditionSchema = s.object({
   type: s.string().required().describe("Type of namespace controller condition."),

@@ -1,7 +1,6 @@
 // Refuses what would be one object too many for a namespace.
 // Source: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import {
   type AdmissionAttributes,
@@ -10,8 +9,10 @@ import {
 } from "@postern/apiserver/registry/admission-plugin";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ServiceTotals } from "../services/service-totals.ts";
+import { type CountedResource, countedResource, counts } from "./counted-resources.ts";
+import { createPendingObjects } from "./pending-objects.ts";
 import { parseAmount, quantityText } from "./quantities.ts";
-import { type CountedResource, countedResource, counts, type ResourceQuota } from "./resource-quotas.ts";
+import type { ResourceQuota } from "./resource-quotas.ts";
 
 type QuotaAdmissionDeps = {
   readonly quotas: () => InstalledResource;
@@ -111,54 +112,4 @@ function tooMany(
   const limited = list(({ name, hard }) => `${name}=${hard / NANO}`);
   const why = `exceeded quota: ${quota}, requested: ${requested}, used: ${used}, limited: ${limited}`;
   return forbiddenByAdmission(attributes, why);
-}
-
-// Admitted objects that are not in the cache yet. They count, so that concurrent requests do not all take the last place.
-
-/** After this time, an admitted write has been committed or refused by the store. */
-const PENDING_MS = 10_000;
-
-type Place = Pick<InstalledResource, "keys" | "view">;
-
-type PendingObjects = {
-  /** `amounts` are those by which the object uses more than before, by the name that quotas have for them. */
-  add(resource: Place, object: KubeObject, amounts: ReadonlyMap<string, number>): void;
-  /** Of a resource in a namespace, without what has arrived. */
-  amount(resource: Place, namespace: string, name: string): number;
-};
-
-function createPendingObjects(elapsed: () => number): PendingObjects {
-  /** By key in the store. */
-  const pending = new Map<
-    string,
-    {
-      readonly amounts: ReadonlyMap<string, number>;
-      readonly at: number;
-      /** The revision of the object at admission; undefined without one. */
-      readonly revision: number | undefined;
-      readonly view: Place["view"];
-    }
-  >();
-
-  function forgetArrived(): void {
-    const now = elapsed();
-    for (const [key, { at, revision, view }] of pending) {
-      if (now - at > PENDING_MS || view.get(key)?.revision !== revision) pending.delete(key);
-    }
-  }
-
-  return {
-    add({ keys, view }, { metadata: { namespace = "", name = "" } }, amounts) {
-      const key = keys.of(namespace, name);
-      pending.set(key, { amounts, at: elapsed(), revision: view.get(key)?.revision, view });
-    },
-    amount({ keys }, namespace, name) {
-      if (pending.size === 0) return 0;
-      forgetArrived();
-      const prefix = keys.inNamespace(namespace);
-      let sum = 0;
-      for (const [key, { amounts }] of pending) if (key.startsWith(prefix)) sum += amounts.get(name) ?? 0;
-      return sum;
-    },
-  };
 }

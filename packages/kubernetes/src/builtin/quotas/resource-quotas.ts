@@ -1,17 +1,12 @@
 // ResourceQuotas: how many objects a namespace may hold. Their counts are enforced by admission, and kept by a controller.
 // Source: k8s.io/kubernetes/pkg/registry/core/resourcequota/strategy.go, pkg/apis/core/validation/validation.go (ValidateResourceQuota)
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, keyPath, tooManyError } from "@postern/apimachinery/validation/field-error";
-import type { ResourceKeys } from "@postern/apiserver/cache/resource-keys";
-import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import type { Service } from "../services/service.ts";
-import { AMOUNTS, type ServiceAmount, type ServiceTotals } from "../services/service-totals.ts";
 import { parseAmount, quantities, quantityText } from "./quantities.ts";
 
 const selectorRequirement = s.object({
@@ -139,56 +134,3 @@ export const resourceQuotas: ResourceDefinition = defineBuiltin({
   ],
   strategy,
 });
-
-// Amounts that the resources in a ResourceQuota count, by their names in quotas.
-// Source: k8s.io/kubernetes/pkg/quota/v1/evaluator/core/registry.go, k8s.io/apiserver/pkg/quota/v1/generic/evaluator.go
-
-/** Kinds that quotas also know without `count/`. */
-const PLAIN_NAMES = [
-  "configmaps",
-  "persistentvolumeclaims",
-  "pods",
-  "replicationcontrollers",
-  "resourcequotas",
-  "secrets",
-  "services",
-];
-
-type Counted = Pick<ResourceDefinition, "group" | "plural">;
-
-export type CountedResource = {
-  readonly resource: Counted;
-  /** How much one object counts for the limited resource. */
-  readonly amountOf: (object: KubeObject) => number;
-  /** How many all objects of a namespace are that memory has, without looking at each. */
-  readonly used: (place: CountedPlace, namespace: string, services: ServiceTotals) => number;
-};
-
-type CountedPlace = { readonly view: Pick<CacheView, "count">; readonly keys: Pick<ResourceKeys, "inNamespace"> };
-
-const SERVICES: Counted = { group: "", plural: "services" };
-const eachOne = (resource: Counted): CountedResource => ({
-  resource,
-  amountOf: () => 1,
-  used: ({ view, keys }, namespace) => view.count(keys.inNamespace(namespace)),
-});
-const isServiceAmount = (name: string): name is ServiceAmount => Object.hasOwn(AMOUNTS, name);
-
-/** Undefined for quantities that are not counts of objects, such as memory. */
-export function countedResource(name: string): CountedResource | undefined {
-  if (name.startsWith("count/")) {
-    const [plural = "", ...group] = name.slice("count/".length).split(".");
-    return eachOne({ plural, group: group.join(".") });
-  }
-  if (PLAIN_NAMES.includes(name)) return eachOne({ group: "", plural: name });
-  if (!isServiceAmount(name)) return undefined;
-  return {
-    resource: SERVICES,
-    // A Service has passed its schema before admission sees it.
-    amountOf: (object) => AMOUNTS[name](object as Service),
-    used: (_place, namespace, services) => services.amount(name, namespace),
-  };
-}
-
-export const counts = ({ resource }: CountedResource, { group, plural }: Counted): boolean =>
-  resource.group === group && resource.plural === plural;

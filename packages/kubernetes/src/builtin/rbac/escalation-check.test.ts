@@ -1,7 +1,7 @@
 import type { AuthorizationAttributes } from "@postern/apiserver/authorization/authorizer";
 import { readPolicyRules } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { expect, it } from "vitest";
-import { rulesDeniedOutside } from "./escalation-check.ts";
+import { rulesDeniedOutside } from "./rules-denied-outside.ts";
 
 const user = { name: "al", groups: [] };
 const read = (...resources: readonly string[]) => ({ verbs: ["get"], apiGroups: [""], resources });

@@ -2,24 +2,22 @@
 // Source: k8s.io/kubernetes/pkg/registry/core/service/{strategy.go,storage}, pkg/printers/internalversion/printers.go
 
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import { isDNS1035Label } from "@postern/apimachinery/validation/string-validators";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import {
-  clusterIPOf,
-  hasNodePorts,
-  isHeadless,
-  type Service,
-  type ServicePort,
-  type ServiceSpec,
-  serviceFields,
-  typeOf,
-} from "./service.ts";
+import { clusterIPOf, hasNodePorts, isHeadless, type Service, serviceFields, typeOf } from "./service.ts";
 import type { ServiceAddresses } from "./service-addresses.ts";
+import {
+  needsAddress,
+  withAllocatedValues,
+  withBothAddresses,
+  withFamilies,
+  withoutUnused,
+  withServiceDefaults,
+} from "./service-defaults.ts";
 import { validateService, validateServiceUpdate } from "./validate-service.ts";
 
 const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
@@ -162,121 +160,3 @@ export const storedServices = (addresses: ServiceAddresses): ResourceDefinition 
     setDefaults: withServiceDefaults,
     strategy: strategyFor(addresses),
   });
-
-// Values that a Service gets where its writer has left them out.
-// Source: k8s.io/kubernetes/pkg/apis/core/v1/defaults.go (SetDefaults_Service), pkg/registry/core/service/storage/{alloc,storage}.go
-
-const AFFINITY_SECONDS = 10_800;
-
-/** The defaults that depend on nothing but the object. */
-function withServiceDefaults(object: KubeObject): KubeObject {
-  const service = object as Service;
-  const type = typeOf(service);
-  const spec: ServiceSpec = service.spec ?? {};
-  const ports = spec.ports?.map(withPortDefaults);
-  const affinity = spec.sessionAffinity ?? "None";
-  const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
-  const isExternal = type === "NodePort" || type === "LoadBalancer" || (spec.externalIPs ?? []).length > 0;
-  return {
-    ...service,
-    spec: {
-      ...spec,
-      type,
-      ...(ports === undefined ? {} : { ports }),
-      sessionAffinity: affinity,
-      ...(affinity === "ClientIP" ? { sessionAffinityConfig: { clientIP: { timeoutSeconds: seconds } } } : {}),
-      ...(type === "ExternalName" ? {} : { internalTrafficPolicy: spec.internalTrafficPolicy ?? "Cluster" }),
-      ...(isExternal && type !== "ExternalName"
-        ? { externalTrafficPolicy: spec.externalTrafficPolicy ?? "Cluster" }
-        : {}),
-      ...(type === "LoadBalancer" ? { allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true } : {}),
-    },
-    status: service.status?.loadBalancer === undefined ? { ...service.status, loadBalancer: {} } : service.status,
-  };
-}
-
-function withPortDefaults(port: ServicePort): ServicePort {
-  const { protocol = "TCP", targetPort } = port;
-  const isOpen = targetPort === undefined || targetPort === 0 || targetPort === "";
-  return { ...port, protocol: protocol === "" ? "TCP" : protocol, targetPort: isOpen ? port.port : targetPort };
-}
-
-/** Both fields with the address say the same where only one was written. */
-function withBothAddresses(service: Service, old?: Service): Service {
-  const { clusterIP = "", clusterIPs = [] } = service.spec ?? {};
-  if (clusterIP === (clusterIPs[0] ?? "")) return service;
-  const wasSet = old !== undefined && clusterIPOf(old) !== "";
-  if (clusterIP === "" && wasSet && clusterIPs.length > 0 && clusterIPs[0] === clusterIPOf(old)) {
-    return withoutAddress(service);
-  }
-  if (clusterIP === "") return { ...service, spec: { ...service.spec, clusterIP: clusterIPs[0] ?? "" } };
-  if (clusterIPs.length === 0) return { ...service, spec: { ...service.spec, clusterIPs: [clusterIP] } };
-  // A change of only one of the two fields is meant for both.
-  if (wasSet && clusterIP !== clusterIPOf(old) && clusterIPs[0] === clusterIPOf(old)) {
-    return { ...service, spec: { ...service.spec, clusterIPs: [clusterIP] } };
-  }
-  return service;
-}
-
-function withoutAddress(service: Service): Service {
-  const { clusterIP: _ip, clusterIPs: _ips, ...spec } = service.spec ?? {};
-  return { ...service, spec };
-}
-
-/** Allocated values stay where an update leaves them out. */
-function withAllocatedValues(service: Service, old: Service): Service {
-  let next = service;
-  if (needsAddress(service) && needsAddress(old) && clusterIPOf(service) === "") {
-    const { clusterIP, clusterIPs } = old.spec ?? {};
-    next = {
-      ...next,
-      spec: {
-        ...next.spec,
-        ...(clusterIP === undefined ? {} : { clusterIP }),
-        ...(clusterIPs === undefined ? {} : { clusterIPs }),
-      },
-    };
-  }
-  if (!hasNodePorts(next) || !hasNodePorts(old)) return next;
-  const before = new Map((old.spec?.ports ?? []).map((port) => [portKey(port), port.nodePort]));
-  const taken = new Set((next.spec?.ports ?? []).map(({ nodePort = 0 }) => nodePort));
-  const ports = (next.spec?.ports ?? []).map((port) => {
-    const nodePort = before.get(portKey(port));
-    return (port.nodePort ?? 0) !== 0 || nodePort === undefined || taken.has(nodePort) ? port : { ...port, nodePort };
-  });
-  return { ...next, spec: { ...next.spec, ports } };
-}
-
-const portKey = ({ port, protocol = "TCP" }: ServicePort): string => `${protocol}/${port}`;
-
-const needsAddress = (service: Service): boolean => typeOf(service) !== "ExternalName";
-
-/** IPv4 alone, but for those that are headless and have no selector: others write their endpoints, of both families. */
-function withFamilies(service: Service): Service {
-  const { spec = {} } = service;
-  if (!needsAddress(service)) {
-    const { ipFamilies: _families, ipFamilyPolicy: _policy, ...rest } = spec;
-    return { ...service, spec: rest };
-  }
-  const isOpen = isHeadless(service) && Object.keys(spec.selector ?? {}).length === 0;
-  const ipFamilyPolicy = spec.ipFamilyPolicy ?? (isOpen ? "RequireDualStack" : "SingleStack");
-  const ipFamilies = spec.ipFamilies ?? (isOpen ? ["IPv4", "IPv6"] : ["IPv4"]);
-  return { ...service, spec: { ...spec, ipFamilies, ipFamilyPolicy } };
-}
-
-/** An ExternalName has no address and none of the related fields. */
-function withoutUnused(service: Service, old: Service): Service {
-  if (
-    typeOf(service) === "ExternalName" &&
-    typeOf(old) !== "ExternalName" &&
-    clusterIPOf(service) === clusterIPOf(old)
-  ) {
-    return withoutAddress(service);
-  }
-  const isSame = (service.spec?.ports ?? []).every(
-    ({ nodePort = 0 }) => nodePort === 0 || (old.spec?.ports ?? []).some((port) => port.nodePort === nodePort),
-  );
-  if (hasNodePorts(service) || !hasNodePorts(old) || !isSame) return service;
-  const ports = (service.spec?.ports ?? []).map(({ nodePort: _, ...port }) => port);
-  return { ...service, spec: { ...service.spec, ports } };
-}

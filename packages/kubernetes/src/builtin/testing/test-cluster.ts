@@ -8,7 +8,7 @@ import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/own
 import { createTokenFileAuthenticator } from "@postern/apiserver/authentication/token-file-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { unionAuthorizer, unionRuleResolver } from "@postern/apiserver/authorization/authorizer";
-import { mastersAuthorizer } from "@postern/apiserver/authorization/builtin-authorizers";
+import { mastersAuthorizer } from "@postern/apiserver/authorization/masters-authorizer";
 import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";

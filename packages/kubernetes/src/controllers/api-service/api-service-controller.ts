@@ -12,7 +12,8 @@ import {
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { API_SERVICE_ADDRESS } from "../../builtin/services/service-addresses.ts";

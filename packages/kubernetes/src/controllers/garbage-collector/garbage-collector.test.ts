@@ -3,8 +3,8 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createTestCluster, ownerReferenceTo, type TestCluster } from "../../builtin/testing/test-cluster.ts";
+import { isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
 import { createGarbageCollector } from "./garbage-collector.ts";
-import { isDeletingDependents, isOrphaningDependents } from "./graph-builder.ts";
 
 let cluster: TestCluster;
 let collector: Controller;

@@ -7,7 +7,9 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import { createEventRecorder, type EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { DependencyGraph, GraphBuilder } from "./graph-builder.ts";
+import { classifyOwners } from "./classify-owners.ts";
+import { DependencyGraph } from "./dependency-graph.ts";
+import { GraphBuilder } from "./graph-builder.ts";
 import {
   createObjectAccess,
   type ObjectAccess,
@@ -164,63 +166,4 @@ class InvalidOwnerReports {
   forget(key: string): void {
     this.#told.delete(key);
   }
-}
-
-// Sorts the owners of an object into those that are there, those that are gone and those that wait for it to go.
-// Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go (classifyReferences)
-
-type OwnerState = "present" | "absent" | "waiting";
-type ClassifiedOwner = {
-  readonly reference: OwnerReference;
-  readonly state: OwnerState;
-  /** It is there, but in a namespace where the reference cannot mean it. */
-  readonly isElsewhere: boolean;
-};
-
-/**
- * An owner of a kind that is not served counts as present unless its deletion was seen, since the server cannot know that it is gone; so does a namespaced owner of a
- * cluster-scoped object, which is never looked for.
- */
-async function classifyOwners(
-  { access, graph }: Pick<Collection, "access" | "graph">,
-  { metadata }: KubeObject,
-  signal: AbortSignal,
-): Promise<readonly ClassifiedOwner[]> {
-  const { ownerReferences = [], namespace = "" } = metadata;
-  const classified: ClassifiedOwner[] = [];
-  let lookedFor = 0;
-  for (let from = 0; from < ownerReferences.length; from += AT_ONCE) {
-    const part = await Promise.all(
-      ownerReferences.slice(from, from + AT_ONCE).map(async (reference): Promise<ClassifiedOwner> => {
-        const state = await stateOf({ access, graph }, reference, namespace, signal);
-        const isLookedFor = state === "absent" || access.locateOwner(reference, namespace) === "wrong-scope";
-        // Each is looked for in many namespaces.
-        const isElsewhere = isLookedFor && ++lookedFor <= MAX_LOOKED_FOR && access.isElsewhere(reference, namespace);
-        return { reference, state, isElsewhere };
-      }),
-    );
-    classified.push(...part);
-  }
-  return classified;
-}
-
-/** Owners of one object that the store is asked for at a time. */
-const AT_ONCE = 50;
-/** Owners of one object that are looked for in other namespaces, for an Event about each. */
-const MAX_LOOKED_FOR = 20;
-
-async function stateOf(
-  { access, graph }: Pick<Collection, "access" | "graph">,
-  reference: OwnerReference,
-  namespace: string,
-  signal: AbortSignal,
-): Promise<OwnerState> {
-  const location = access.locateOwner(reference, namespace);
-  if (location === "unknown-kind") return graph.sawOwnerGo(reference, namespace) ? "absent" : "present";
-  if (location === "wrong-scope") return "present";
-  let owner = access.stateOf(location);
-  // Memory may be behind the store: nothing is collected for an owner that only memory does not know.
-  if (owner?.uid !== reference.uid) owner = await access.liveStateOf(location, signal);
-  if (owner?.uid !== reference.uid) return "absent";
-  return owner.deletesDependents ? "waiting" : "present";
 }

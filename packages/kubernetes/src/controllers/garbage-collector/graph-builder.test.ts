@@ -1,6 +1,6 @@
 import type { OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { describe, expect, it } from "vitest";
-import { DependencyGraph, MAX_FOLLOWED } from "./graph-builder.ts";
+import { DependencyGraph, MAX_FOLLOWED } from "./dependency-graph.ts";
 
 const keyOf = (name: string): string => `/registry/c/core/configmaps/default/${name}`;
 const owner = (name: string, blockOwnerDeletion = true): OwnerReference => ({

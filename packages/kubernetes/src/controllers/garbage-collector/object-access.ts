@@ -22,7 +22,8 @@ import {
   withoutViews,
 } from "@postern/apiserver/controllers/controller-port";
 import type { DeleteOptions } from "@postern/apiserver/registry/resource-storage";
-import { isDeletingDependents, isOrphaningDependents, linksOf } from "./graph-builder.ts";
+import { isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
+import { linksOf } from "./graph-builder.ts";
 
 /** The program that upstream has the garbage collector in. */
 const MANAGER = "kube-controller-manager";

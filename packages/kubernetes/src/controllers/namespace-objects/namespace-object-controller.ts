@@ -9,7 +9,8 @@ import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { createControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 
 export type NamespaceObject = {
@@ -90,38 +91,3 @@ export function createNamespaceObjectController(
   ];
   return createQueueController(queue, following);
 }
-
-// Objects that a cluster keeps in every namespace.
-
-export const DEFAULT_SERVICE_ACCOUNT: KeptObject = {
-  kind: "ServiceAccount",
-  name: "default",
-  wanted: () => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } }),
-};
-
-/** The CA certificates that verify the server, which may be replaced while it runs. */
-export type RootAuthority = {
-  /** PEM; undefined: clients are expected to trust the server without. */
-  readonly pem: string | undefined;
-  onChange(listener: () => void): Disposable;
-};
-
-export const rootCertificateAuthority = (authority: RootAuthority): KeptObject => ({
-  kind: "ConfigMap",
-  name: "kube-root-ca.crt",
-  wanted: () =>
-    authority.pem === undefined
-      ? undefined
-      : {
-          apiVersion: "v1",
-          kind: "ConfigMap",
-          metadata: {
-            name: "kube-root-ca.crt",
-            annotations: {
-              "kubernetes.io/description": "The certificates that verify the API server of this cluster.",
-            },
-          },
-          data: { "ca.crt": authority.pem },
-        },
-  onChange: (listener) => authority.onChange(listener),
-});

@@ -7,11 +7,13 @@ import { followView } from "@postern/apiserver/cache/view-informer";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import { countedResource, type ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
+import { countedResource } from "../../builtin/quotas/counted-resources.ts";
+import type { ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
 import type { ServiceTotals } from "../../builtin/services/service-totals.ts";
 
 /** Follows the objects of a resource only while some quota limits it. */

@@ -21,7 +21,7 @@ import {
   tokenIn,
 } from "../../service-accounts/secret-token.ts";
 import type { ServiceAccountTokens } from "../../service-accounts/service-account-tokens.ts";
-import type { RootAuthority } from "../namespace-objects/namespace-object-controller.ts";
+import type { RootAuthority } from "../namespace-objects/namespace-objects.ts";
 
 export type TokenSecretDeps = {
   readonly secrets: ControlledResource;

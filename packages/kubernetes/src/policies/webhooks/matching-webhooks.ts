@@ -11,9 +11,10 @@ import type { Revision } from "@postern/apiserver/storage/storage";
 import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
 import { compileMatchCondition } from "../compiled-policy.ts";
+import { type SeenRequest, seenIn, versionMeant } from "../equivalent-versions.ts";
 import { createEvaluate, type NamedExpression, type RequestEvaluation } from "../evaluate-expression.ts";
 import { MatchIndex } from "../match-index.ts";
-import { type CompiledMatch, compileMatch, type SeenRequest, seenIn, versionMeant } from "../match-resources.ts";
+import { type CompiledMatch, compileMatch } from "../match-resources.ts";
 import type { Webhook, WebhookConfiguration } from "./webhook-configuration.ts";
 
 export type NamedWebhook = {

@@ -23,9 +23,9 @@ import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/reg
 import { callFailure, resolveEndpoint, type ServiceViews } from "../../webhooks/resolve-endpoint.ts";
 import { REVIEW_VERSIONS } from "../../webhooks/validate-client.ts";
 import { WebhookCallError, type WebhookCaller } from "../../webhooks/webhook-caller.ts";
+import { equivalentsOf, type SeenRequest } from "../equivalent-versions.ts";
 import { COST_PER_REQUEST } from "../evaluate-expression.ts";
 import { createAccessAnswers } from "../expression-scope.ts";
-import { equivalentsOf, type SeenRequest } from "../match-resources.ts";
 import { ADMISSION_GROUP } from "../validating-admission-policy.ts";
 import { type ReviewAnswer, type ReviewVersion, readAnswer, rejectionOf, reviewTextFor } from "./admission-review.ts";
 import { createWebhookList, type Matcher, type NamedWebhook, shownTo } from "./matching-webhooks.ts";

@@ -1,6 +1,5 @@
 // Authenticates requests, and tokens in reviews, by access key.
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import { ACCESS_KEY_ANNOTATION, ACCESS_KEY_ORIGINS_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import {
@@ -10,15 +9,15 @@ import {
   CredentialRefusedError,
 } from "@postern/apiserver/authentication/authenticator";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
-import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/credentials";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
-import type { Directory } from "../directory/directory.ts";
+import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import type { DigestRenewal } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
+import type { DigestRenewal } from "./digest-renewal.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import type { LastActivity } from "./last-activity.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
@@ -173,38 +172,3 @@ export const keyNotFoundError = (
     message: ACCESS_KEY_NOT_FOUND,
     cause: new AccessKeyRefusedError(why, keyId, annotations),
   });
-
-// User name and groups of a request with an access key, to which permissions are granted.
-
-/** The key of UserInfo.extra that carries the public handle of the access key. */
-const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.${domain}/access-key-id`;
-
-export type IdentityDeps = { readonly directory: Directory; readonly names: PlatformNames };
-
-/** The identity of a key's bearer. Does not check whether the key is valid. */
-export function accessKeyIdentity(
-  key: Pick<AccessKeyState, "id" | "owner" | "groups">,
-  { directory, names }: IdentityDeps,
-): UserInfo {
-  const { owner } = key;
-  const extra = { [accessKeyIdExtra(names)]: [key.id] };
-  const common = [...key.groups, GROUP_AUTHENTICATED, names.authenticatedGroup];
-  if (owner.kind === "team") {
-    const group = names.teamGroup(owner.name);
-    return { name: group, groups: distinct([group, ...common]), extra, ...uidOf(directory.team(owner.name)) };
-  }
-  if (owner.kind === "subject") return { name: owner.name, groups: distinct(common), extra };
-  const user = directory.user(owner.name);
-  const teams = directory.teamsOf(owner.name).map(({ name }) => names.teamGroup(name));
-  return {
-    name: user?.subject ?? owner.name,
-    groups: distinct([...(user?.groups ?? []), ...common, names.userGroup(owner.name), ...teams]),
-    extra,
-    ...uidOf(user),
-  };
-}
-
-const distinct = (groups: readonly string[]): readonly string[] => [...new Set(groups)];
-
-const uidOf = (holder: { readonly uid: string } | undefined): { readonly uid?: string } =>
-  holder === undefined ? {} : { uid: holder.uid };

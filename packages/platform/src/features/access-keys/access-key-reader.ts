@@ -5,7 +5,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
-import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import {
   AccessKeyRecord,
   COMMON_MEMBERS,

@@ -10,7 +10,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
-import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import { ownerOf } from "./access-key-owner.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, randomInt } from "node:crypto";
 import { expect, test } from "vitest";
-import { accessKeyDigest } from "./access-key-secrets.ts";
+import { accessKeyDigest } from "./access-key-digest.ts";
 
 test("is HMAC-SHA-256", () => {
   for (let round = 0; round < 200; round++) {

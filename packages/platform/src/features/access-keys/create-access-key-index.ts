@@ -4,7 +4,7 @@ import type { RestrictionNames } from "@postern/api/access-key-restrictions";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { createAccessKeyReader } from "./access-key-reader.ts";

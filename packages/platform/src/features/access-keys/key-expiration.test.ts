@@ -1,4 +1,4 @@
-import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { describe, expect, it, test } from "vitest";
 import { createKeyExpirations } from "./key-expirations.ts";
 import { createLastActivity } from "./last-activity.ts";

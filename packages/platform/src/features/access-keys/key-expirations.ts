@@ -1,6 +1,6 @@
 // When keys expire: by their own TTL, by the grace period of a rotation or deletion, and with the keys they were created with.
 
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { KeyGrant } from "./key-grant.ts";
 import { expirationOf } from "./key-ttl.ts";
 import type { LastActivity } from "./last-activity.ts";

@@ -1,12 +1,13 @@
 // Whether an access key is valid: by its own state, its expiration, its owner, and the keys it was created with.
 
-import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
-import { LOCKED_USER, type OwnerDirectory, refusalOfOwner, sameOwner } from "./access-key-owner.ts";
+import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { type ExpiringKey, type KeyExpirations, MAX_ANCESTORS } from "./key-expirations.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
 import { isPermissionSubset } from "./permission-subset.ts";
+import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./refusal-of-owner.ts";
 import type { RotationMarks } from "./rotation-marks.ts";
 
 /** Why a key is refused, in one word for machines and in some for people, which hold no secret. */

@@ -4,7 +4,7 @@
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 
 /** The fields of a key's record that matter for its use. */
 export type UsedKey = { readonly name: string; readonly uid: string };

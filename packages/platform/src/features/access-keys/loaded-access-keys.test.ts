@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
-import type { ClockEpoch } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import type { AccessKeyReader, ReadAccessKey } from "./access-key-reader.ts";
 import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";

@@ -2,7 +2,7 @@ import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createAccessKeyReader } from "./access-key-reader.ts";

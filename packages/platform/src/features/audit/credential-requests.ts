@@ -3,7 +3,8 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
 import type { AuditRules } from "@postern/apiserver/audit/audit-policy";
-import { type BodyRedaction, redactSecrets } from "@postern/apiserver/audit/recorded-body";
+import type { BodyRedaction } from "@postern/apiserver/audit/recorded-body";
+import { redactSecrets } from "@postern/apiserver/audit/redact-secrets";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
 

@@ -2,7 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
+import type { PlatformRequest } from "./platform-request.ts";
 
 /** Exact, or everything below where a star is the last step. */
 export const ALWAYS_ALLOWED_PATHS: readonly string[] = [
@@ -70,19 +70,4 @@ export function alwaysAllowedRules({ managementGroup }: Pick<PlatformNames, "man
     ...created.map((resource) => opened("create", resource)),
     opened("list", OPEN_LIST),
   ];
-}
-
-// Detects the reviews that a control plane sends to the platform about its own clients.
-
-/** The verb on `selves` for callers that ask about a key other than their own. */
-export const INTROSPECT_VERB = "introspect";
-
-/** Token reviews, access reviews, and introspection of other keys. */
-export function asksAboutOthers(inner: TargetedRequest, { managementGroup }: PlatformNames): boolean {
-  const { isResourceRequest, verb, apiGroup, resource, subresource, namespace } = inner;
-  if (!isResourceRequest || subresource !== "" || namespace !== "") return false;
-  if (verb === INTROSPECT_VERB) return apiGroup === managementGroup && resource === "selves";
-  if (verb !== "create") return false;
-  if (resource === "tokenreviews") return apiGroup === "authentication.k8s.io";
-  return resource === "subjectaccessreviews" && (apiGroup === "authorization.k8s.io" || apiGroup === managementGroup);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asksAboutOthers } from "./always-allowed.ts";
+import { asksAboutOthers } from "./asks-about-others.ts";
 import { inner, names } from "./testing/memory-world.ts";
 
 const GROUP = names.managementGroup;

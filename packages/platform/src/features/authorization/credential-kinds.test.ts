@@ -2,7 +2,7 @@
 
 import type { AccessKeyRule } from "@postern/api/access-key-restrictions";
 import { describe, expect, test } from "vitest";
-import { issuesCredential } from "./credential-kinds.ts";
+import { issuesCredential } from "./issues-credential.ts";
 import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
 import { allowingRule } from "./rules.ts";
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";
-import { DecisionMemo } from "./platform-authorizer.ts";
+import { DecisionMemo } from "./decision-memo.ts";
 import type { PlatformRequest } from "./platform-request.ts";
 import { inner, intoCluster, intoVirtualCluster, management, path, userInfo } from "./testing/memory-world.ts";
 

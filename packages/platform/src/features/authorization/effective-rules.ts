@@ -14,8 +14,9 @@ import { createRbacAuthorizer, joinRules, policyRulesOf } from "@postern/apiserv
 import { resolveRules } from "@postern/apiserver/authorization/rbac/rule-index";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import { intersectAll } from "./intersect-rules.ts";
+import { isServerItself, keyStanding } from "./key-standing.ts";
 import { ownerRules } from "./owner-rules.ts";
-import { type DecisionDeps, isServerItself, keyStanding, type Subject } from "./platform-authorizer.ts";
+import type { DecisionDeps, Subject } from "./platform-decision.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { restrictionRules, restrictionRulesBehind } from "./restriction-rules.ts";
 

@@ -14,12 +14,13 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import { afterEach, describe, expect, test } from "vitest";
 import { createRequestContext } from "../../testing/request-context.ts";
 import { accessKey } from "../access-keys/testing/access-key.ts";
+import { filterByVisibility } from "./filter-by-visibility.ts";
 import type { FilteredResource } from "./filtered-resources.ts";
 import { createInstancePermissionIndex } from "./instance-permissions.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import { createProjectMembershipIndex } from "./project-memberships.ts";
 import { admin, management, memorySources, names, scoped, userInfo, world } from "./testing/memory-world.ts";
-import { createVisibility, filterByVisibility } from "./visibility.ts";
+import { createVisibility } from "./visibility.ts";
 
 afterEach(async () => {
   for (const end of ending.splice(0).reverse()) await end();

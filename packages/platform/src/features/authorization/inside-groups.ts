@@ -3,11 +3,12 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { insideRoleOf, PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
+import { PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
 import { isOwner } from "./caller.ts";
 import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import { projectRolesOf } from "./owner-permissions.ts";
 import type { ProjectMembershipIndex } from "./project-memberships.ts";
+import { insideRoleOf } from "./role-aliases.ts";
 
 export type InsideDeps = {
   readonly names: PlatformNames;

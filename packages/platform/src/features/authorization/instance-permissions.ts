@@ -10,7 +10,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, PeopleList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
 import { PeopleIndex } from "./people-index.ts";
-import { memberOf, readOwner, textOf, textsOf } from "./project-memberships.ts";
+import { memberOf, readOwner, textOf, textsOf } from "./stored-members.ts";
 
 /** One of `spec.access[]`. */
 export type InstanceAccess = PeopleList & {

@@ -5,8 +5,9 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { EscalationCheck } from "@postern/kubernetes/builtin/rbac/escalation-check";
-import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
+import { PROJECT_ADMIN } from "./built-in-roles.ts";
 import { readProjectMembership } from "./project-memberships.ts";
+import { projectRoleOf } from "./role-aliases.ts";
 
 /** Throws 403 for a ClusterRole that the caller neither holds in the project nor may `bind`; `old` on an update. */
 export type MembershipCheck = (

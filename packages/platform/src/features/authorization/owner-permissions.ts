@@ -5,13 +5,14 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { type PolicyRule, RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
-import { asksAboutOthers } from "./always-allowed.ts";
-import { PROJECT_ADMIN, projectRoleOf } from "./built-in-roles.ts";
+import { asksAboutOthers } from "./asks-about-others.ts";
+import { PROJECT_ADMIN } from "./built-in-roles.ts";
 import { isInTeam, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";
 import type { IndexedPermissions, InstanceAccess, InstancePermissionIndex } from "./instance-permissions.ts";
 import type { TargetedRequest } from "./platform-request.ts";
 import type { IndexedMembership, ProjectMembershipIndex } from "./project-memberships.ts";
+import { projectRoleOf } from "./role-aliases.ts";
 
 export type PermissionCode =
   | "own-user"

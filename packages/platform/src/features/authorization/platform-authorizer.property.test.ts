@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { judgedKeys } from "../access-keys/testing/key-world.ts";
-import { isControlPlaneKeyRequest } from "./access-key-request.ts";
+import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";

@@ -1,7 +1,7 @@
 // The port for members of projects, and its implementation over the watch cache.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ChangeLog } from "@postern/apiserver/authorization/change-log";
 import { type PolicyVersion, PolicyVersionSource } from "@postern/apiserver/authorization/policy-version";
@@ -10,6 +10,7 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-infor
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner } from "./caller.ts";
 import { PeopleIndex } from "./people-index.ts";
+import { memberOf, readOwner, textOf } from "./stored-members.ts";
 
 export type ProjectMember = {
   /** `User` or `Team`; other kinds are ignored. */
@@ -109,25 +110,4 @@ export function createProjectMembershipIndex(
     entries: () => memberships.entries(),
     [Symbol.dispose]: () => followed[Symbol.dispose](),
   });
-}
-
-// Reads members of stored specs for decisions; a member of an unexpected type counts as absent.
-
-export const memberOf = (value: JsonValue | undefined, member: string): JsonValue | undefined =>
-  isJsonObject(value) ? value[member] : undefined;
-
-export function textOf(value: JsonValue | undefined, member: string): string {
-  const text = memberOf(value, member);
-  return typeof text === "string" ? text : "";
-}
-
-export function textsOf(value: JsonValue | undefined, member: string): readonly string[] {
-  const list = memberOf(value, member);
-  return isJsonArray(list) ? list.filter((item) => typeof item === "string") : [];
-}
-
-/** `owner {user, team}` of a spec; empty strings if there is no owner. */
-export function readOwner(spec: JsonValue | undefined): Owner {
-  const owner = memberOf(spec, "owner");
-  return { user: textOf(owner, "user"), team: textOf(owner, "team") };
 }

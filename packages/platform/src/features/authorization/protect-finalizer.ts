@@ -3,7 +3,7 @@
 import { hasFinalizer, withFinalizer } from "@postern/api/finalizers";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { isServerItself } from "./platform-authorizer.ts";
+import { isServerItself } from "./key-standing.ts";
 
 /**
  * The object with the finalizer, if `old` has it: a manifest without it is no wish to remove it. Only the server removes it, when nothing is left.

@@ -4,7 +4,7 @@
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { ProvisioningCredential } from "./platform-authorizer.ts";
+import type { ProvisioningCredential } from "./key-standing.ts";
 
 /** For the requests of the SCIM routes alone. */
 export const provisioningAuthenticator = (

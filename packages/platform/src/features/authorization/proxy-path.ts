@@ -2,7 +2,8 @@
 
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
-import { canonicalPath, isDotSegment, resolveRequestInfo } from "@postern/apiserver/request/request-info";
+import { canonicalPath, isDotSegment } from "@postern/apiserver/request/canonical-path";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { ProxyRequest } from "./platform-request.ts";
 
 type Destination =

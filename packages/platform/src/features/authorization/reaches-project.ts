@@ -1,7 +1,7 @@
 // Whether the owner of an access key can use anything in a project that the scope of the key names.
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import { accessKeyIdentity, type IdentityDeps } from "../access-keys/access-key-authenticator.ts";
+import { accessKeyIdentity, type IdentityDeps } from "../access-keys/access-key-identity.ts";
 import type { ReachesProject } from "../access-keys/key-quota.ts";
 
 export type ReachesProjectDeps = IdentityDeps & { readonly authorizer: Authorizer };

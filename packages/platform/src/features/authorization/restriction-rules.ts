@@ -4,11 +4,11 @@ import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "@post
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { alwaysAllowedRules } from "./always-allowed.ts";
-import { issuesCredential } from "./credential-kinds.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
+import { issuesCredential } from "./issues-credential.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { allowsAll, matchesName, ruleApplies } from "./rules.ts";
-import type { ScopeContext } from "./scope.ts";
+import type { ScopeContext } from "./scope-context.ts";
 
 /** A request must be allowed by all lists. May tell less than the restrictions open, never more. */
 export function restrictionRules(

@@ -7,7 +7,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
-import type { PlatformAuthorizer } from "./platform-authorizer.ts";
+import type { PlatformAuthorizer } from "./platform-decision.ts";
 import type { ProxyRequest } from "./platform-request.ts";
 
 export type ReviewGuard = (authentication: Authentication, asker: Pick<RequestContext, "user">) => boolean;

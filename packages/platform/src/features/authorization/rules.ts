@@ -4,7 +4,7 @@
 import type { AccessKeyRule } from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isAccessKeyRequest } from "./access-key-request.ts";
-import { issuesCredential } from "./credential-kinds.ts";
+import { issuesCredential } from "./issues-credential.ts";
 import {
   type PlatformRequest,
   type RequestDestination,

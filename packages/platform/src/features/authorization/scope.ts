@@ -7,30 +7,16 @@ import {
   type ScopeRole,
 } from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
-import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
-import { isAccessKeyRequest, isControlPlaneKeyRequest } from "./access-key-request.ts";
-import { asksAboutOthers, isAlwaysAllowed } from "./always-allowed.ts";
-import { isInTeam, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
+import { isAccessKeyRequest } from "./access-key-request.ts";
+import { isAlwaysAllowed } from "./always-allowed.ts";
+import { parseVirtualClusterIdentity } from "./caller.ts";
+import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
 import { isFilteredList, isInstanceResource } from "./filtered-resources.ts";
 import { isManagement, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
 import { type Filing, type NamedValues, RestrictionIndex } from "./restriction-index.ts";
-import { allowingRule, matchesAnyName, matchesName } from "./rules.ts";
-
-/** Facts that a scope is read against, beside the request. */
-export type ScopeContext = {
-  readonly names: PlatformNames;
-  /** User of the request. */
-  readonly user: UserInfo;
-  /** User, team or subject that the key authenticates as. */
-  readonly owner: AccessKeyOwner;
-  /** Whether the SCIM routes ask, for a directory. */
-  readonly isProvisioning?: boolean;
-  /** Of long lists, kept by callers that ask more than once. */
-  readonly index?: RestrictionIndex;
-};
-
-type IndexedContext = ScopeContext & { readonly index: RestrictionIndex };
+import { allowingRule, matchesName } from "./rules.ts";
+import type { IndexedContext, ScopeContext } from "./scope-context.ts";
+import { roleOpens } from "./scope-roles.ts";
 
 /** `reason` names the entry that opens the request (`scope.projects[0]`), or the part that does not. */
 export type ScopeVerdict = { readonly open: boolean; readonly reason: string };
@@ -247,95 +233,3 @@ function clusterOpens(cluster: string, request: PlatformRequest, names: Platform
 
 const isManaged = (inner: TargetedRequest, resource: string, { managementGroup }: PlatformNames): boolean =>
   inner.apiGroup === managementGroup && inner.resource === resource;
-
-// Requests that the managed roles of a scope open.
-
-/** `network-peer`, `workspace` and `metrics-writer` are accepted, and allow nothing here. */
-function roleOpens(role: ScopeRole, request: PlatformRequest, context: IndexedContext): boolean {
-  if (!isManagement(request)) return false;
-  const { inner } = request;
-  switch (role.role) {
-    case "platform-cli":
-      return platformCliOpens(role, inner, context);
-    case "vcluster":
-      return asksAboutOthers(inner, context.names) || ownInstanceOpens(role, inner, context);
-    case "agent":
-      return asksAboutOthers(inner, context.names) || ownClusterOpens(inner, context);
-    case "scim":
-      return context.isProvisioning === true && scimOpens(inner, context.names);
-    case "metrics-reader":
-      return !inner.isResourceRequest && inner.path === "/metrics" && (inner.verb === "get" || inner.verb === "head");
-    default:
-      return false;
-  }
-}
-
-/** Reads only; lists are filtered elsewhere. */
-function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user, index }: IndexedContext): boolean {
-  const { resource, subresource, namespace, name } = inner;
-  if (!isGetOfManaged(inner, names)) return false;
-  if (resource === "projects") {
-    return (
-      (subresource === "" || subresource === "clusters" || subresource === "templates") &&
-      includesProject(role, name, index)
-    );
-  }
-  if (subresource !== "") return false;
-  if (isInstanceResource(resource)) return includesInstance(role, { namespace, name }, names, index);
-  if (resource === "users") return isUser(user, name, names);
-  if (resource === "teams") return isInTeam(user, name, names);
-  return resource === "clusters";
-}
-
-/** The instance of the key's subject, or the instances in the entry. */
-function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owner, index }: IndexedContext): boolean {
-  const { resource, subresource, namespace, name } = inner;
-  if (!isGetOfManaged(inner, names) || resource !== "virtualclusterinstances") return false;
-  if (subresource !== "" && subresource !== "accesskey") return false;
-  const own = subjectOf(owner, (subject) => parseVirtualClusterIdentity(names, subject));
-  if (own === undefined && role.projects.length === 0 && role.virtualClusters.length === 0) return false;
-  if (own !== undefined && (own.namespace !== namespace || own.instance !== name)) return false;
-  return includesInstance(role, { namespace, name }, names, index);
-}
-
-function ownClusterOpens(inner: TargetedRequest, { names, owner }: ScopeContext): boolean {
-  const { resource, subresource, name } = inner;
-  if (!isGetOfManaged(inner, names) || resource !== "clusters" || subresource !== "") return false;
-  return name === subjectOf(owner, (subject) => parseClusterIdentity(names, subject));
-}
-
-/** Of one object: a request with a name. */
-const isGetOfManaged = ({ verb, apiGroup, name }: TargetedRequest, { managementGroup }: PlatformNames): boolean =>
-  verb === "get" && apiGroup === managementGroup && name !== "";
-
-const subjectOf = <T>({ kind, name }: AccessKeyOwner, parse: (subject: string) => T): T | undefined =>
-  kind === "subject" ? parse(name) : undefined;
-
-/** An empty list narrows nothing. */
-const includesProject = ({ projects, virtualClusters }: ScopeRole, project: string, index: RestrictionIndex): boolean =>
-  (projects.length === 0 && virtualClusters.length === 0) || matchesAnyName(projects, project, index);
-
-function includesInstance(
-  { projects, virtualClusters }: ScopeRole,
-  { namespace, name }: Pick<TargetedRequest, "namespace" | "name">,
-  names: PlatformNames,
-  index: RestrictionIndex,
-): boolean {
-  const project = names.projectOf(namespace);
-  if (project === undefined) return false;
-  return (
-    (projects.length === 0 || matchesAnyName(projects, project, index)) &&
-    (virtualClusters.length === 0 || matchesAnyName(virtualClusters, name, index))
-  );
-}
-
-const SCIM_VERBS = ["get", "list", "create", "update", "delete"];
-
-/** For the SCIM routes: users and teams themselves, and nothing below them. `features/directory/kinds/provisioned.ts` says which. */
-function scimOpens(
-  { verb, apiGroup, resource, subresource }: TargetedRequest,
-  { managementGroup }: PlatformNames,
-): boolean {
-  if (!SCIM_VERBS.includes(verb) || subresource !== "") return false;
-  return apiGroup === managementGroup && (resource === "users" || resource === "teams");
-}

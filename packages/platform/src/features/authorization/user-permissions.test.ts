@@ -3,7 +3,6 @@
 
 import { describe, expect, it } from "vitest";
 import { isFilteredList, isFilteredResource } from "./filtered-resources.ts";
-import { createUserPermissions, useRequest } from "./platform-authorizer.ts";
 import {
   inner,
   intoCluster,
@@ -15,6 +14,7 @@ import {
   userInfo,
   world,
 } from "./testing/memory-world.ts";
+import { createUserPermissions, useRequest } from "./user-permissions.ts";
 
 const use = (resource: string, namespace: string, name: string) => ({
   isResourceRequest: true,

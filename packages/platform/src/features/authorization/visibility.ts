@@ -2,18 +2,15 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
-import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { combinedPolicyVersion, type PolicyVersion } from "@postern/apiserver/authorization/policy-version";
-import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { RbacChange } from "@postern/apiserver/authorization/rbac/rbac-source";
-import type { OpenNames, RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import { AllowedNamesByNamespace, createAllowedNames } from "./allowed-names.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
+import { isServerItself, keyStanding, provisionerOf } from "./key-standing.ts";
 import {
-  clusterRole,
   guestPermission,
   identityPermission,
   instancePermission,
@@ -23,7 +20,7 @@ import {
   projectPermission,
   projectRolesOf,
 } from "./owner-permissions.ts";
-import { type DecisionDeps, isServerItself, keyStanding, provisionerOf, type Subject } from "./platform-authorizer.ts";
+import type { DecisionDeps, Subject } from "./platform-decision.ts";
 import { getRequest, managementRequest, type TargetedRequest } from "./platform-request.ts";
 import { RestrictionIndex } from "./restriction-index.ts";
 import { inScope } from "./scope.ts";
@@ -194,98 +191,3 @@ function placeOf(key: string, namespaced: boolean): { readonly namespace: string
     ? { namespace: key.slice(key.lastIndexOf("/", slash - 1) + 1, slash), name }
     : { namespace: "", name };
 }
-
-// The names of a filtered kind that roles and memberships allow a user to see, computed once per namespace.
-
-type AllowedNames = OpenNames;
-
-/** In a namespace; "" for the whole cluster. */
-type FindAllowedNames = (user: UserInfo, resource: FilteredResource, namespace: string) => AllowedNames;
-
-const ALL_NAMES: AllowedNames = { all: true, some: new Set() };
-
-function createAllowedNames({
-  names,
-  rbac,
-  projects,
-}: Pick<DecisionDeps, "names" | "rbac" | "projects">): FindAllowedNames {
-  const roles = createRbacAuthorizer({ source: rbac });
-  return (user, resource, namespace) => {
-    // There is no project without a name.
-    const memberRoles = projectRolesOf(user, projects.get(names.projectOf(namespace) ?? ""), names);
-    const ofMember = memberRoles.flatMap((role) => clusterRole(role, rbac) ?? []);
-    const request = getRequest(names.managementGroup, resource, namespace, "");
-    return namesAllowedBy(new Set([...roles.rolesOf(user, namespace), ...ofMember]), request);
-  };
-}
-
-/** Visible names by namespace, computed on first use. */
-class AllowedNamesByNamespace {
-  readonly #find: (namespace: string) => AllowedNames;
-  readonly #byNamespace = new Map<string, AllowedNames>();
-
-  constructor(find: (namespace: string) => AllowedNames) {
-    this.#find = find;
-  }
-
-  in(namespace: string): AllowedNames {
-    const known = this.#byNamespace.get(namespace);
-    if (known !== undefined) return known;
-    const found = this.#find(namespace);
-    this.#byNamespace.set(namespace, found);
-    return found;
-  }
-
-  /** Whether the visible names of a namespace have changed. A namespace that was not used here may have been used by an earlier list. */
-  isOutdated(namespace: string): boolean {
-    const known = this.#byNamespace.get(namespace);
-    return known === undefined || !sameNames(known, this.#find(namespace));
-  }
-}
-
-/** The names that roles allow for a request without a name. */
-function namesAllowedBy(roles: Iterable<RuleIndex>, request: TargetedRequest): AllowedNames {
-  const some = new Set<string>();
-  for (const role of roles) {
-    const opened = role.namesFor(request);
-    if (opened.all) return ALL_NAMES;
-    for (const name of opened.some) some.add(name);
-  }
-  return { all: false, some };
-}
-
-const sameNames = (left: AllowedNames, right: AllowedNames): boolean =>
-  left.all === right.all && left.some.size === right.some.size && [...left.some].every((name) => right.some.has(name));
-
-// Narrows the lists and watches of a resource to what the caller may get.
-
-const RIGHTS_CHANGED = "what you may see has changed; list again";
-
-/** For the `visibility` of a resource definition. Gets, updates and deletions are decided by name. */
-export const filterByVisibility = (visibility: Visibility, resource: FilteredResource): ObjectVisibility => ({
-  visibleTo: (context) => visibility.visibleTo(context, resource),
-
-  /** Ends with Expired when the visibility for the caller has changed, so that clients list again. */
-  follow(context, end) {
-    const { policyVersion } = visibility;
-    const decidedAt = policyVersion.version;
-    const { visible, isOutdated } = visibility.follow(context, resource);
-    let over = false;
-    const holds = (): boolean => {
-      if (over) return false;
-      if (!isOutdated()) return true;
-      over = true;
-      end(expiredError(RIGHTS_CHANGED));
-      return false;
-    };
-    // Also where nothing happens that would be judged: a client may show what is not for its user any more.
-    context.open?.keep({ policyVersion, decidedAt, holds, onLost: () => {} });
-    return {
-      visible,
-      holds,
-      [Symbol.dispose]() {
-        over = true;
-      },
-    };
-  },
-});

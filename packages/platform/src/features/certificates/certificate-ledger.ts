@@ -5,7 +5,7 @@ import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { fullAccountError } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";

@@ -1,11 +1,10 @@
 // Why a certificate is refused: because of its own state, its user, or the key that requested it.
 
-import type { AccessKeyRestrictions, AccessKeyRule } from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { type OwnerDirectory, refusalOfOwner } from "../access-keys/access-key-owner.ts";
 import { isVoid } from "../access-keys/key-origins.ts";
-import { isPermissionSubset } from "../access-keys/permission-subset.ts";
+import { type OwnerDirectory, refusalOfOwner } from "../access-keys/refusal-of-owner.ts";
+import { certificateIsWithin } from "./certificate-is-within.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
 export type CertificateRefusalDeps = {
@@ -49,28 +48,4 @@ export function createCertificateRefusal(
       return "the certificate is revoked: the access key that requested it was compromised";
     return refusalOfOwner(issuedTo.owner, issuedTo.ownerUid, directory) ?? refusalOfParents(certificate);
   };
-}
-
-// Whether a client certificate reaches no further than the key that it was issued to.
-
-/**
- * A certificate has all permissions of its user in one virtual cluster: its requests are not limited further. So a key has to open all of that
- * virtual cluster, by its scope and by each of its rule sets.
- */
-export function certificateIsWithin(
-  { project, virtualCluster }: Pick<IssuedTo, "project" | "virtualCluster">,
-  restrictions: AccessKeyRestrictions | undefined,
-  { projectNamespace }: Pick<PlatformNames, "projectNamespace">,
-): boolean {
-  const all: AccessKeyRule = {
-    verbs: ["*"],
-    resources: [],
-    namespaces: [],
-    nonResourceURLs: [],
-    requestTargets: ["ProjectVirtualCluster"],
-    cluster: "",
-    virtualClusters: [{ name: virtualCluster, namespace: projectNamespace(project) }],
-  };
-  const scope = { roles: [], projects: [], spaces: [], virtualClusters: [{ project, virtualCluster }], clusters: [] };
-  return isPermissionSubset({ scope, ruleSets: [[all]] }, restrictions);
 }

@@ -1,9 +1,7 @@
 // The record of a client certificate for a virtual cluster: identifies it, and allows listing and revocation.
 
-import { X509Certificate } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import { readCertificateSubject } from "@postern/apiserver/x509/certificate";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
@@ -88,19 +86,3 @@ function readIssuedTo(stored: JsonObject): IssuedTo {
 
 const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
-
-// Reads from a certificate what the ledger keeps of it.
-
-/** `instanceUid` is that of the virtual cluster whose authority signed it; `issuedAt` in milliseconds since the epoch. */
-export function describeCertificate(pem: string, instanceUid: string, issuedAt: number): IssuedCertificate {
-  const certificate = new X509Certificate(pem);
-  const { commonName, organizations } = readCertificateSubject(certificate.raw);
-  return {
-    serial: certificate.serialNumber,
-    commonName,
-    organizations,
-    issuedAt,
-    notAfter: Date.parse(certificate.validTo),
-    instanceUid,
-  };
-}

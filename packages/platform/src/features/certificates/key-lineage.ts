@@ -2,19 +2,15 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import { accessKeyAnnotations } from "../access-keys/access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { ownerUid } from "../access-keys/access-key-owner.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
-import type { Directory } from "../directory/directory.ts";
+import { certificateIsWithin } from "./certificate-is-within.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
-import { certificateIsWithin } from "./certificate-refusal.ts";
-import type { IssuedTo } from "./issued-certificate.ts";
 
 export type KeyLineage = {
   /** Its ancestors; the last is the key of the creating request. */
@@ -112,26 +108,3 @@ export function createLineageVerifier({ keys, certificates, names }: LineageDeps
 
 const textsOf = (value: JsonValue | undefined): readonly string[] =>
   isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];
-
-// The owner of a certificate that was signed inside a virtual cluster on a request with an access key.
-
-/** Undefined where no access key had a part in it. Throws ApiError 401 where a key is gone: nothing is signed for it any more. */
-export function issuedToCreator(
-  lineage: readonly KeyLineage[],
-  { keys, directory }: { readonly keys: Pick<AccessKeyIndex, "byUid">; readonly directory: Directory },
-): IssuedTo | undefined {
-  const makers = lineage.flatMap(({ keys: origins }) => origins.slice(-1)).map(({ uid }) => keys.byUid(uid));
-  const place = lineage.findLast((part) => part.place !== undefined)?.place;
-  const maker = makers.at(-1);
-  if (makers.length === 0 || place === undefined) return undefined;
-  if (maker === undefined || makers.includes(undefined)) throw unauthorizedError();
-  const others = makers.slice(0, -1).flatMap((key) => (key === undefined ? [] : [key.uid]));
-  return {
-    ...place,
-    owner: maker.owner,
-    ownerUid: ownerUid(maker.owner, directory),
-    parentUid: maker.uid,
-    ...(others.length === 0 ? {} : { otherParentUids: others }),
-    origins: lineage.flatMap(({ keys: origins }) => origins),
-  };
-}

@@ -1,6 +1,6 @@
 // The certificates that were written down, in memory, by their serials.
 
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { RecordAccounts } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { IssuedCertificate } from "./issued-certificate.ts";

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KeyEvent } from "../access-keys/key-events.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../access-keys/testing/access-key-server.ts";
 import { createKeyNotices } from "./key-notices.ts";
-import { decodeEntry } from "./notice-plan.ts";
+import { decodeEntry } from "./notice-records.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
 const MINUTE = 60_000;

@@ -19,17 +19,8 @@ import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.
 import { eventOfKey, type KeyEvent } from "../access-keys/key-events.ts";
 import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { Directory } from "../directory/directory.ts";
-import {
-  decodeEntry,
-  decodeNotices,
-  dueLeadTime,
-  encodeNotices,
-  NO_NOTICES,
-  type NoticeRecord,
-  type PendingNotice,
-  textOfLeadTime,
-  withSentNotice,
-} from "./notice-plan.ts";
+import { dueLeadTime, NO_NOTICES, textOfLeadTime, withSentNotice } from "./notice-plan.ts";
+import { decodeEntry, decodeNotices, encodeNotices, type NoticeRecord, type PendingNotice } from "./notice-records.ts";
 import type { NoticeWebhook } from "./notice-webhook.ts";
 
 export type NoticeMetrics = {

@@ -1,8 +1,4 @@
-// Which notice of an expiring access key is due, and the record of sent ones. Each lead time is notified once per expiration.
-
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
-import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import type { StoredEntry } from "@postern/apiserver/storage/storage";
+// Which notice of an expiring access key is due. Each lead time is notified once per expiration.
 
 export type Expiration = {
   /** Milliseconds since the epoch. */
@@ -49,45 +45,4 @@ const UNITS = [
 export function textOfLeadTime(seconds: number): string {
   const [unit, size] = UNITS.find(([, size]) => seconds % size === 0) ?? ["s", 1];
   return `${seconds / size}${unit}`;
-}
-
-// Records of the notices of one access key: each stands beside the key itself, so that writes of the key do not conflict with it.
-
-/** A notice that is decided on, and may not be told everywhere yet. */
-export type PendingNotice = {
-  readonly leadSeconds: number;
-  /** The end of the key, in milliseconds since the epoch. */
-  readonly end: number;
-  readonly needsEvent: boolean;
-  readonly needsDelivery: boolean;
-};
-
-export type NoticeRecord = { readonly noticed: SentNotices; readonly pending: PendingNotice | undefined };
-
-export const encodeNotices = (uid: string, { noticed, pending }: NoticeRecord): Uint8Array =>
-  encodeStoredValue({
-    apiVersion: "v1",
-    kind: "AccessKeyNotices",
-    metadata: { name: uid },
-    noticed: Object.fromEntries(noticed),
-    ...(pending === undefined ? {} : { pending: { ...pending } }),
-  });
-
-export const decodeEntry = (entry: StoredEntry): NoticeRecord => decodeNotices(CachedObject.fromEntry(entry));
-
-export function decodeNotices(object: CachedObject): NoticeRecord {
-  const { noticed, pending } = object.decode();
-  const times = isJsonObject(noticed) ? Object.entries(noticed) : [];
-  return {
-    noticed: new Map(
-      times.flatMap(([seconds, at]) => (typeof at === "number" ? [[Number(seconds), at] as const] : [])),
-    ),
-    pending: isJsonObject(pending) ? readPending(pending) : undefined,
-  };
-}
-
-/** Undefined for what a newer release may have written. */
-function readPending({ leadSeconds, end, needsEvent, needsDelivery }: JsonObject): PendingNotice | undefined {
-  if (typeof leadSeconds !== "number" || typeof end !== "number") return undefined;
-  return { leadSeconds, end, needsEvent: needsEvent === true, needsDelivery: needsDelivery === true };
 }

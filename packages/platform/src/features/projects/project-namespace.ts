@@ -8,7 +8,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { namespaces } from "@postern/kubernetes/builtin/core/namespaces";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
-import { isServerItself } from "../authorization/platform-authorizer.ts";
+import { isServerItself } from "../authorization/key-standing.ts";
 
 type ProjectNamespaceDeps = { readonly names: PlatformNames; readonly lookup: Pick<ObjectLookup, "project"> };
 

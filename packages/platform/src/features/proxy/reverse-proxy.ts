@@ -3,7 +3,8 @@
 import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { canonicalPath, isDotSegment, isLongRunning } from "@postern/apiserver/request/request-info";
+import { canonicalPath, isDotSegment } from "@postern/apiserver/request/canonical-path";
+import { isLongRunning } from "@postern/apiserver/request/request-info";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";
 import { forwardableUpgrade, forwardUpgrade, type UpgradeDeps } from "./forward-upgrade.ts";

@@ -8,14 +8,8 @@ import type { CustomFetch } from "openid-client";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import type { AddressRules } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
-import {
-  discoveryUrlOf,
-  httpsUrl,
-  ISSUER_LIMITS,
-  type IssuerPlace,
-  issuerAddresses,
-  textOf,
-} from "../trust/fetch-key-set.ts";
+import { issuerAddresses } from "../trust/fetch-issuer-keys.ts";
+import { discoveryUrlOf, httpsUrl, ISSUER_LIMITS, type IssuerPlace, textOf } from "../trust/fetch-key-set.ts";
 import { FetchError } from "../trust/issuer-keys.ts";
 import { tenantAddressRules } from "../virtual-clusters/reach-clusters.ts";
 

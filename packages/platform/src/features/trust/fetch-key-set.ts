@@ -3,17 +3,14 @@
 // Source: OpenID Connect Discovery 1.0, sections 4.2 and 4.3
 
 import type { IncomingMessage } from "node:http";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { Configuration } from "../../foundation/config/configuration.ts";
 import { withoutInvisible } from "../directory/readable-name.ts";
-import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK } from "../proxy/address-rules.ts";
+import type { AddressRules } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import { faultOf } from "../proxy/upstream-failure.ts";
-import { ownAddresses, tenantAddressRules } from "../virtual-clusters/reach-clusters.ts";
 import { FetchError, type FetchKeySet } from "./issuer-keys.ts";
 import type { IssuerSource } from "./trust-rule-state.ts";
 
@@ -144,28 +141,3 @@ export async function textOf(
   }
   return Buffer.concat(chunks).toString("utf8");
 }
-
-// How the keys of issuers are fetched by a server of this configuration.
-
-const LOOPBACK = ["127.0.0.0/8", "::1/128"];
-
-/** Administrators may name issuers in the platform's own network, but not this machine, unless the configuration allows it. */
-export const issuerAddresses = (configuration: Configuration): AddressRules =>
-  createAddressRules({
-    refuse: [...LOCAL_TO_A_LINK, ...LOOPBACK],
-    allow: configuration.proxy.allowedAddresses,
-    ownAddresses,
-    option: "--proxy-allowed-addresses",
-  });
-
-export const fetchIssuerKeys = (
-  configuration: Configuration,
-  names: PlatformNames,
-  scheduler: Scheduler,
-): FetchKeySet =>
-  createFetchKeySet({
-    scheduler,
-    addresses: issuerAddresses(configuration),
-    tenantAddresses: tenantAddressRules(configuration),
-    userAgent: names.name,
-  });

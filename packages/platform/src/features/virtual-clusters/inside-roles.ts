@@ -3,7 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { SpaceInstance } from "@postern/api/space-instance";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { insideRoleOf } from "../authorization/built-in-roles.ts";
+import { insideRoleOf } from "../authorization/role-aliases.ts";
 
 /** For owners and administrators, users and viewers of the project. */
 export const STANDARD_ROLES: readonly string[] = ["cluster-admin", "edit", "view"];

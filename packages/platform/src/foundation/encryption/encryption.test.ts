@@ -8,7 +8,8 @@ import { reencryptStore } from "../../operations/reencrypt-store.ts";
 import { createInternalRecords, createInternalValues } from "./internal-records.ts";
 import { deriveRingKey } from "./key-ring.ts";
 import { KEY_RING_KEY, KeyRingError } from "./key-ring-record.ts";
-import { createSealedStorage, sealedUnder } from "./sealed-storage.ts";
+import { sealedUnder } from "./sealed-entry.ts";
+import { createSealedStorage } from "./sealed-storage.ts";
 import { CONFIRMED_MS, openKeyRing, type StoredKeyRing } from "./stored-key-ring.ts";
 import { OTHER_KEY, openRing, SECRET, SERVER_KEY, sealedOver, textOf } from "./testing/sealed-stores.ts";
 

@@ -17,9 +17,8 @@ import {
   StorageUnavailableError,
 } from "@postern/apiserver/storage/storage-errors";
 import { keyOf } from "@postern/apiserver/storage/watcher-set";
-import { openBytes, sealBytes } from "./aes-gcm.ts";
-import type { KeyRing } from "./key-ring.ts";
 import { KEY_RING_KEY } from "./key-ring-record.ts";
+import { isSealedPlace, openEntry, sealEntry, sealedUnder } from "./sealed-entry.ts";
 import type { StoredKeyRing } from "./stored-key-ring.ts";
 
 export type SealedStorageDeps = {
@@ -212,49 +211,4 @@ class SealedStorage implements Storage {
       throw new RevisionConflictError(key, expected, await this.#opened(error.current));
     }
   }
-}
-
-// A stored value under a key of the ring: which key, then the object as AES-256-GCM leaves it, bound to the place in the store.
-
-/** No JSON begins with it. */
-const MAGIC = "postern:aes256gcm:v1:";
-const ID_LENGTH = 8;
-const HEAD_LENGTH = MAGIC.length + ID_LENGTH + 1;
-
-const ROOT = "/registry/";
-/** Secrets of the management API and of every embedded virtual cluster: this stands behind the name of the one or the other. */
-const SECRETS = "/core/secrets/";
-
-/** Whether values under a key of the store are sealed as a whole. */
-function isSealedPlace(key: string): boolean {
-  const nameEnd = key.indexOf("/", ROOT.length);
-  return nameEnd > ROOT.length && key.startsWith(SECRETS, nameEnd) && key.startsWith(ROOT);
-}
-
-/** The id of the key that a value is under; undefined for a value that is not sealed. */
-export function sealedUnder(value: Uint8Array): string | undefined {
-  if (value[0] !== MAGIC.charCodeAt(0) || value.length < HEAD_LENGTH) return undefined;
-  const head = Buffer.from(value.buffer, value.byteOffset, HEAD_LENGTH).toString("latin1");
-  return head.startsWith(MAGIC) && head.endsWith(":") ? head.slice(MAGIC.length, -1) : undefined;
-}
-
-/** Under the primary key. `key` is where it will be. */
-export function sealEntry(ring: KeyRing, key: string, value: Uint8Array, random: Random): Uint8Array {
-  const [{ id, values }] = ring.keys;
-  const head = `${MAGIC}${id}:`;
-  return Buffer.concat([Buffer.from(head, "latin1"), sealBytes(values, value, head + key, random)]);
-}
-
-type OpenedValue = { readonly value: Uint8Array } | { readonly fault: string };
-
-/** A value that is not sealed is given as it is: it is from before values were. */
-export function openEntry(ring: KeyRing, key: string, value: Uint8Array): OpenedValue {
-  const id = sealedUnder(value);
-  if (id === undefined) return { value };
-  const ringKey = ring.find(id);
-  if (ringKey === undefined) return { fault: `its key ${id} is not on the key ring` };
-  const opened = openBytes(ringKey.values, value.subarray(HEAD_LENGTH), `${MAGIC}${id}:${key}`);
-  return opened === undefined
-    ? { fault: "it was changed, or moved here from another place, by something other than Postern" }
-    : { value: opened };
 }

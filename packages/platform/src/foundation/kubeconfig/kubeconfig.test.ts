@@ -7,7 +7,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { buildKubeconfig, type KubeconfigParts, writeYamlScalar } from "./kubeconfig.ts";
+import { buildKubeconfig, type KubeconfigParts } from "./kubeconfig.ts";
+import { writeYamlScalar } from "./yaml-scalar.ts";
 
 const HOSTILE = [
   "yes",

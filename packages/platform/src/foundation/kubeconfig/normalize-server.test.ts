@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { normalizeServer, validateServer } from "./kubeconfig.ts";
+import { normalizeServer, validateServer } from "./normalize-server.ts";
 
 describe("the server of a kubeconfig", () => {
   it.each([

@@ -6,12 +6,9 @@ import * as x509 from "@peculiar/x509";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import {
-  type ClientCertificateRequest,
-  createCertificateAuthority,
-  signClientCertificate,
-} from "./certificate-authority.ts";
+import { createCertificateAuthority } from "./certificate-authority.ts";
 import { signServingCertificate } from "./serving-certificate.ts";
+import { type ClientCertificateRequest, signClientCertificate } from "./sign-client-certificate.ts";
 import { createWorkspace, openssl } from "./testing/openssl.ts";
 
 const { clock, random } = systemRuntime;

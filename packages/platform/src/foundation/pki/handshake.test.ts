@@ -6,12 +6,9 @@ import type { AddressInfo } from "node:net";
 import tls from "node:tls";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type CertificateAuthority,
-  createCertificateAuthority,
-  signClientCertificate,
-} from "./certificate-authority.ts";
+import { type CertificateAuthority, createCertificateAuthority } from "./certificate-authority.ts";
 import { signServingCertificate } from "./serving-certificate.ts";
+import { signClientCertificate } from "./sign-client-certificate.ts";
 
 const { clock, random } = systemRuntime;
 const authority = createCertificateAuthority({ commonName: "test-ca", clock, random });

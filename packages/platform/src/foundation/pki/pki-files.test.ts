@@ -5,9 +5,10 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { loadOrCreateAuthority } from "./authority-files.ts";
+import { readConfiguredCertificate } from "./configured-certificate.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { createSecret, readSecret } from "./secret-file.ts";
-import { loadOrCreateServingCertificate, readConfiguredCertificate, servingNames } from "./serving-certificate.ts";
+import { loadOrCreateServingCertificate, servingNames } from "./serving-certificate.ts";
 import { createWorkspace, type Workspace } from "./testing/openssl.ts";
 
 const DAY_MS = 86_400_000;

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { readSecret, readSecretFromCommand } from "./secret-file.ts";
+import { readSecretFromCommand } from "./secret-command.ts";
+import { readSecret } from "./secret-file.ts";
 
 const read = (command: string, timeoutMs?: number) => readSecretFromCommand(command, "the key", "--flag", timeoutMs);
 const DIGITS = "0123456789abcdef".repeat(4);

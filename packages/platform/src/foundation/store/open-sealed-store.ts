@@ -2,7 +2,7 @@
 
 import type { HealthCheck } from "@postern/apiserver/health/health-check";
 import type { Logger } from "@postern/apiserver/logging/logger";
-import { createSeriesCounter } from "@postern/apiserver/metrics/series";
+import { createSeriesCounter } from "@postern/apiserver/metrics/counter-series";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";

@@ -1,9 +1,8 @@
 // The store of a server that runs: opened, looked after for as long as the server runs, and with its secrets opened.
 
 import type { Logger } from "@postern/apiserver/logging/logger";
-import { createSeriesCounter, SeriesHistogram } from "@postern/apiserver/metrics/series";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import type { Clock, Runtime, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import type { Storage } from "@postern/apiserver/storage/storage";
@@ -13,8 +12,11 @@ import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
 import { tracedStorage } from "../tracing/traced-storage.ts";
 import { isFirstStart } from "./first-start-mark.ts";
 import { assertComplete } from "./incomplete-store.ts";
+import { measuredStorage } from "./measured-storage.ts";
 import { openSealedStore } from "./open-sealed-store.ts";
-import { type OpenedStore, openStore, type StoreCheckListener, type StoreWaiting } from "./open-store.ts";
+import { type OpenedStore, openStore, type StoreWaiting } from "./open-store.ts";
+import { repeat } from "./repeat.ts";
+import { reportStoreCheck } from "./report-store-check.ts";
 import { createServerSecret, deriveServerKeys, type ServerKeys, type ServerSecrets } from "./server-keys.ts";
 
 /** How often files with credentials of the store are looked at. */
@@ -95,100 +97,5 @@ export async function openServerStore(deps: ServerStoreDeps): Promise<ServerStor
     ...(enter === undefined ? {} : { enter }),
     serverKeys: deriveServerKeys(secret),
     isFirst,
-  };
-}
-
-// Does something again and again, one after the other, until it is disposed.
-
-type RepeatOptions = {
-  readonly scheduler: Scheduler;
-  readonly everyMs: number;
-  readonly work: () => Promise<void>;
-  readonly onError: (error: unknown) => void;
-};
-
-function repeat({ scheduler, everyMs, work, onError }: RepeatOptions): Disposable {
-  let over = false;
-  let timer: Disposable | undefined;
-  const plan = (): void => {
-    if (over) return;
-    timer = scheduler.schedule(everyMs, () => void work().catch(onError).finally(plan));
-  };
-  plan();
-  return {
-    [Symbol.dispose]() {
-      over = true;
-      timer?.[Symbol.dispose]();
-    },
-  };
-}
-
-// Reports the result of the check of a large database, which runs while the server serves.
-
-function reportStoreCheck(logger: Logger, { registry }: Pick<ServerMetrics, "registry">): StoreCheckListener {
-  const checks = createSeriesCounter({
-    name: "postern_store_integrity_checks_total",
-    help: "Checks of the whole database, by result",
-    labelNames: ["result"],
-    registers: [registry],
-  });
-  const [whole, damaged] = [checks.series({ result: "whole" }), checks.series({ result: "damaged" })];
-  return (fault) => {
-    (fault === undefined ? whole : damaged).inc();
-    if (fault === undefined) logger.info({ component: "store" }, "the database passed the integrity check");
-    else logger.error({ error: new Error(fault), component: "store" }, "the database failed the integrity check");
-  };
-}
-
-// The store with a clock beside it: how long each operation took, as the server waited for it. With etcd that is what etcd took.
-
-type MeasuredStorageDeps = {
-  /** Stays the one that is closed. */
-  readonly storage: Storage;
-  /** Such as `etcd`. */
-  readonly kind: string;
-  readonly clock: Clock;
-  readonly metrics: Pick<ServerMetrics, "registry">;
-};
-
-const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-
-function measuredStorage({ storage, kind, clock, metrics }: MeasuredStorageDeps): Storage {
-  const histogram = new SeriesHistogram({
-    name: "postern_store_operation_duration_seconds",
-    help: "How long operations on the store took, by store and operation; those that failed as well",
-    labelNames: ["store", "operation"],
-    buckets: BUCKETS,
-    registers: [metrics.registry],
-  });
-  const timed = (operation: string) => {
-    const series = histogram.series({ store: kind, operation });
-    return <T>(begin: () => Promise<T>): Promise<T> => {
-      const startedAt = clock.elapsed();
-      const observe = () => series.observe((clock.elapsed() - startedAt) / 1000);
-      const done = begin();
-      done.then(observe, observe);
-      return done;
-    };
-  };
-  const [getting, listing, creating] = [timed("get"), timed("list"), timed("create")];
-  const [updating, deleting] = [timed("update"), timed("delete")];
-  const [asking, compacting] = [timed("currentRevision"), timed("compact")];
-  return {
-    get: (key, options) => getting(() => storage.get(key, options)),
-    list: (prefix, options) => listing(() => storage.list(prefix, options)),
-    create: (key, value) => creating(() => storage.create(key, value)),
-    update: (key, value, expected) => updating(() => storage.update(key, value, expected)),
-    delete: (key, expected) => deleting(() => storage.delete(key, expected)),
-    currentRevision: () => asking(() => storage.currentRevision()),
-    // This needs no question to the store.
-    known: storage.known,
-    compact: (revision) => compacting(() => storage.compact(revision)),
-    checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),
-    watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
-    get oldestRevision() {
-      return storage.oldestRevision ?? 0;
-    },
-    [Symbol.asyncDispose]: () => storage[Symbol.asyncDispose](),
   };
 }

@@ -5,7 +5,8 @@ import type { Random } from "@postern/apiserver/runtime/clock";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { deriveKey } from "../encryption/key-ring.ts";
-import { createSecret, readSecret, readSecretFromCommand } from "../pki/secret-file.ts";
+import { readSecretFromCommand } from "../pki/secret-command.ts";
+import { createSecret, readSecret } from "../pki/secret-file.ts";
 
 const WHAT = "the server key";
 const SERVER_KEY_FILE = "server.key";

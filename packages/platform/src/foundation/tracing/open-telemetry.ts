@@ -8,7 +8,7 @@ import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace
 import { OTLPTraceExporter as ProtobufExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from "@opentelemetry/sdk-trace-base";
-import { createSeriesCounter } from "@postern/apiserver/metrics/series";
+import { createSeriesCounter } from "@postern/apiserver/metrics/counter-series";
 import type { Span, SpanAttributes, SpanStart, TraceHeaders, Tracing } from "@postern/apiserver/tracing/tracing";
 import { SERVED_VERSION } from "../served-version.ts";
 import type { OpenedTracing, OpenTracingDeps, TracingSettings } from "./tracing-settings.ts";

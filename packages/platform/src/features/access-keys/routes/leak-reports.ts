@@ -19,8 +19,8 @@ import type { AccessKeyState } from "../access-key-state.ts";
 import type { GuessRateLimit } from "../guess-rate-limit.ts";
 import { eventOfKey, type RecordKeyEvent } from "../key-events.ts";
 import { disableKey } from "../kinds/disable-key.ts";
-import { withLeak } from "../rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../rotation/sealed-record-writer.ts";
+import { withLeak } from "../rotation/with-leak.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** More in one report are not looked at. */

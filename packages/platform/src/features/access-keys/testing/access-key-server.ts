@@ -19,7 +19,8 @@ import { createResourceRegistry } from "@postern/apiserver/registry/resource-reg
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { createClockEpochs, systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";

@@ -1,6 +1,6 @@
 // Access keys, their owners and the time as plain data, and the code that says which keys are good over them.
 
-import { createClockEpochs } from "@postern/apiserver/runtime/system-runtime";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
 import { createKeyExpirations, type KeyExpirations } from "../key-expirations.ts";

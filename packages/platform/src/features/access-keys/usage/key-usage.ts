@@ -3,7 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
-import type { PlatformAuthorizer, PlatformDecision, Subject } from "../../authorization/platform-authorizer.ts";
+import type { PlatformAuthorizer, PlatformDecision, Subject } from "../../authorization/platform-decision.ts";
 import { type PlatformRequest, resourceWithSubresource } from "../../authorization/platform-request.ts";
 import {
   describeRequest,

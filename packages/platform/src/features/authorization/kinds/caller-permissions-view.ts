@@ -3,7 +3,8 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { authorizationAttributesOf, type RequestContext } from "@postern/apiserver/context/request-context";
+import { authorizationAttributesOf } from "@postern/apiserver/context/authorization-attributes";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 
 /** For the `extend` of a resource. */

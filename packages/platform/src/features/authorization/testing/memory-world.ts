@@ -6,8 +6,8 @@ import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { ChangeLog } from "@postern/apiserver/authorization/change-log";
-import { RbacIndex } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
 import { type PolicyRule, readPolicyRules } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { RbacIndex } from "@postern/apiserver/authorization/rbac/rbac-index";
 import { type RbacBinding, readBinding } from "@postern/apiserver/authorization/rbac/role-binding";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
@@ -20,7 +20,7 @@ import {
   indexPermissions,
   readInstancePermissions,
 } from "../instance-permissions.ts";
-import type { DecisionDeps, Subject } from "../platform-authorizer.ts";
+import type { DecisionDeps, Subject } from "../platform-decision.ts";
 import type {
   ClusterRequest,
   PlatformRequest,

@@ -11,8 +11,8 @@ import { uncoveredRules } from "@postern/apiserver/authorization/rbac/rule-cover
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
+import { provisionerOf } from "../../authorization/key-standing.ts";
 import type { GrantCheckDeps } from "../../authorization/kinds/grant-check.ts";
-import { provisionerOf } from "../../authorization/platform-authorizer.ts";
 import type { Directory, DirectoryUser } from "../directory.ts";
 
 export type ProvisionedDeps = GrantCheckDeps & { readonly directory: Directory };

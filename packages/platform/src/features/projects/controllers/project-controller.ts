@@ -10,10 +10,12 @@ import {
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { projectFinalizer } from "../kinds/projects/strategy.ts";
-import { createProjectNamespaces, projectStatus } from "./project-namespaces.ts";
+import { createProjectNamespaces } from "./project-namespaces.ts";
+import { projectStatus } from "./project-status.ts";
 
 export type ProjectControllerDeps = {
   readonly names: PlatformNames;

@@ -1,12 +1,12 @@
-// The namespaces of projects: lookup, creation, and the status of the project.
+// The namespaces of projects: lookup and creation.
 
-import { type Condition, withCondition } from "@postern/api/conditions";
 import type { PlatformNames } from "@postern/api/platform-names";
-import type { Project, ProjectStatus } from "@postern/api/project";
+import type { Project } from "@postern/api/project";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { type NamespaceState, namespaceFault } from "./project-status.ts";
 
 export type ProjectNamespaces = {
   nameOf(project: Project): string;
@@ -70,44 +70,3 @@ export const createProjectNamespace =
     const { nameOf, create } = createProjectNamespaces(port, { names, namespaces: namespaces() });
     return namespaceFault(nameOf(project), await create(project, signal));
   };
-
-// The status of a project, from how its namespace is.
-
-type NamespaceState = "ready" | "taken" | "terminating";
-
-const PHASES = { ready: "Ready", taken: "Failed", terminating: "Pending" } as const;
-const REASONS = { ready: "Created", taken: "NamespaceTaken", terminating: "NamespaceTerminating" } as const;
-
-/** Reason that keeps a project from its namespace, for people; undefined when there is none. */
-function namespaceFault(namespace: string, state: NamespaceState): string | undefined {
-  switch (state) {
-    case "ready":
-      return undefined;
-    case "taken":
-      return `namespace ${namespace} already exists and does not belong to this project`;
-    case "terminating":
-      return `namespace ${namespace} is being deleted, and will be created again`;
-  }
-}
-
-/** `now` in milliseconds. */
-export function projectStatus(
-  { status }: Project,
-  namespace: string,
-  state: NamespaceState,
-  now: number,
-): NonNullable<ProjectStatus> {
-  const message = namespaceFault(namespace, state) ?? "";
-  const condition = { holds: state === "ready", reason: REASONS[state], message };
-  const { message: _before, ...kept } = status ?? {};
-  return {
-    ...kept,
-    phase: PHASES[state],
-    ...(message === "" ? {} : { message }),
-    // The namespace is all that a project needs to be ready.
-    conditions: ["NamespaceReady", "Ready"].reduce(
-      (conditions: readonly Condition[], type) => withCondition(conditions, { type, ...condition }, now),
-      kept.conditions ?? [],
-    ),
-  };
-}

@@ -2,7 +2,7 @@
 
 import type { ClientHttp2Session } from "node:http2";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { toApiError } from "@postern/apiserver/chain/with-errors";
+import { toApiError } from "@postern/apiserver/chain/to-api-error";
 import { errorResponse } from "@postern/apiserver/endpoints/negotiation/error-response";
 import { resolveRequest } from "@postern/apiserver/request/request-info";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";

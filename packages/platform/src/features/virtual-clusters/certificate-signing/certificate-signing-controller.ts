@@ -4,7 +4,8 @@
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import {
   type CertificateSigningRequest,

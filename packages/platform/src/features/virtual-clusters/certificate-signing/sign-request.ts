@@ -4,12 +4,9 @@
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { CertificateSigningRequest } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
-import {
-  type CertificateAuthority,
-  type SignedCertificate,
-  signClientCertificate,
-} from "../../../foundation/pki/certificate-authority.ts";
+import type { CertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
 import { CertificateRequestError, parseCertificateRequest } from "../../../foundation/pki/certificate-request.ts";
+import { type SignedCertificate, signClientCertificate } from "../../../foundation/pki/sign-client-certificate.ts";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
 

@@ -5,14 +5,13 @@ import { hasFinalizer, withoutFinalizer } from "@postern/api/finalizers";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { followView } from "@postern/apiserver/cache/view-informer";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
-import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, followKeys } from "@postern/apiserver/controllers/queue-controller";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
 import type { VirtualClusterHealth } from "../virtual-cluster-backend.ts";
+import { followInstances, type InstancesAndClusters } from "./follow-instances.ts";
 
 export type InstanceState = {
   readonly isRemote: boolean;
@@ -112,34 +111,4 @@ export function laneOfInstance({ metadata: { namespace = "" } }: KubeObject, isR
     if (error instanceof ApiError) return "";
     throw error;
   }
-}
-
-// Brings instances to their controller when they change, and when a cluster does in which they may live.
-
-type InstancesAndClusters = {
-  readonly instances: ControlledResource;
-  readonly clusters: ControlledResource;
-  /** Templates that instances are made from. Absent: none that could change. */
-  readonly templates?: ControlledResource;
-};
-
-function followInstances(
-  { instances, clusters, templates }: InstancesAndClusters,
-  scheduler: Scheduler,
-  queue: Pick<WorkQueue, "add">,
-): Disposable {
-  const ofInstances = followKeys(instances, scheduler, (key) => queue.add(key));
-  const requeueAll = (): void => {
-    for (const { key } of instances.view.list(instances.keys.prefix)) queue.add(key);
-  };
-  // Whether an instance is reachable also depends on its cluster, and its content on its template.
-  const others = [clusters, ...(templates === undefined ? [] : [templates])].map(({ view, keys }) =>
-    followView({ view, prefix: keys.prefix }, scheduler, { replace: requeueAll, put: requeueAll, delete: requeueAll }),
-  );
-  return {
-    [Symbol.dispose]() {
-      ofInstances[Symbol.dispose]();
-      for (const each of others) each[Symbol.dispose]();
-    },
-  };
 }

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, it } from "vitest";
-import { createCertificateAuthority, signClientCertificate } from "../../../foundation/pki/certificate-authority.ts";
+import { createCertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
 import { createCertificateRequest } from "../../../foundation/pki/certificate-request.ts";
+import { signClientCertificate } from "../../../foundation/pki/sign-client-certificate.ts";
 import { createWorkspace, openssl } from "../../../foundation/pki/testing/openssl.ts";
 import { createEmbeddedHost, type EmbeddedHost, signal } from "./testing/embedded-host.ts";
 

@@ -20,11 +20,8 @@ import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { impersonation } from "@postern/apiserver/chain/with-impersonation";
-import {
-  authorizationAttributesOf,
-  forbiddenErrorFor,
-  type RequestContext,
-} from "@postern/apiserver/context/request-context";
+import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
@@ -41,12 +38,12 @@ import { type ApiResponse, afterResponse } from "@postern/apiserver/transport/ap
 import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
 import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
-import type { RootAuthority } from "@postern/kubernetes/controllers/namespace-objects/namespace-object-controller";
+import type { RootAuthority } from "@postern/kubernetes/controllers/namespace-objects/namespace-objects";
 import type { CompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { createStandardSurface, type StandardSurface } from "@postern/kubernetes/server/standard-surface";
 import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/kubernetes/service-accounts/issuer-discovery";
-import type { ServiceAccountKey } from "@postern/kubernetes/service-accounts/json-web-token";
+import type { ServiceAccountKey } from "@postern/kubernetes/service-accounts/service-account-key";
 import type { CertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
 import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
 import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";

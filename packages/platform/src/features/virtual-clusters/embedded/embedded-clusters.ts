@@ -11,7 +11,7 @@ import {
   createServiceAccountKeyPem,
   type ServiceAccountKey,
   serviceAccountKeyFromPem,
-} from "@postern/kubernetes/service-accounts/json-web-token";
+} from "@postern/kubernetes/service-accounts/service-account-key";
 import {
   compositionPrefix,
   createInternalRecords,

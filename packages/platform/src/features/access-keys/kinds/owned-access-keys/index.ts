@@ -7,7 +7,7 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { type CredentialsDeps, credentialsSubresource } from "../credentials-subresource.ts";
 import { accessKeyColumns } from "./columns.ts";
-import { ownKeysOnly } from "./key-ownership.ts";
+import { ownKeysOnly } from "./own-keys-only.ts";
 import { type PresentActivityDeps, presentActivities, presentActivity } from "./present-activity.ts";
 import { type ScopeWarningDeps, scopeWarnings } from "./scope-warnings.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";

@@ -1,9 +1,8 @@
 // Which access keys a caller owns, and which it may change as an administrator.
 
-import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ObjectVisibility, VisibleObjects } from "@postern/apiserver/registry/visibility";
+import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
@@ -78,29 +77,3 @@ function isAdministrator(
   });
   return whenDone(decision, ({ verdict }) => verdict === "allow");
 }
-
-// Access keys that a caller may see and touch: its own, those of its teams, and all where administrators say so.
-
-/** Other people's keys do not exist for who has no right to the same verb on `accesskeys` of the storage group. */
-export function ownKeysOnly(dependencies: KeyOwnershipDeps): ObjectVisibility {
-  const { directory } = dependencies;
-  const ownership = createKeyOwnership(dependencies);
-  return {
-    visibleTo: (context) => ownership.visibleTo(context),
-    async follow(context, end) {
-      const teamsBefore = ownership.teamsOf(context);
-      const visible = await ownership.visibleTo(context);
-      // Objects that become visible with a team appear in a new list, not as events.
-      const change = directory.onChange(() => {
-        if (ownership.teamsOf(context) !== teamsBefore) {
-          end(expiredError("the teams of the user have changed, list again"));
-        }
-      });
-      return { visible, holds: () => true, [Symbol.dispose]: () => change[Symbol.dispose]() };
-    },
-    mayGet: (context, object) => ownership.mayTouch(context, nameOf(object.key), ownership.ownerOf(object)),
-    mayChange: (context, object) => ownership.mayTouch(context, object.metadata.name ?? "", ownerOf(specOf(object))),
-  };
-}
-
-const nameOf = (key: string): string => key.slice(key.lastIndexOf("/") + 1);

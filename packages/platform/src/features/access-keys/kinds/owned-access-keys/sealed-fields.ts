@@ -13,13 +13,8 @@ import type { IssuedGrants } from "../../issued-grants.ts";
 import { type KeyOrigin, originsOf, replacedError } from "../../key-origins.ts";
 import { defaultTTLOf } from "../../key-ttl.ts";
 import { replaceValue } from "../../rotation/rotate-value.ts";
-import {
-  openSecret,
-  readSealedAccessKey,
-  type SealedAccessKey,
-  sealSecret,
-  writeSealedAccessKey,
-} from "../../sealed-access-key.ts";
+import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../../sealed-access-key.ts";
+import { openSecret, sealSecret } from "../../secret-envelope.ts";
 import { ENVELOPED_FIELDS, SECRET_PATHS, secretAt, specOf, withKey, withoutSecrets } from "../../secret-fields.ts";
 import { type LineageDeps, parentsOf } from "./lineage.ts";
 

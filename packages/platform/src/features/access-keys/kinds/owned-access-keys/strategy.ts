@@ -25,11 +25,10 @@ import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../secr
 import type { Claimant, ValueClaims } from "../../unique-values.ts";
 
 import { checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
-
+import { checkDelivery, type SecretDeliveryDeps } from "./delivery-secret.ts";
 import { keyReference } from "./key-reference.ts";
 import { createsKeyDirectly, parentsOf } from "./lineage.ts";
 import { readyByItself } from "./ready-condition.ts";
-import { checkDelivery, type SecretDeliveryDeps } from "./secret-delivery.ts";
 import { providerOf, type TokenClientDeps } from "./token-client.ts";
 import { unfitKeyError, type ValidationDeps, validateAccessKey } from "./validation.ts";
 

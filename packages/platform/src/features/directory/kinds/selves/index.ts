@@ -14,7 +14,7 @@ import { ownerOfCaller } from "../../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { GuessRateLimit } from "../../../access-keys/guess-rate-limit.ts";
-import { INTROSPECT_VERB } from "../../../authorization/always-allowed.ts";
+import { INTROSPECT_VERB } from "../../../authorization/asks-about-others.ts";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
 
 export type SelvesDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {

@@ -14,8 +14,8 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts";
 import { mayImpersonate } from "../../../authorization/impersonation.ts";
+import { provisionerOf } from "../../../authorization/key-standing.ts";
 import { firstRefusedGroup, mayAdminister } from "../../../authorization/kinds/grant-check.ts";
-import { provisionerOf } from "../../../authorization/platform-authorizer.ts";
 import type { Directory } from "../../directory.ts";
 import { isReadableName } from "../../readable-name.ts";
 import {

@@ -14,7 +14,8 @@ import {
   notFoundFieldError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { validateRules, validateScope, validateSize } from "../../../access-keys/kinds/owned-access-keys/validation.ts";
+import { validateRules } from "../../../access-keys/kinds/owned-access-keys/validate-rules.ts";
+import { validateScope, validateSize } from "../../../access-keys/kinds/owned-access-keys/validation.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import { conditionError } from "../../claim-conditions.ts";
 import { keySetError } from "../../key-set.ts";

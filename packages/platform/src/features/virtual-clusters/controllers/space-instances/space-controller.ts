@@ -1,6 +1,5 @@
 // Brings every space into its desired state, and deletes its content with it.
 
-import { withCondition } from "@postern/api/conditions";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { SpaceInstance } from "@postern/api/space-instance";
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
@@ -8,11 +7,10 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import type { UpstreamFault } from "../../../proxy/upstream-failure.ts";
 import { reasonOf } from "../../backend-registry.ts";
 import { insideRoles } from "../../inside-roles.ts";
-import { spaceFinalizer } from "../../kinds/space-instances/index.ts";
+import { spaceFinalizer } from "../../kinds/space-instances/strategy.ts";
 import type { SpaceRegistry } from "../../space-registry.ts";
-import type { VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
 import { createInstanceController } from "../instance-controller.ts";
-import { readyCondition } from "../ready-condition.ts";
+import { spaceStatus } from "./space-status.ts";
 
 export type SpaceControllerDeps = {
   readonly names: PlatformNames;
@@ -80,22 +78,3 @@ function faultOf(error: unknown): UpstreamFault {
 
 /** Its cluster cannot be reached, does not do what it should, or does not answer. */
 const OUT_OF_REACH: readonly number[] = [502, 503, 504];
-
-// The status of a space, from how its backend is.
-
-/** `now` in milliseconds. */
-function spaceStatus(
-  instance: SpaceInstance,
-  health: VirtualClusterHealth,
-  now: number,
-): NonNullable<SpaceInstance["status"]> {
-  const { reason: _reason, message: _message, space: _space, ...kept } = instance.status ?? {};
-  const template = instance.spec?.template;
-  return {
-    ...kept,
-    phase: health.ready ? "Ready" : "Pending",
-    ...(health.ready ? {} : { reason: health.reason, message: health.message }),
-    ...(template === undefined ? {} : { space: template }),
-    conditions: withCondition(kept.conditions ?? [], readyCondition(health, "The namespace exists"), now),
-  };
-}

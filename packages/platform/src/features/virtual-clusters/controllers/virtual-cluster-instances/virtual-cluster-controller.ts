@@ -1,12 +1,7 @@
 // Brings every virtual cluster instance into its desired state, and deletes its content with it.
 
-import { type Condition, withCondition } from "@postern/api/conditions";
 import type { PlatformNames } from "@postern/api/platform-names";
-import type {
-  Phase,
-  VirtualClusterInstance,
-  VirtualClusterInstanceStatus,
-} from "@postern/api/virtual-cluster-instance";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
@@ -14,11 +9,11 @@ import { type BackendRegistry, reasonOf } from "../../backend-registry.ts";
 import { hashOfObjects, ObjectsError } from "../../embedded/apply-objects.ts";
 import { insideRoles } from "../../inside-roles.ts";
 import { virtualClusterFinalizer } from "../../kinds/virtual-cluster-instances/strategy.ts";
-import { type RenderDeps, type RenderedTemplate, renderTemplate } from "../../render-template.ts";
-import { isAsleep, SLEEPING, SLEEPING_HEALTH } from "../../sleep.ts";
-import type { VirtualClusterBackend, VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
+import { type RenderDeps, renderTemplate } from "../../render-template.ts";
+import { isAsleep, SLEEPING_HEALTH } from "../../sleep.ts";
+import type { VirtualClusterBackend } from "../../virtual-cluster-backend.ts";
 import { type AppliedObjects, createInstanceController } from "../instance-controller.ts";
-import { readyCondition } from "../ready-condition.ts";
+import { instanceStatus, type MadeFrom, OBJECTS_APPLIED } from "./instance-status.ts";
 
 export type VirtualClusterControllerDeps = {
   readonly names: PlatformNames;
@@ -103,10 +98,6 @@ async function objectsIn(
   }
 }
 
-const OBJECTS_APPLIED = "ObjectsApplied";
-
-type MadeFrom = Pick<RenderedTemplate, "template"> & { readonly fault?: string | undefined };
-
 /** Where a template can no longer be rendered, the virtual cluster stays what it was made from. */
 function madeFrom(instance: VirtualClusterInstance, deps: RenderDeps): MadeFrom {
   const { template, faults, missing } = renderTemplate(instance, deps);
@@ -118,51 +109,6 @@ function madeFrom(instance: VirtualClusterInstance, deps: RenderDeps): MadeFrom 
   return { fault, ...(before === undefined ? {} : { template: before }) };
 }
 
-const templateCondition = (fault: string | undefined) =>
-  fault === undefined
-    ? { type: "TemplateApplied", holds: true, reason: "Rendered", message: "the template is filled in" }
-    : { type: "TemplateApplied", holds: false, reason: "NotRendered", message: fault };
-
-const objectsCondition = ({ fault }: AppliedObjects) =>
-  fault === undefined
-    ? { type: OBJECTS_APPLIED, holds: true, reason: "Applied", message: "all objects of the template are applied" }
-    : { type: OBJECTS_APPLIED, holds: false, reason: "NotApplied", message: fault };
-
 /** A backend that says no; anything else is a fault, and the work is tried again. */
 const isRefusal = (error: unknown): error is ApiError =>
   isApiError(error, "ServiceUnavailable") || isApiError(error, "InsufficientStorage");
-
-// The status of a virtual cluster instance, from how its backend is.
-
-/** `now` in milliseconds. */
-function instanceStatus(
-  instance: VirtualClusterInstance,
-  { template, fault }: MadeFrom,
-  { health, now, objects }: { health: VirtualClusterHealth; now: number; objects?: AppliedObjects | undefined },
-): VirtualClusterInstanceStatus {
-  const { reason: _reason, message: _message, virtualCluster: _rendered, ...kept } = instance.status ?? {};
-  const refers = (instance.spec?.templateRef?.name ?? "") !== "" && instance.spec?.template === undefined;
-  const ready = withCondition(kept.conditions ?? [], readyCondition(health), now);
-  const conditions = refers ? withCondition(ready, templateCondition(fault), now) : ready;
-  return {
-    ...kept,
-    phase: phaseOf(health),
-    ...(health.ready ? { kubernetesVersion: health.version } : { reason: health.reason, message: health.message }),
-    serviceUID: instance.metadata.uid ?? "",
-    ...(template === undefined ? {} : { virtualCluster: template }),
-    ...(objects === undefined ? {} : { deployHash: objects.hash }),
-    conditions: withObjects(conditions, objects, now),
-  };
-}
-
-const withObjects = (
-  conditions: readonly Condition[],
-  objects: AppliedObjects | undefined,
-  now: number,
-): readonly Condition[] =>
-  objects === undefined ? conditions : withCondition(conditions, objectsCondition(objects), now);
-
-function phaseOf(health: VirtualClusterHealth): Phase {
-  if (health.ready) return "Ready";
-  return health.reason === SLEEPING ? "Sleeping" : "Pending";
-}

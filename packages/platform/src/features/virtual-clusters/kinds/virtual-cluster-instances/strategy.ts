@@ -24,7 +24,7 @@ import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
-import { isServerItself } from "../../../authorization/platform-authorizer.ts";
+import { isServerItself } from "../../../authorization/key-standing.ts";
 import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import {

@@ -14,8 +14,8 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/request-info";
-import type { DecisionStep, PlatformAuthorizer } from "../../../../authorization/platform-authorizer.ts";
 import type { PlatformContext } from "../../../../authorization/platform-context.ts";
+import type { DecisionStep, PlatformAuthorizer } from "../../../../authorization/platform-decision.ts";
 import { managementRequest, type PlatformRequest } from "../../../../authorization/platform-request.ts";
 import { parseProxyPath, proxyRequest } from "../../../../authorization/proxy-path.ts";
 import {

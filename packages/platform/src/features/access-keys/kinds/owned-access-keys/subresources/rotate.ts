@@ -9,19 +9,17 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { PlatformContext } from "../../../../authorization/platform-context.ts";
-import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { AccessKeySecrets } from "../../../access-key-secrets.ts";
-import type { AccessKeyState } from "../../../access-key-state.ts";
 import { keyEvent, type RecordKeyEvent } from "../../../key-events.ts";
-import { type KeyOrigin, originsOf } from "../../../key-origins.ts";
+import { originsOf } from "../../../key-origins.ts";
 import { isRepeated, rotateValue } from "../../../rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../rotation/sealed-record-writer.ts";
 import { AUDIT_ISSUED_CREDENTIAL, specOf, withKey } from "../../../secret-fields.ts";
 import { checkCreator } from "../creator-limits.ts";
+import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../delivery-secret.ts";
 import { othersOf } from "../sealed-fields.ts";
-import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../secret-delivery.ts";
+import { countDescendants, type DescendantDeps } from "./count-descendants.ts";
 import { visibleKey } from "./visible-key.ts";
 
 /** A week: a grace is for passing the new value on, not for living with two. */
@@ -198,37 +196,4 @@ function validate({
     errors.push(invalidError("spec.gracePeriodSeconds", gracePeriodSeconds, why));
   }
   return errors;
-}
-
-// How many credentials a compromised value takes with it.
-
-type DescendantDeps = {
-  readonly allKeys: () => Iterable<AccessKeyState>;
-  readonly certificates: Pick<CertificateLedger, "withOrigin">;
-  readonly runtime: { readonly clock: { now(): number } };
-};
-
-/** Of the keys and certificates that are not over, those made with a value of the key whose serial lies in the range. */
-async function countDescendants(
-  uid: string,
-  { from, below }: { readonly from: number; readonly below: number },
-  { allKeys, certificates, runtime }: DescendantDeps,
-  signal: AbortSignal,
-): Promise<number> {
-  const isMade = (made: KeyOrigin): boolean => made.uid === uid && made.serial >= from && made.serial < below;
-  const now = runtime.clock.now();
-  // Clusters that verify a certificate themselves go on accepting it: nobody may take it for revoked.
-  let count = certificates
-    .withOrigin(isMade)
-    .filter(
-      ({ notAfter, revokedAt, isVerifiedElsewhere }) => notAfter > now && !revokedAt && !isVerifiedElsewhere,
-    ).length;
-  await inSlices(
-    allKeys(),
-    (key) => {
-      if (key.uid !== uid && key.origins.some(isMade) && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now) count++;
-    },
-    signal,
-  );
-  return count;
 }

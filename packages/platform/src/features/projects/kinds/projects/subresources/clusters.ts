@@ -8,7 +8,7 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
-import { type AuthorityDeps, withAuthority } from "../../../../virtual-clusters/kinds/clusters/index.ts";
+import { type AuthorityDeps, withAuthority } from "../../../../virtual-clusters/kinds/clusters/present-authority.ts";
 
 const KIND = "ProjectClusters";
 

@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
-import { normalizeServer, validateServer } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
+import { normalizeServer, validateServer } from "../../../../../foundation/kubeconfig/normalize-server.ts";
 import {
   type CertificateRequest,
   CertificateRequestError,

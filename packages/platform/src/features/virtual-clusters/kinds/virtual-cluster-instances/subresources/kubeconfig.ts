@@ -13,20 +13,14 @@ import type { ObjectLookup } from "../../../../../foundation/lookup/object-looku
 import type { InstancePlace } from "../../../../authorization/inside-groups.ts";
 import type { BackendRegistry } from "../../../backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
-import {
-  asViewer,
-  authorizedRequester,
-  type CredentialDeps,
-  grantCertificate,
-  grantToken,
-  type RequesterDeps,
-} from "./kubeconfig-credential.ts";
+import { asViewer, type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
 import {
   KUBE_CONFIG_KIND,
   type KubeconfigRequest,
   kubeconfigFields,
   readKubeconfigRequest,
 } from "./kubeconfig-request.ts";
+import { authorizedRequester, type RequesterDeps } from "./kubeconfig-requester.ts";
 import { type ServerAddress, type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
 
 export type KubeconfigDeps = RequesterDeps &

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../json/json-value.ts";
-import { readCrdSchema } from "./from-crd.ts";
+import { readCrdSchema } from "./read-crd-schema.ts";
 
 const PATH = "spec.versions[0].schema.openAPIV3Schema";
 const definition = (openAPIV3Schema: JsonValue) => ({

@@ -1,6 +1,6 @@
-// Histograms and counters whose series are looked up once: prom-client hashes all labels at each observation.
+// A histogram whose series are looked up once: prom-client hashes all labels at each observation.
 
-import { Counter, type CounterConfiguration, Histogram, type HistogramConfiguration } from "prom-client";
+import { Histogram, type HistogramConfiguration } from "prom-client";
 
 export type HistogramSeries = { observe(value: number): void };
 
@@ -74,33 +74,4 @@ class Series implements HistogramSeries {
       { labels: this.#labels, value: this.#count, metricName: `${name}_count` },
     ];
   }
-}
-
-// A counter of plain numbers that prom-client reads on a scrape: it hashes every label at each increment.
-
-export type CounterSeries = { inc(count?: number): void };
-
-/** `series` gives the counter of a combination of labels, to be kept by the caller: each call makes one of its own. */
-export function createSeriesCounter<L extends string>(
-  configuration: Omit<CounterConfiguration<L>, "collect">,
-): { series(labels: { readonly [label in L]: string }): CounterSeries } {
-  const all: { readonly labels: { readonly [label in L]: string }; count: number }[] = [];
-  new Counter<L>({
-    ...configuration,
-    collect() {
-      this.reset();
-      for (const { labels, count } of all) if (count > 0) this.inc(labels, count);
-    },
-  });
-  return {
-    series(labels) {
-      const series = { labels, count: 0 };
-      all.push(series);
-      return {
-        inc(count = 1) {
-          series.count += count;
-        },
-      };
-    },
-  };
 }

@@ -1,0 +1,88 @@
+// Runs a request through the filters to its handler, and the response back in the opposite order. Nothing is a promise unless something waits: a read
+// from memory is answered in the turn of the event loop in which it arrived.
+
+import type { Awaitable } from "../runtime/awaitable.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
+import type { RequestState } from "./request-state.ts";
+
+export type CallHandler = (call: RequestState) => Awaitable<ApiResponse>;
+
+/** Each member is optional. An error thrown in any of them is passed to `fail` of the earlier filters. */
+export type Filter = {
+  /** On the way in. A response answers the request here: nothing further on sees it, and this filter does not see it again. */
+  readonly enter?: (call: RequestState) => Awaitable<ApiResponse | undefined>;
+  /** On the way out: returns the response for earlier filters. Not called if `enter` has thrown. */
+  readonly leave?: (response: ApiResponse, call: RequestState) => Awaitable<ApiResponse>;
+  /** The same for an error from further on: gives a response in its place, or throws. */
+  readonly fail?: (error: unknown, call: RequestState) => Awaitable<ApiResponse>;
+  /** In place of the three, for what has to hold the rest of the way in its hands. */
+  readonly around?: (call: RequestState, next: CallHandler) => Awaitable<ApiResponse>;
+};
+
+/** The filters in the order of the request, and what is behind them. */
+export function runFilters(filters: readonly Filter[], last: CallHandler): CallHandler {
+  const at = filters.findIndex(({ around }) => around !== undefined);
+  const around = filters[at]?.around;
+  if (around === undefined) return loop(filters, last);
+  const next = runFilters(filters.slice(at + 1), last);
+  return loop(filters.slice(0, at), (call) => around(call, next));
+}
+
+function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
+  const enter = (call: RequestState, from: number): Awaitable<ApiResponse> => {
+    let at = from;
+    let response: Awaitable<ApiResponse | undefined>;
+    try {
+      for (; at < filters.length; at++) {
+        response = filters[at]?.enter?.(call);
+        if (response !== undefined) break;
+      }
+      response ??= last(call);
+    } catch (error) {
+      return fail(error, call, at - 1);
+    }
+    if (!(response instanceof Promise)) return leave(response, call, at - 1);
+    return response.then(
+      (found) => (found === undefined ? enter(call, at + 1) : leave(found, call, at - 1)),
+      (error) => fail(error, call, at - 1),
+    );
+  };
+  const leave = (given: ApiResponse, call: RequestState, from: number): Awaitable<ApiResponse> => {
+    let response: Awaitable<ApiResponse> = given;
+    for (let at = from; at >= 0; at--) {
+      const filter = filters[at];
+      if (filter?.leave === undefined) continue;
+      try {
+        response = filter.leave(response, call);
+      } catch (error) {
+        return fail(error, call, at - 1);
+      }
+      if (response instanceof Promise) {
+        return response.then(
+          (found) => leave(found, call, at - 1),
+          (error) => fail(error, call, at - 1),
+        );
+      }
+    }
+    return response;
+  };
+  const fail = (given: unknown, call: RequestState, from: number): Awaitable<ApiResponse> => {
+    let error = given;
+    for (let at = from; at >= 0; at--) {
+      const filter = filters[at];
+      if (filter?.fail === undefined) continue;
+      try {
+        const response = filter.fail(error, call);
+        if (!(response instanceof Promise)) return leave(response, call, at - 1);
+        return response.then(
+          (found) => leave(found, call, at - 1),
+          (again) => fail(again, call, at - 1),
+        );
+      } catch (again) {
+        error = again;
+      }
+    }
+    throw error;
+  };
+  return (call) => enter(call, 0);
+}

@@ -1,0 +1,52 @@
+// Admitted objects that are not in the cache yet. They count, so that concurrent requests do not all take the last place.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+
+/** After this time, an admitted write has been committed or refused by the store. */
+const PENDING_MS = 10_000;
+
+type Place = Pick<InstalledResource, "keys" | "view">;
+
+type PendingObjects = {
+  /** `amounts` are those by which the object uses more than before, by the name that quotas have for them. */
+  add(resource: Place, object: KubeObject, amounts: ReadonlyMap<string, number>): void;
+  /** Of a resource in a namespace, without what has arrived. */
+  amount(resource: Place, namespace: string, name: string): number;
+};
+
+export function createPendingObjects(elapsed: () => number): PendingObjects {
+  /** By key in the store. */
+  const pending = new Map<
+    string,
+    {
+      readonly amounts: ReadonlyMap<string, number>;
+      readonly at: number;
+      /** The revision of the object at admission; undefined without one. */
+      readonly revision: number | undefined;
+      readonly view: Place["view"];
+    }
+  >();
+
+  function forgetArrived(): void {
+    const now = elapsed();
+    for (const [key, { at, revision, view }] of pending) {
+      if (now - at > PENDING_MS || view.get(key)?.revision !== revision) pending.delete(key);
+    }
+  }
+
+  return {
+    add({ keys, view }, { metadata: { namespace = "", name = "" } }, amounts) {
+      const key = keys.of(namespace, name);
+      pending.set(key, { amounts, at: elapsed(), revision: view.get(key)?.revision, view });
+    },
+    amount({ keys }, namespace, name) {
+      if (pending.size === 0) return 0;
+      forgetArrived();
+      const prefix = keys.inNamespace(namespace);
+      let sum = 0;
+      for (const [key, { amounts }] of pending) if (key.startsWith(prefix)) sum += amounts.get(name) ?? 0;
+      return sum;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+// ClusterRoles: permissions in the whole cluster, or in one namespace through a RoleBinding.
+// Source: k8s.io/kubernetes/pkg/registry/rbac/clusterrole/strategy.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, indexPath, requiredError } from "@postern/apimachinery/validation/field-error";
+import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
+import type { EscalationCheck } from "./escalation-check.ts";
+import { labelSelector, policyRules } from "./rbac-fields.ts";
+import { roleStrategy, withRules } from "./role-strategy.ts";
+import { validateRules } from "./validate-role.ts";
+
+const clusterRoleFields = s
+  .object({
+    rules: policyRules,
+    aggregationRule: s
+      .object({
+        clusterRoleSelectors: s
+          .list(labelSelector)
+          .describe(
+            "ClusterRoleSelectors holds a list of selectors which will be used to find ClusterRoles and create the rules.",
+          ),
+      })
+      .describe("AggregationRule describes how to locate ClusterRoles to aggregate into the ClusterRole"),
+  })
+  .describe(
+    "ClusterRole is a cluster level, logical grouping of PolicyRules that can be referenced as a unit by a RoleBinding or ClusterRoleBinding.",
+  );
+
+type ClusterRole = KindOf<typeof clusterRoleFields>;
+
+const validateClusterRole = (role: ClusterRole): readonly FieldError[] => [
+  ...validateRules(role),
+  ...validateAggregation(role),
+];
+
+function validateAggregation({ aggregationRule }: ClusterRole): readonly FieldError[] {
+  if (aggregationRule === undefined) return [];
+  const path = "aggregationRule.clusterRoleSelectors";
+  const selectors = aggregationRule.clusterRoleSelectors ?? [];
+  if (selectors.length === 0) {
+    return [requiredError(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  }
+  return selectors.flatMap((selector, index) => validateLabelSelector(selector, indexPath(path, index)));
+}
+
+export const clusterRoles = (escalation: EscalationCheck): ResourceDefinition =>
+  defineBuiltin({
+    group: RBAC_GROUP,
+    version: "v1",
+    kind: "ClusterRole",
+    plural: "clusterroles",
+    singular: "clusterrole",
+    namespaced: false,
+    schema: kindSchema(clusterRoleFields.schema),
+    columns: [createdAtColumn],
+    strategy: roleStrategy(escalation, validateClusterRole),
+    setDefaults: withRules,
+  });

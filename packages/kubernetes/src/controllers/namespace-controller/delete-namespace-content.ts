@@ -1,0 +1,62 @@
+// Deletes the content of a namespace, and reports what remains.
+// Source: k8s.io/kubernetes/pkg/controller/namespace/deletion/namespaced_resources_deleter.go
+
+import { qualifiedName } from "@postern/apimachinery/meta/group-version";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+
+export type RemainingContent = {
+  /** Resources that still have objects in the namespace. */
+  readonly resources: readonly ControlledResource[];
+  /** Objects by `plural.group`. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** Objects by finalizer that holds them. */
+  readonly finalizers: ReadonlyMap<string, number>;
+  /** Failures to delete, in words. */
+  readonly errors: readonly string[];
+};
+
+export async function deleteContent(
+  port: Pick<ControllerPort, "runtime">,
+  resources: readonly ControlledResource[],
+  namespace: string,
+  signal: AbortSignal,
+): Promise<RemainingContent> {
+  const errors: string[] = [];
+  for (const resource of resources) {
+    const prefix = resource.keys.inNamespace(namespace);
+    for (const object of resource.view.list(prefix)) {
+      const found = object.decode();
+      if (isBeingDeleted(found)) continue;
+      const work = () => deleteControlled(port, resource, found, signal, { propagationPolicy: "Background" });
+      try {
+        await ignoringConflicts(work);
+      } catch (error) {
+        errors.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+  }
+  return { ...whatRemains(resources, namespace), errors };
+}
+
+function whatRemains(
+  resources: readonly ControlledResource[],
+  namespace: string,
+): Pick<RemainingContent, "resources" | "counts" | "finalizers"> {
+  const remaining: ControlledResource[] = [];
+  const counts = new Map<string, number>();
+  const finalizers = new Map<string, number>();
+  for (const resource of resources) {
+    const objects = resource.view.list(resource.keys.inNamespace(namespace));
+    if (objects.length === 0) continue;
+    remaining.push(resource);
+    counts.set(qualifiedName(resource.definition.plural, resource.definition.group), objects.length);
+    for (const object of objects) {
+      for (const finalizer of object.decode().metadata.finalizers ?? []) {
+        finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1);
+      }
+    }
+  }
+  return { resources: remaining, counts, finalizers };
+}

@@ -1,0 +1,39 @@
+// The user name and groups of a request with an access key, to which permissions are granted.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { Directory } from "../directory/directory.ts";
+import type { AccessKeyState } from "./access-key-state.ts";
+
+/** The key of UserInfo.extra that carries the public handle of the access key. */
+const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.${domain}/access-key-id`;
+
+export type IdentityDeps = { readonly directory: Directory; readonly names: PlatformNames };
+
+/** The identity of a key's bearer. Does not check whether the key is valid. */
+export function accessKeyIdentity(
+  key: Pick<AccessKeyState, "id" | "owner" | "groups">,
+  { directory, names }: IdentityDeps,
+): UserInfo {
+  const { owner } = key;
+  const extra = { [accessKeyIdExtra(names)]: [key.id] };
+  const common = [...key.groups, GROUP_AUTHENTICATED, names.authenticatedGroup];
+  if (owner.kind === "team") {
+    const group = names.teamGroup(owner.name);
+    return { name: group, groups: distinct([group, ...common]), extra, ...uidOf(directory.team(owner.name)) };
+  }
+  if (owner.kind === "subject") return { name: owner.name, groups: distinct(common), extra };
+  const user = directory.user(owner.name);
+  const teams = directory.teamsOf(owner.name).map(({ name }) => names.teamGroup(name));
+  return {
+    name: user?.subject ?? owner.name,
+    groups: distinct([...(user?.groups ?? []), ...common, names.userGroup(owner.name), ...teams]),
+    extra,
+    ...uidOf(user),
+  };
+}
+
+const distinct = (groups: readonly string[]): readonly string[] => [...new Set(groups)];
+
+const uidOf = (holder: { readonly uid: string } | undefined): { readonly uid?: string } =>
+  holder === undefined ? {} : { uid: holder.uid };

@@ -1,0 +1,21 @@
+// The facts beside the request that a scope is checked against.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { RestrictionIndex } from "./restriction-index.ts";
+
+/** Facts that a scope is read against, beside the request. */
+export type ScopeContext = {
+  readonly names: PlatformNames;
+  /** User of the request. */
+  readonly user: UserInfo;
+  /** User, team or subject that the key authenticates as. */
+  readonly owner: AccessKeyOwner;
+  /** Whether the SCIM routes ask, for a directory. */
+  readonly isProvisioning?: boolean;
+  /** Of long lists, kept by callers that ask more than once. */
+  readonly index?: RestrictionIndex;
+};
+
+export type IndexedContext = ScopeContext & { readonly index: RestrictionIndex };

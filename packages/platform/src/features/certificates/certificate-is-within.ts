@@ -1,0 +1,28 @@
+// Whether a client certificate reaches no further than the access key that it was issued for.
+
+import type { AccessKeyRestrictions, AccessKeyRule } from "@postern/api/access-key-restrictions";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { isPermissionSubset } from "../access-keys/permission-subset.ts";
+import type { IssuedTo } from "./issued-certificate.ts";
+
+/**
+ * A certificate has all permissions of its user in one virtual cluster: its requests are not limited further. So a key has to open all of that
+ * virtual cluster, by its scope and by each of its rule sets.
+ */
+export function certificateIsWithin(
+  { project, virtualCluster }: Pick<IssuedTo, "project" | "virtualCluster">,
+  restrictions: AccessKeyRestrictions | undefined,
+  { projectNamespace }: Pick<PlatformNames, "projectNamespace">,
+): boolean {
+  const all: AccessKeyRule = {
+    verbs: ["*"],
+    resources: [],
+    namespaces: [],
+    nonResourceURLs: [],
+    requestTargets: ["ProjectVirtualCluster"],
+    cluster: "",
+    virtualClusters: [{ name: virtualCluster, namespace: projectNamespace(project) }],
+  };
+  const scope = { roles: [], projects: [], spaces: [], virtualClusters: [{ project, virtualCluster }], clusters: [] };
+  return isPermissionSubset({ scope, ruleSets: [[all]] }, restrictions);
+}

@@ -1,0 +1,125 @@
+// The strategy of clusters: checks and changes before a cluster is stored.
+
+import { type Cluster, isLocalCluster } from "@postern/api/cluster";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { ObjectLookup } from "../../../../foundation/lookup/object-lookup.ts";
+import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
+import type { Directory } from "../../../directory/directory.ts";
+import { networkPeerWarnings } from "../../../proxy/network-peer.ts";
+import { recordedSecret } from "../../kubernetes-backend/recorded-secret.ts";
+
+export type ClusterStrategyDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly authorizer: Authorizer;
+  readonly lookup: Pick<ObjectLookup, "secret">;
+};
+
+export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> => ({
+  allowUnconditionalUpdate: true,
+  async prepareForCreate(created, context) {
+    const cluster = await withRecordedSecret(created, undefined, context, deps);
+    const { user } = context;
+    const owner = cluster.spec?.owner ?? callerAsOwner(user, deps);
+    const spec = { ...cluster.spec, ...(owner === undefined ? {} : { owner }) };
+    return { ...cluster, spec, status: firstStatus(cluster) };
+  },
+  prepareForUpdate: (cluster, old, context) => withRecordedSecret(cluster, old, context, deps),
+  validate: validateCluster,
+  warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
+  warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
+  validateUpdate: (cluster, old) => [
+    ...validateCluster(cluster),
+    ...(isLocalCluster(cluster) === isLocalCluster(old)
+      ? []
+      : [forbiddenError("spec.local", "cannot be changed: the objects in the cluster would be lost")]),
+  ],
+});
+
+type SecretPlace = { readonly namespace: string; readonly name: string; readonly entry: string };
+
+/** The Secret whose kubeconfig the platform connects with, and shares its power with the writers of the cluster. */
+export function secretOf(cluster: Cluster | undefined): SecretPlace | undefined {
+  const { kubeConfigRef, managementNamespace = "" } = cluster?.spec ?? {};
+  if (kubeConfigRef === undefined) return undefined;
+  const { secretNamespace = "", secretName, key = "" } = kubeConfigRef;
+  return { namespace: secretNamespace === "" ? managementNamespace : secretNamespace, name: secretName, entry: key };
+}
+
+const isSamePlace = (a: SecretPlace, b: SecretPlace | undefined): boolean =>
+  b !== undefined && a.namespace === b.namespace && a.name === b.name && a.entry === b.entry;
+
+/**
+ * The cluster with the uid of the Secret that it names, for a new reference and for one that is written again: with another value of the annotation,
+ * or without it. Other writes keep what is recorded, so that they do not accept a Secret that took its place. Throws ApiError 403.
+ */
+async function withRecordedSecret(
+  cluster: Cluster,
+  old: Cluster | undefined,
+  context: RequestContext,
+  deps: ClusterStrategyDeps,
+): Promise<Cluster> {
+  const key = recordedSecret(deps.names);
+  const place = secretOf(cluster);
+  if (place === undefined) return withAnnotation(cluster, key, undefined);
+  const [given, before] = [cluster.metadata.annotations?.[key], old?.metadata.annotations?.[key]];
+  const isMoved = !isSamePlace(place, secretOf(old));
+  if (!isMoved && given === before) return cluster;
+  const missing = await missingVerb(place, context, deps);
+  if (missing === undefined) {
+    return withAnnotation(cluster, key, deps.lookup.secret(place.namespace, place.name)?.metadata.uid);
+  }
+  // A PUT of a manifest leaves the annotation out without meaning it.
+  if (!isMoved && given === undefined) return withAnnotation(cluster, key, before);
+  const why = `spec.kubeConfigRef: you may not ${missing} the Secret ${JSON.stringify(`${place.namespace}/${place.name}`)}`;
+  throw forbiddenRequestError(
+    { group: deps.names.managementGroup, resource: "clusters" },
+    cluster.metadata.name ?? "",
+    why,
+  );
+}
+
+/**
+ * The permission that the writer of a reference lacks. Members of a project write the Secrets of its namespace, and so would choose where the platform connects
+ * to, past the rules for their addresses: only who may write the Secret as well names one there.
+ */
+async function missingVerb(
+  { namespace, name }: SecretPlace,
+  { user, credential }: RequestContext,
+  { names, authorizer }: ClusterStrategyDeps,
+): Promise<string | undefined> {
+  for (const verb of names.projectOf(namespace) === undefined ? ["get"] : ["get", "update"]) {
+    const { verdict } = await authorizer.authorize({
+      ...{ user, credential, verb, apiGroup: "", apiVersion: "v1", resource: "secrets", subresource: "", path: "" },
+      ...{ isResourceRequest: true, namespace, name },
+    });
+    if (verdict !== "allow") return verb;
+  }
+  return undefined;
+}
+
+function withAnnotation(cluster: Cluster, key: string, value: string | undefined): Cluster {
+  const { annotations = {} } = cluster.metadata;
+  if (annotations[key] === value) return cluster;
+  const { [key]: _, ...others } = annotations;
+  const kept = value === undefined ? others : { ...others, [key]: value };
+  return { ...cluster, metadata: { ...cluster.metadata, annotations: kept } };
+}
+
+const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({
+  phase: isLocalCluster(cluster) ? "Initialized" : "Pending",
+});
+
+function validateCluster({ spec }: Cluster): readonly FieldError[] {
+  if (spec?.local === true && spec.kubeConfigRef !== undefined) {
+    return [forbiddenError("spec.kubeConfigRef", "a local cluster has no kubeconfig")];
+  }
+  const { secretNamespace = "", secretName = "" } = spec?.kubeConfigRef ?? {};
+  if (secretName === "" || secretNamespace !== "" || (spec?.managementNamespace ?? "") !== "") return [];
+  return [requiredError("spec.kubeConfigRef.secretNamespace", "if spec.managementNamespace is not set")];
+}

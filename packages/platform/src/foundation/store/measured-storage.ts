@@ -1,0 +1,57 @@
+// Measures how long each operation of a store takes, as the server waits for it.
+
+import { SeriesHistogram } from "@postern/apiserver/metrics/series-histogram";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+
+type MeasuredStorageDeps = {
+  /** Stays the one that is closed. */
+  readonly storage: Storage;
+  /** Such as `etcd`. */
+  readonly kind: string;
+  readonly clock: Clock;
+  readonly metrics: Pick<ServerMetrics, "registry">;
+};
+
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+export function measuredStorage({ storage, kind, clock, metrics }: MeasuredStorageDeps): Storage {
+  const histogram = new SeriesHistogram({
+    name: "postern_store_operation_duration_seconds",
+    help: "How long operations on the store took, by store and operation; those that failed as well",
+    labelNames: ["store", "operation"],
+    buckets: BUCKETS,
+    registers: [metrics.registry],
+  });
+  const timed = (operation: string) => {
+    const series = histogram.series({ store: kind, operation });
+    return <T>(begin: () => Promise<T>): Promise<T> => {
+      const startedAt = clock.elapsed();
+      const observe = () => series.observe((clock.elapsed() - startedAt) / 1000);
+      const done = begin();
+      done.then(observe, observe);
+      return done;
+    };
+  };
+  const [getting, listing, creating] = [timed("get"), timed("list"), timed("create")];
+  const [updating, deleting] = [timed("update"), timed("delete")];
+  const [asking, compacting] = [timed("currentRevision"), timed("compact")];
+  return {
+    get: (key, options) => getting(() => storage.get(key, options)),
+    list: (prefix, options) => listing(() => storage.list(prefix, options)),
+    create: (key, value) => creating(() => storage.create(key, value)),
+    update: (key, value, expected) => updating(() => storage.update(key, value, expected)),
+    delete: (key, expected) => deleting(() => storage.delete(key, expected)),
+    currentRevision: () => asking(() => storage.currentRevision()),
+    // This needs no question to the store.
+    known: storage.known,
+    compact: (revision) => compacting(() => storage.compact(revision)),
+    checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),
+    watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
+    get oldestRevision() {
+      return storage.oldestRevision ?? 0;
+    },
+    [Symbol.asyncDispose]: () => storage[Symbol.asyncDispose](),
+  };
+}
