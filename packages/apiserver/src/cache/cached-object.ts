@@ -51,6 +51,9 @@ function inOrder(object: KubeObject): KubeObject {
 /** Makes the objects of many entries that come at once, such as those of a page, which share memory. */
 export type EntryReader = (entry: StoredEntry) => CachedObject;
 
+/** In place of a decoded object that is to be kept. */
+const KEPT = Symbol("kept");
+
 /** A stored object as encoded bytes. `decode()` gives the object; do not change what it returns. */
 export class CachedObject {
   readonly key: string;
@@ -66,8 +69,8 @@ export class CachedObject {
   /** Length of the part before the first member of `metadata`, computed on demand. */
   #head: number | undefined;
   #labels: Labels | undefined;
-  /** The result of `decode`, where the creator of this object had it at hand: only in answers, never in what memory keeps. */
-  readonly #object: KubeObject | undefined;
+  /** The result of `decode`, where the creator of this object had it at hand: only in answers, or while followers are told of it. */
+  #object: KubeObject | typeof KEPT | undefined;
 
   private constructor(
     key: string,
@@ -199,11 +202,23 @@ export class CachedObject {
     return new CachedObject(this.key, this.revision, this.#memory, start, end, this.#storedEnd, this.#stored, object);
   }
 
-  /** Parsed on every call, except for responses: keep the result if you need it twice. */
+  /** Parsed on every call, except for responses and while decoded objects are kept: keep the result if you need it twice. */
   decode(): KubeObject {
-    if (this.#object !== undefined) return this.#object;
+    const known = this.#object;
+    if (known !== undefined && known !== KEPT) return known;
     // Only encodeStoredValue writes values, so the bytes are a KubeObject, and no deeper than what clients may send.
-    return parseWrittenJson(utf8.decode(this.bytes)) as KubeObject;
+    const object = parseWrittenJson(utf8.decode(this.bytes)) as KubeObject;
+    if (known === KEPT) this.#object = object;
+    return object;
+  }
+
+  /** From now on it is parsed once, for all followers that are told of it. What memory keeps must be let go of again. */
+  keepDecoded(): void {
+    this.#object ??= KEPT;
+  }
+
+  letGoOfDecoded(): void {
+    this.#object = undefined;
   }
 
   /** Members of what `decode` gives, but for the resourceVersion. */

@@ -111,7 +111,13 @@ export class ResourceView implements CacheView {
   dispatch(): void {
     const batch = this.#batch;
     this.#batch = [];
-    this.#subscriptions.dispatch(batch);
+    // Of many followers each looks into it.
+    for (const { object } of batch) object.keepDecoded();
+    try {
+      this.#subscriptions.dispatch(batch);
+    } finally {
+      for (const { object } of batch) object.letGoOfDecoded();
+    }
   }
 
   progress(revision: Revision): void {

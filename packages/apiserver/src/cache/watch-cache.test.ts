@@ -425,3 +425,19 @@ describe("closing", () => {
     await expect(ready).rejects.toBeInstanceOf(StorageUnavailableError);
   });
 });
+
+test("an object is parsed once for all followers that are told of it, and not kept afterwards", async () => {
+  const { storage, view } = await start();
+  const decoded: object[] = [];
+  for (const _ of [1, 2, 3]) {
+    view.subscribe(VIEW, view.revision, {
+      events: (events) => void decoded.push(...events.map(({ object }) => object.decode())),
+      error: () => {},
+    });
+  }
+  await turn();
+  await storage.create(`${VIEW}a`, value("a"));
+  expect(decoded).toHaveLength(3);
+  expect(new Set(decoded).size).toBe(1);
+  expect(view.get(`${VIEW}a`)?.decode()).not.toBe(decoded[0]);
+});

@@ -31,6 +31,11 @@ const portWith = (scheduler: Scheduler, others: Partial<QueuePort> = {}): QueueP
   ...others,
 });
 
+/** Of the event loop: so many that a queue has begun all that it may. */
+async function someTurns(): Promise<void> {
+  for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 describe("WorkQueue", () => {
   it("works on a key once however often it was added, and again when it was added meanwhile", async () => {
     const done: string[] = [];
@@ -65,9 +70,7 @@ describe("WorkQueue", () => {
         if (key.startsWith("silent")) await new Promise<void>((resolve) => release.set(key, resolve));
       },
     });
-    const turns = async () => {
-      for (let i = 0; i < 50; i++) await Promise.resolve();
-    };
+    const turns = someTurns;
     for (let i = 0; i < 20; i++) queue.add(`silent/${i}`);
     await turns();
     expect(begun).toEqual(["silent/0", "silent/1"]);
@@ -104,9 +107,9 @@ describe("WorkQueue", () => {
       },
     });
     const turns = async () => {
-      for (let i = 0; i < 50; i++) await Promise.resolve();
+      await someTurns();
       scheduler.runAll();
-      for (let i = 0; i < 50; i++) await Promise.resolve();
+      await someTurns();
     };
     // They become slow, which takes those of more than a thousand their turns.
     for (let lane = 0; lane < count; lane++) queue.add(`dead-${lane}/first`);
@@ -284,7 +287,7 @@ describe("WorkQueue", () => {
     });
     queue.add("a");
     queue.addAfter("b", 5);
-    await Promise.resolve();
+    await someTurns();
     queue[Symbol.dispose]();
     queue.add("c");
     await queue.idle();
@@ -370,10 +373,41 @@ describe("WorkQueue", () => {
     });
     for (const key of ["a", "b"]) queue.add(key);
     queue.addAfter("c", 10);
-    await expect.poll(() => scheduler.delays).toEqual([10, 0]);
+    await expect.poll(() => done).toEqual(["a"]);
     queue[Symbol.dispose]();
     expect(scheduler.delays).toEqual([]);
+    await someTurns();
     expect(done).toEqual(["a"]);
+  });
+
+  it("shares its turn with other queues on the same clock", async () => {
+    let elapsed = 0;
+    const clock = { now: () => 0, elapsed: () => elapsed };
+    let turn = 0;
+    const worked: number[] = [];
+    const queues = [1, 2, 3].map(
+      () =>
+        new WorkQueue(portWith(systemRuntime.scheduler, { runtime: { clock, scheduler: systemRuntime.scheduler } }), {
+          name: "test",
+          concurrency: 16,
+          process: async () => {
+            elapsed += 3;
+            worked[turn] = (worked[turn] ?? 0) + 3;
+          },
+        }),
+    );
+    let isOver = false;
+    const count = (): void => {
+      turn++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    for (const queue of queues) for (let key = 0; key < 30; key++) queue.add(String(key));
+    await Promise.all(queues.map((queue) => queue.idle()));
+    isOver = true;
+    expect(worked.reduce((sum, each) => sum + each)).toBe(270);
+    // Each turn of the event loop has two parts at most: what was under way, and what continues.
+    expect(Math.max(...worked.filter((each) => each !== undefined))).toBeLessThanOrEqual(12);
   });
 
   it("is counted together with others of its name, and is at nothing once disposed", async () => {

@@ -1,8 +1,10 @@
 // A work queue: each key is processed once at a time, and retried with backoff after errors.
 // Source: k8s.io/client-go/util/workqueue/{queue,default_rate_limiters}.go
 
+import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { QueueMetrics, WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import type { Clock, Runtime } from "../runtime/clock.ts";
+import { type SharedTurn, sharedTurnOf } from "../runtime/shared-turn.ts";
 
 /** Parts of the server that a queue needs. */
 export type QueuePort = {
@@ -42,12 +44,11 @@ const SLOW_MS = 5_000;
 
 /** The maximum rate for one key: controllers that undo each other's writes would otherwise loop at full speed. */
 const RUNS_PER_SECOND = 100;
-/** The time that a queue may work before other work gets a turn. */
-const TURN_MS = 20;
 
 const DEFAULT_CONCURRENCY = 4;
 const DEFAULT_BASE_DELAY_MS = 50;
 const DEFAULT_MAX_DELAY_MS = 5 * 60_000;
+const NO_LANE = (): string => "";
 
 /** `dueAt` is a time of the clock's `elapsed`. */
 type Delay = { readonly dueAt: number; readonly timer: Disposable };
@@ -60,7 +61,9 @@ export class WorkQueue implements Disposable {
   /** Since when, by the clock's `elapsed`. */
   readonly #waiting = new Map<string, number>();
   readonly #running = new Map<string, number>();
-  /** Waiting keys by lane; the lane whose turn it is comes first. */
+  /** Waiting keys whose lane is not known yet. */
+  readonly #laneless = new Set<string>();
+  /** All others by lane; the lane whose turn it is comes first. */
   readonly #lanes = new Map<string, Set<string>>();
   /** How many keys are worked on, by lane. */
   readonly #runningIn = new Map<string, number>();
@@ -72,8 +75,7 @@ export class WorkQueue implements Disposable {
   readonly #stop = new AbortController();
   /** How often each key was worked on in the second that began then. */
   #counted = { since: 0, runs: new Map<string, number>() };
-  #turnBegan = 0;
-  #nextTurn: Disposable | undefined;
+  readonly #turn: SharedTurn;
   #idlers: (() => void)[] = [];
   #pumping = false;
 
@@ -81,12 +83,13 @@ export class WorkQueue implements Disposable {
     this.#port = port;
     this.#options = {
       concurrency: DEFAULT_CONCURRENCY,
-      laneOf: () => "",
+      laneOf: NO_LANE,
       baseDelayMs: DEFAULT_BASE_DELAY_MS,
       maxDelayMs: DEFAULT_MAX_DELAY_MS,
       ...options,
     };
     this.#clock = port.runtime.clock;
+    this.#turn = sharedTurnOf(this.#clock);
     this.#metrics = port.queueMetrics?.follow(options.name, () => ({
       depth: this.#waiting.size,
       running: [...this.#running.values()].map((since) => this.#secondsSince(since)),
@@ -111,9 +114,9 @@ export class WorkQueue implements Disposable {
     }
     this.#cancelDelay(key);
     this.#waiting.set(key, this.#clock.elapsed());
-    const lane = this.#options.laneOf(key);
-    const keys = this.#lanes.get(lane) ?? new Set();
-    this.#lanes.set(lane, keys.add(key));
+    // A lane is found by looking into the object, which may be large: not where very many keys are added at once.
+    if (this.#options.laneOf === NO_LANE) this.#enter("", key);
+    else this.#laneless.add(key);
     this.#metrics?.added();
     this.#pumpSoon();
   }
@@ -139,23 +142,36 @@ export class WorkQueue implements Disposable {
   [Symbol.dispose](): void {
     this.#stop.abort();
     this.#waiting.clear();
+    this.#laneless.clear();
     this.#lanes.clear();
     for (const { timer } of this.#delayed.values()) timer[Symbol.dispose]();
     this.#delayed.clear();
-    this.#nextTurn?.[Symbol.dispose]();
     this.#metrics?.[Symbol.dispose]();
     this.#tellIdlers();
+  }
+
+  #enter(lane: string, key: string): void {
+    const keys = this.#lanes.get(lane) ?? new Set();
+    this.#lanes.set(lane, keys.add(key));
   }
 
   #pumpSoon(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    queueMicrotask(() => {
-      this.#pumping = false;
-      if (this.#running.size === 0) this.#turnBegan = this.#clock.elapsed();
-      this.#pump();
-    });
+    queueMicrotask(caught(this.#pumpAfterError, this.#pumpNow));
   }
+
+  readonly #pumpNow = (): void => {
+    this.#pumping = false;
+    this.#pump();
+  };
+
+  /** An error must not hold up the keys that wait. */
+  readonly #pumpAfterError = (error: unknown): void => {
+    this.#pumping = false;
+    this.#pumpInNextTurn();
+    throwLater(error);
+  };
 
   /** Milliseconds until the key may be worked on again. */
   #delayOfTooMany(key: string): number {
@@ -169,24 +185,25 @@ export class WorkQueue implements Disposable {
     this.#counted.runs.set(key, (this.#counted.runs.get(key) ?? 0) + 1);
   }
 
-  /** Work that waits for nothing else runs on within the same turn of the event loop, and holds up all requests. */
-  #pumpInTurn(): void {
-    if (this.#waiting.size === 0 || this.#clock.elapsed() - this.#turnBegan < TURN_MS) {
-      this.#pump();
-      return;
-    }
+  #pumpInNextTurn(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    this.#nextTurn = this.#port.runtime.scheduler.schedule(0, () => {
-      this.#nextTurn = undefined;
-      this.#pumping = false;
-      this.#turnBegan = this.#clock.elapsed();
-      this.#pump();
-    });
+    this.#turn.next().then(this.#pumpNow).catch(this.#pumpAfterError);
   }
 
+  /** Work runs up to where it first waits. What waits for nothing runs on within the same turn of the event loop, and holds up all requests. */
   #pump(): void {
     for (;;) {
+      if (this.#waiting.size > 0 && this.#turn.isOver()) {
+        this.#pumpInNextTurn();
+        return;
+      }
+      const [laneless] = this.#laneless;
+      if (laneless !== undefined) {
+        this.#laneless.delete(laneless);
+        this.#enter(this.#options.laneOf(laneless), laneless);
+        continue;
+      }
       const next = this.#takeNext();
       if (next === undefined) break;
       const { key, lane } = next;
@@ -244,7 +261,7 @@ export class WorkQueue implements Disposable {
     if (others > 0) this.#runningIn.set(lane, others);
     else this.#runningIn.delete(lane);
     this.#metrics?.worked(this.#secondsSince(startedAt));
-    this.#pumpInTurn();
+    this.#pump();
   }
 
   #retryLater(key: string): void {

@@ -3,9 +3,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { Clock } from "./clock.ts";
+import { sharedTurnOf } from "./shared-turn.ts";
 
-/** After this time, work continues in the next turn of the event loop. */
-const TURN_MS = 4;
 /** Well under a millisecond where an item takes a fraction of a microsecond. */
 const SLICE = 1_000;
 
@@ -29,13 +28,8 @@ export async function inSlices<Item>(
 
 /** Undefined to continue immediately; otherwise after all other work of this turn. */
 export function createTurns(clock: Pick<Clock, "elapsed">): () => Promise<void> | undefined {
-  let began = clock.elapsed();
-  return () =>
-    clock.elapsed() - began < TURN_MS
-      ? undefined
-      : nextTurn().then(() => {
-          began = clock.elapsed();
-        });
+  const turn = sharedTurnOf(clock);
+  return () => (turn.isOver() ? turn.next() : undefined);
 }
 
 /** Returns the result of the steps; each begins within a few milliseconds of a turn of the event loop. */

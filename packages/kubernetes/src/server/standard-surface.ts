@@ -40,6 +40,7 @@ import { createServiceAddresses, type ServiceAddresses } from "../builtin/servic
 import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import { apiServiceObjects } from "../controllers/api-service/api-service-controller.ts";
+import { withAggregatedRules } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
 import { createAdmissionLimit } from "../policies/admission-limit.ts";
@@ -261,12 +262,12 @@ async function bootstrap(
   { runtime, namespaces = FIRST_NAMESPACES, cluster }: StandardSurfaceDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const objects = [
+  const objects = withAggregatedRules([
     ...namespaces.map((name): KubeObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
     ...BOOTSTRAP_CLUSTER_ROLES,
     ...(cluster === undefined ? [] : CLUSTER_KIND_ROLES),
     ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
-  ];
+  ]);
   await Promise.all(
     objects.map(async (object) => {
       const group = object.apiVersion === "v1" ? "" : RBAC_GROUP;

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { Worker } from "node:worker_threads";
 import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import { WatcherSet } from "@postern/apiserver/storage/watcher-set";
+import { keyOf, WatcherSet } from "@postern/apiserver/storage/watcher-set";
 import { afterEach, expect, it, vi } from "vitest";
 import { BytePacker } from "./byte-packer.ts";
 import { packOutcomes } from "./packed-writes.ts";
@@ -66,4 +66,50 @@ it("rejects the writes of a commit whose events cannot be delivered, and all lat
     expect.any(StorageUnavailableError),
   ]);
   await expect(write("d")).rejects.toThrow(StorageUnavailableError);
+});
+
+it("delivers a commit of large objects in several turns, and each write settles behind its event", async () => {
+  const thread = new CommittingThread();
+  const client = new StoreClient(thread as unknown as Worker, 0);
+  let turn = 0;
+  let isOver = false;
+  const count = (): void => {
+    turn++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const told: { readonly key: string; readonly turn: number }[] = [];
+  client.watch("", 0, {
+    events: (events) => told.push(...events.map((event) => ({ key: keyOf(event), turn }))),
+    error: () => {},
+  });
+  const write = async (key: string, bytes = 100_000) => {
+    const revision = await client.write({ key, expected: undefined, value: new Uint8Array(bytes) });
+    expect(told.at(revision - 1)?.key).toBe(key);
+    // Nothing is known of a revision before its event was delivered.
+    expect(client.known.revision).toBe(told.length);
+    return revision;
+  };
+  const large = ["a", "b", "c", "d", "e", "f"].map((key) => write(key));
+  // The thread answers it while most of the first commit is not delivered yet.
+  await new Promise((resolve) => setImmediate(resolve));
+  const small = write("later", 1);
+  expect(await Promise.all([...large, small])).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  isOver = true;
+  expect(told.map(({ key }) => key)).toEqual(["a", "b", "c", "d", "e", "f", "later"]);
+  const turns = told.slice(0, 6).map((each) => each.turn);
+  expect([...new Set(turns)].map((each) => turns.filter((one) => one === each).length)).toEqual([2, 2, 2]);
+});
+
+it("delivers all that was committed when the thread ends", async () => {
+  const thread = new CommittingThread();
+  const client = new StoreClient(thread as unknown as Worker, 0);
+  const told: string[] = [];
+  client.watch("", 0, { events: (events) => told.push(...events.map(keyOf)), error: () => {} });
+  const large = ["a", "b", "c", "d", "e"].map((key) =>
+    client.write({ key, expected: undefined, value: new Uint8Array(200_000) }),
+  );
+  thread.once("message", () => thread.emit("exit"));
+  expect(await Promise.all(large)).toEqual([1, 2, 3, 4, 5]);
+  expect(told).toEqual(["a", "b", "c", "d", "e"]);
 });

@@ -22,7 +22,7 @@ import { revisionOf, type Watcher, WatcherSet } from "@postern/apiserver/storage
 import { unpackOutcomes, type WriteOutcome, WritePacker } from "./packed-writes.ts";
 import type { Write } from "./revision-table.ts";
 import { toStorageError } from "./sqlite-errors.ts";
-import { unpackEntries, unpackEntry, unpackEvent } from "./unpack-entries.ts";
+import { eventOf, unpackEntries, unpackEntry, unpackEvent } from "./unpack-entries.ts";
 import type { FromWorker, ReadRequest, ToWorker } from "./worker-protocol.ts";
 
 type Answer<Type extends FromWorker["type"]> = FromWorker & { readonly type: Type };
@@ -34,6 +34,8 @@ type PendingWrite = Write & {
   readonly reject: (error: Error) => void;
 };
 
+type AnsweredWrite = { readonly write: PendingWrite; readonly outcome: WriteOutcome | undefined };
+
 /** `receive` gets the responses up to the last one; errors go to `reject`. */
 type PendingRead = {
   readonly receive: (answer: FromWorker) => void;
@@ -42,6 +44,8 @@ type PendingRead = {
 
 /** Requests whose writes are committed together all have work left. So many go on in one turn of the event loop, and others between them. */
 const SETTLED_AT_ONCE = 8;
+/** Of large objects fewer: the work of requests, and of all that watches, grows with them. */
+const BYTES_AT_ONCE = 128 << 10;
 
 /** Distributes over the union, unlike Omit. */
 type WithoutId<Request> = Request extends unknown ? Omit<Request, "id"> : never;
@@ -51,8 +55,12 @@ export class StoreClient {
   readonly #watchers = new WatcherSet();
   /** Sent or about to be sent, in order; the thread responds in the same order. */
   readonly #pendingWrites: PendingWrite[] = [];
-  /** Committed or refused, in order: their promises are still pending. */
-  readonly #unsettled: { readonly write: PendingWrite; readonly outcome: WriteOutcome | undefined }[] = [];
+  /** Committed or refused, in order: watches have not been notified of them yet. */
+  #undelivered: AnsweredWrite[] = [];
+  /** Messages of the thread that came behind these. */
+  readonly #inbox: FromWorker[] = [];
+  /** Delivered, in order: their promises are still pending. */
+  readonly #unsettled: AnsweredWrite[] = [];
   readonly #pendingReads = new Map<number, PendingRead>();
   readonly #onChecked: (fault: string) => void;
   readonly #onFailure: (error: Error) => void;
@@ -82,8 +90,8 @@ export class StoreClient {
     // Behind an answer that cannot be read, the order of answers no longer fits the order of writes.
     const onMessage = (message: FromWorker): void => this.#receive(message);
     worker.on("message", caught(this.#fail, onMessage));
-    worker.on("error", (cause) => this.#end(threadError(cause)));
-    worker.on("exit", () => this.#end(closedError()));
+    worker.on("error", (cause) => this.#finish(threadError(cause)));
+    worker.on("exit", () => this.#finish(closedError()));
   }
 
   get(key: string, signal: AbortSignal | undefined): Promise<StoredEntry | undefined> {
@@ -210,7 +218,13 @@ export class StoreClient {
     );
   }
 
+  /** Its messages are worked on in order. */
   #receive(message: FromWorker): void {
+    if (this.#undelivered.length > 0) this.#inbox.push(message);
+    else this.#take(message);
+  }
+
+  #take(message: FromWorker): void {
     switch (message.type) {
       case "committed":
         this.#committed(message);
@@ -254,27 +268,53 @@ export class StoreClient {
   #committed({ outcomes, bytes }: Answer<"committed">): void {
     const unpacked = unpackOutcomes(outcomes, bytes);
     const writes = this.#pendingWrites.slice(0, unpacked.length);
+    this.#undelivered = writes.map((write, index) => ({ write, outcome: unpacked[index] }));
+    this.#deliverSome();
+  }
+
+  /** A commit of large objects is delivered in several turns of the event loop, and each write settles behind its own event. */
+  #deliverSome(): void {
+    let bytes = 0;
+    let count = 0;
     const events: StorageEvent[] = [];
-    for (const [index, write] of writes.entries()) {
-      const outcome = unpacked[index];
-      if (outcome?.type === "written") events.push(toEvent(write, outcome));
+    for (const { write, outcome } of this.#undelivered) {
+      if (bytes >= BYTES_AT_ONCE) break;
+      count++;
+      bytes += write.value?.length ?? 0;
+      if (outcome?.type === "written") events.push(eventOf(write, outcome));
     }
     this.#deliver(events);
     // Not earlier: an error until here leaves them among those that are rejected.
-    this.#pendingWrites.splice(0, unpacked.length);
+    this.#pendingWrites.splice(0, count);
     const isIdle = this.#unsettled.length === 0;
-    for (const [index, write] of writes.entries()) this.#unsettled.push({ write, outcome: unpacked[index] });
+    this.#unsettled.push(...this.#undelivered.splice(0, count));
     if (isIdle) this.#settleSome();
+    const deliverMore = (): void => this.#deliverMore();
+    if (this.#undelivered.length > 0) setImmediate(caught(this.#fail, deliverMore));
+  }
+
+  #deliverMore(): void {
+    if (this.#undelivered.length > 0) this.#deliverSome();
+    for (;;) {
+      const message = this.#undelivered.length > 0 ? undefined : this.#inbox.shift();
+      if (message === undefined) return;
+      this.#take(message);
+    }
   }
 
   /** Those of a later commit wait for all of an earlier one. */
   #settleSome(): void {
-    for (const { write, outcome } of this.#unsettled.slice(0, SETTLED_AT_ONCE)) {
+    let bytes = 0;
+    let settled = 0;
+    for (const { write, outcome } of this.#unsettled) {
+      if (settled === SETTLED_AT_ONCE || bytes >= BYTES_AT_ONCE) break;
+      settled++;
+      bytes += write.value?.length ?? 0;
       if (outcome?.type === "written") write.resolve(outcome.revision);
       else if (outcome?.type === "full") write.reject(fullError());
       else write.reject(refusal(write, outcome?.before && { key: write.key, ...outcome.before }));
     }
-    this.#unsettled.splice(0, SETTLED_AT_ONCE);
+    this.#unsettled.splice(0, settled);
     const settleMore = (): void => this.#settleSome();
     if (this.#unsettled.length > 0) setImmediate(caught(this.#fail, settleMore));
   }
@@ -316,23 +356,24 @@ export class StoreClient {
     this.#worker.postMessage(message, message.type === "requests" ? [message.bytes] : []);
   }
 
+  /** The thread has ended. */
+  #finish(error: StorageUnavailableError): void {
+    const deliverAll = (): void => {
+      while (this.#undelivered.length > 0) this.#deliverMore();
+    };
+    caught(this.#fail, deliverAll)();
+    this.#end(error);
+  }
+
   #end(error: StorageUnavailableError): void {
     this.#over ??= error;
     this.known.revision = undefined;
+    this.#undelivered = [];
+    this.#inbox.length = 0;
     for (const write of this.#pendingWrites.splice(0)) write.reject(error);
     for (const read of [...this.#pendingReads.values()]) read.reject(error);
     this.#watchers.failAll(error);
   }
-}
-
-function toEvent(
-  { key, value, content }: PendingWrite,
-  { revision, before }: WriteOutcome & { readonly type: "written" },
-): StorageEvent {
-  const previous = before && { key, ...before };
-  if (value !== undefined) return { type: "put", entry: { key, value, revision }, previous, content };
-  // Only existing keys can be deleted.
-  return { type: "delete", key, revision, previous: previous ?? { key, value: new Uint8Array(), revision } };
 }
 
 function refusal({ key, expected }: PendingWrite, current: StoredEntry | undefined): Error {

@@ -2,6 +2,8 @@
 
 import type { StorageEvent, StoredEntry } from "@postern/apiserver/storage/storage";
 import { unpack } from "./byte-packer.ts";
+import type { WriteOutcome } from "./packed-writes.ts";
+import type { Write } from "./revision-table.ts";
 import type { PackedEntries, PackedEvent, PackedValue } from "./worker-protocol.ts";
 
 export function unpackEntry(bytes: ArrayBuffer, key: string, packed: PackedValue): StoredEntry {
@@ -30,4 +32,15 @@ export function unpackEntries(
     target.push({ key, value: unpack(bytes, { start, length }), revision });
     start += length;
   }
+}
+
+/** The event of a write of this process that the thread has committed. */
+export function eventOf(
+  { key, value, content }: Pick<Write, "key" | "value"> & { readonly content: unknown },
+  { revision, before }: WriteOutcome & { readonly type: "written" },
+): StorageEvent {
+  const previous = before && { key, ...before };
+  if (value !== undefined) return { type: "put", entry: { key, value, revision }, previous, content };
+  // Only existing keys can be deleted.
+  return { type: "delete", key, revision, previous: previous ?? { key, value: new Uint8Array(), revision } };
 }

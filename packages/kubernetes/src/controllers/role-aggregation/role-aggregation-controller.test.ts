@@ -1,7 +1,13 @@
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BOOTSTRAP_CLUSTER_ROLES, CLUSTER_KIND_ROLES } from "../../builtin/rbac/bootstrap-policy.ts";
 import { createTestCluster, type TestCluster } from "../../builtin/testing/test-cluster.ts";
-import { aggregatedRules, createRoleAggregationController, MAX_COMPARED } from "./role-aggregation-controller.ts";
+import {
+  aggregatedRules,
+  createRoleAggregationController,
+  MAX_COMPARED,
+  withAggregatedRules,
+} from "./role-aggregation-controller.ts";
 
 let cluster: TestCluster;
 let controller: Controller;
@@ -41,6 +47,19 @@ describe("role aggregation", () => {
     expect(await rulesOf("all")).toEqual([rule("secrets")]);
     await cluster.update("clusterroles", { name: "a" }, (a) => ({ ...a, rules: [rule("jobs")] }));
     expect(await rulesOf("all")).toEqual([rule("jobs")]);
+  });
+
+  it("finds nothing to change in the roles that a cluster begins with", async () => {
+    const first = withAggregatedRules([...BOOTSTRAP_CLUSTER_ROLES, ...CLUSTER_KIND_ROLES]);
+    for (const each of first) await cluster.create("clusterroles", each);
+    const versions = () =>
+      first.map(({ metadata }) => {
+        const stored = cluster.get("clusterroles", { name: metadata.name ?? "" });
+        return stored?.metadata.resourceVersion;
+      });
+    const before = versions();
+    expect(JSON.stringify(await rulesOf("edit"))).toContain("configmaps");
+    expect(versions()).toEqual(before);
   });
 
   it("aggregates aggregated roles, and does not feed a role with itself", async () => {

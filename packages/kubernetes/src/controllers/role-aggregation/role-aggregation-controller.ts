@@ -194,6 +194,28 @@ function* selectedBy(
   }
 }
 
+/** The same objects. Aggregated roles among them already have the rules of all that they select here, before a controller looks at them. */
+export function withAggregatedRules(objects: readonly KubeObject[]): readonly KubeObject[] {
+  const roles = objects
+    .filter(({ kind }) => kind === "ClusterRole")
+    .map((role) => ({ key: role.metadata.name ?? "", labels: role.metadata.labels ?? {}, role }))
+    .toSorted((one, other) => (one.key < other.key ? -1 : 1));
+  const byKey = new Map(roles.map(({ key, role }) => [key, role]));
+  const source: RoleSource = {
+    list: () => roles,
+    selectorsOf: (key) => matchersOf(byKey.get(key) ?? {}),
+    rulesOf(key) {
+      const rules = byKey.get(key)?.["rules"];
+      return isJsonArray(rules) ? rules : [];
+    },
+  };
+  return objects.map((object) => {
+    const rules =
+      object.kind === "ClusterRole" ? runSteps(aggregatedRules(object.metadata.name ?? "", source)) : undefined;
+    return rules === undefined ? object : { ...object, rules };
+  });
+}
+
 /** Rules are flat; the order of their members does not matter. */
 const textOf = (rule: JsonValue): string =>
   JSON.stringify(isJsonObject(rule) ? Object.entries(rule).toSorted(([one], [other]) => (one < other ? -1 : 1)) : rule);

@@ -3,6 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import {
@@ -11,6 +12,7 @@ import {
   ignoringConflicts,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { STANDARD_ROLES } from "../inside-roles.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
@@ -30,7 +32,9 @@ export async function bindRoles(
 ): Promise<void> {
   const bindings = cluster.resource(RBAC_GROUP, "ClusterRoleBinding");
   const wanted = bindingsByName(clusterRoles, names);
+  const pause = createTurns(clock);
   for (const object of bindings.view.list(bindings.keys.prefix)) {
+    await pause();
     const binding = object.decode();
     if (isAsWanted(binding, wanted, names)) continue;
     await ignoringConflicts(() => deleteControlled({ runtime: { clock } }, bindings, binding, signal));
@@ -38,16 +42,21 @@ export async function bindRoles(
   for (const binding of wanted.values()) await createWhenAbsent(bindings, binding, clock, signal);
 }
 
-/** Whether `bindings`, all those of a cluster, are what `bindRoles` would write. */
-export function areRolesBound(
+/** Whether `bindings`, all those of a cluster, are what `bindRoles` would write. A tenant chooses how many there are. */
+export function* areRolesBound(
   bindings: readonly CachedObject[],
   clusterRoles: readonly string[],
   names: BindingNames,
-): boolean {
+): Steps<boolean> {
   const wanted = bindingsByName(clusterRoles, names);
-  const objects = bindings.map((object) => object.decode());
-  const found = objects.filter(({ metadata }) => wanted.has(metadata.name ?? ""));
-  return found.length === wanted.size && objects.every((binding) => isAsWanted(binding, wanted, names));
+  let found = 0;
+  for (const object of bindings) {
+    yield;
+    const binding = object.decode();
+    if (!isAsWanted(binding, wanted, names)) return false;
+    if (wanted.has(binding.metadata.name ?? "")) found++;
+  }
+  return found === wanted.size;
 }
 
 function isAsWanted(

@@ -8,6 +8,7 @@ import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "@postern/apis
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { inTurns } from "@postern/apiserver/runtime/in-slices";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/kubernetes/service-accounts/service-account-tokens";
@@ -101,7 +102,8 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
 
     async bindRoles(clusterRoles, signal) {
       // Most are up to date, and need not be started to find that out.
-      if (areRolesBound(clusters.viewOf(uid, CLUSTER_ROLE_BINDINGS), clusterRoles, names)) return;
+      const bindings = clusters.viewOf(uid, CLUSTER_ROLE_BINDINGS);
+      if (await inTurns(areRolesBound(bindings, clusterRoles, names), runtime.clock)) return;
       const cluster = await clusters.open(uid);
       await bindRoles(cluster, clusterRoles, { clock: runtime.clock, names }, signal);
     },
