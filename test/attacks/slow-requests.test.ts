@@ -52,7 +52,7 @@ function everySecond(sockets: readonly TLSSocket[], send: () => void): Disposabl
   };
 }
 
-const onManyConnections = async (begin: (socket: TLSSocket) => void, goOn: string): Promise<Disposable> => {
+const onManyConnections = async (begin: (socket: TLSSocket) => void, rest: string): Promise<Disposable> => {
   const sockets: TLSSocket[] = [];
   for (let count = 0; count < MANY; count++) {
     const socket = await openHttp1();
@@ -60,7 +60,7 @@ const onManyConnections = async (begin: (socket: TLSSocket) => void, goOn: strin
     sockets.push(socket);
   }
   return everySecond(sockets, () => {
-    if (goOn !== "") for (const socket of sockets) socket.write(goOn);
+    if (rest !== "") for (const socket of sockets) socket.write(rest);
   });
 };
 

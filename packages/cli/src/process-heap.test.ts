@@ -11,7 +11,7 @@ it("collects garbage of this process", () => {
 });
 
 it("has V8 grow the heap less, and as before", () => {
-  processHeap.growLittle(true);
-  processHeap.growLittle(false);
+  processHeap.limitGrowth(true);
+  processHeap.limitGrowth(false);
   expect(processHeap.residentBytes()).toBeGreaterThan(1 << 20);
 });

@@ -1,7 +1,9 @@
 // The routes of the console. Every page but the first is loaded when it is first needed.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import { ErrorNotice, Loading, PageHead } from "./components/ui.tsx";
+import { Loading } from "./components/loading.tsx";
+import { ErrorNotice } from "./components/notice.tsx";
+import { PageHead } from "./components/page-head.tsx";
 import { OverviewPage } from "./pages/overview-page.tsx";
 import { Shell } from "./pages/shell.tsx";
 import { t } from "./texts/text.tsx";
@@ -17,10 +19,10 @@ const directoryViews = () => import("./pages/directory-views.tsx");
 const trustViews = () => import("./pages/trust/trust-views.tsx");
 const clusterViews = () => import("./pages/clusters/cluster-views.tsx");
 const hostViews = () => import("./pages/hosts/host-views.ts");
-const forms = () => import("./pages/forms.ts");
+const forms = () => import("./pages/form-pages.ts");
 
 /** A page with a form. Addresses of new objects have a first step of their own, so that no object's name can equal one. */
-const form = <Path extends string>(path: Path, page: keyof typeof import("./pages/forms.ts")) =>
+const form = <Path extends string>(path: Path, page: keyof typeof import("./pages/form-pages.ts")) =>
   createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(forms, page) });
 
 const routes = [

@@ -38,13 +38,13 @@ async function change(n: number): Promise<void> {
   if (made < 300) changes += 1;
 }
 
-async function goOn(first: number): Promise<void> {
+async function appendNext(first: number): Promise<void> {
   for (let n = first; !session.destroyed; n += AT_ONCE) {
     await change(n);
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }
 
-for (let n = 0; n < AT_ONCE; n++) void goOn(n);
+for (let n = 0; n < AT_ONCE; n++) void appendNext(n);
 setInterval(() => process.send?.(changes), 250);
 process.on("disconnect", () => process.exit());

@@ -155,8 +155,8 @@ function validateResourceFields(schema: StructuralSchema, level: Level, path: st
     }
   }
   const { type, properties, description, ...others } = schema.properties?.["metadata"] ?? {};
-  const strangers = Object.keys(properties ?? {}).filter((name) => name !== "name" && name !== "generateName");
-  if (level === "root" && (strangers.length > 0 || Object.keys(others).length > 0)) {
+  const unsupported = Object.keys(properties ?? {}).filter((name) => name !== "name" && name !== "generateName");
+  if (level === "root" && (unsupported.length > 0 || Object.keys(others).length > 0)) {
     const why = "must not specify anything other than name and generateName, but metadata is implicitly specified";
     errors.push(forbiddenError(keyPath(propertiesPath, "metadata"), why));
   }

@@ -32,7 +32,7 @@ const SLICE_MS = 4;
 /** Decisions between two looks at the clock. */
 const STRIDE = 16;
 
-type Kept = RecordedDecision & { readonly request: Entry; judgedAt: number };
+type Kept = RecordedDecision & { readonly request: Entry; checkedAt: number };
 type Entry = { readonly end: (reason: ApiError) => void; readonly decisions: Kept[]; isOver: boolean };
 /** All decisions that follow from the same. */
 type Group = { readonly policyVersion: PolicyVersion; readonly decisions: Set<Kept>; readonly following: Disposable };
@@ -63,7 +63,7 @@ export class LongRunningRequests implements Disposable {
     return {
       keep: (decision) => this.#keep(entry, decision),
       isAllowed() {
-        for (const kept of entry.decisions) if (kept.judgedAt !== kept.policyVersion.version) judge(kept);
+        for (const kept of entry.decisions) if (kept.checkedAt !== kept.policyVersion.version) recheck(kept);
         return !entry.isOver;
       },
       [Symbol.dispose]: () => {
@@ -82,12 +82,12 @@ export class LongRunningRequests implements Disposable {
 
   #keep(request: Entry, decision: RecordedDecision): void {
     if (request.isOver) return;
-    const kept: Kept = { ...decision, request, judgedAt: decision.decidedAt };
+    const kept: Kept = { ...decision, request, checkedAt: decision.decidedAt };
     const group = this.#groups.get(decision.policyVersion) ?? this.#follow(decision.policyVersion);
     group.decisions.add(kept);
     request.decisions.push(kept);
     // PolicyVersion may have changed while it was being decided.
-    if (kept.judgedAt !== decision.policyVersion.version) this.#note(group);
+    if (kept.checkedAt !== decision.policyVersion.version) this.#note(group);
   }
 
   #follow(policyVersion: PolicyVersion): Group {
@@ -121,7 +121,7 @@ export class LongRunningRequests implements Disposable {
     for (let count = 1; ; count++) {
       const next = this.#outdated.next();
       if (next.done === true) break;
-      judge(next.value);
+      recheck(next.value);
       if (count % STRIDE !== 0 || this.#clock.elapsed() - startedAt < SLICE_MS) continue;
       this.#pending = this.#scheduler.schedule(SLICE_MS, () => this.#decideSlice());
       return;
@@ -134,13 +134,13 @@ export class LongRunningRequests implements Disposable {
   *#listOutdated(): Generator<Kept, undefined> {
     for (const group of this.#changed) {
       this.#changed.delete(group);
-      for (const kept of group.decisions) if (kept.judgedAt !== kept.policyVersion.version) yield kept;
+      for (const kept of group.decisions) if (kept.checkedAt !== kept.policyVersion.version) yield kept;
     }
   }
 }
 
-function judge(kept: Kept): void {
-  kept.judgedAt = kept.policyVersion.version;
+function recheck(kept: Kept): void {
+  kept.checkedAt = kept.policyVersion.version;
   try {
     const held = kept.holds();
     if (typeof held === "boolean") {

@@ -13,7 +13,7 @@ import type { ApiRequest } from "../transport/api-request.ts";
 
 export type ServedInfo = Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">;
 
-export type Arrival = {
+export type RequestStateOptions = {
   readonly request: ApiRequest;
   readonly resolved: ResolvedRequest;
   readonly redact: Redact;
@@ -44,7 +44,7 @@ export class RequestState extends RequestContext {
   place: Disposable | undefined = undefined;
   body: Disposable | undefined = undefined;
 
-  constructor({ request, resolved, redact, warnings, isServed, longWork, auditId, receivedAt, startedAt }: Arrival) {
+  constructor({ request, resolved, redact, warnings, isServed, longWork, auditId, receivedAt, startedAt }: RequestStateOptions) {
     super({
       request,
       info: resolved.info,

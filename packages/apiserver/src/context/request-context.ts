@@ -134,8 +134,8 @@ export class RequestContext {
   }
 
   /** Work that cannot be done in parts, in a thread beside. Undefined where there is none. */
-  aside<T extends WorkType>(type: T, work: () => WorkOf<T>): Promise<ResultOf<T>> | undefined {
-    return this.work?.aside(this.caller.name, type, work, this.signal);
+  runInThread<T extends WorkType>(type: T, work: () => WorkOf<T>): Promise<ResultOf<T>> | undefined {
+    return this.work?.runInThread(this.caller.name, type, work, this.signal);
   }
 
   inParts<T>(steps: Steps<T>): Awaitable<T> {

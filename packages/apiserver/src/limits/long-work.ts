@@ -101,7 +101,7 @@ export class WorkParts {
   }
 
   /** Undefined where there are no threads. */
-  aside<T extends WorkType>(
+  runInThread<T extends WorkType>(
     client: string,
     type: T,
     work: () => WorkOf<T>,

@@ -29,10 +29,10 @@ export type IssuedKubeconfig = {
 export async function issueKubeconfig(
   client: ApiClient,
   place: VirtualClusterPlace,
-  wishes: KubeconfigOptions,
+  options: KubeconfigOptions,
 ): Promise<IssuedKubeconfig> {
-  if (wishes.clientCert !== true) return issuedKubeconfig(await ask(client, place, wishes, {}), nameOf(place, wishes));
-  const subject = objectAt(await ask(client, place, wishes, { dryRun: true }), "certificateSubject");
+  if (options.clientCert !== true) return issuedKubeconfig(await ask(client, place, options, {}), nameOf(place, options));
+  const subject = objectAt(await ask(client, place, options, { dryRun: true }), "certificateSubject");
   // Loads the platform's code only here: the other commands start without it.
   const { createCertificateRequest } = await import("@postern/platform/foundation/pki/certificate-request");
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
@@ -42,8 +42,8 @@ export async function issueKubeconfig(
     publicKey,
   );
   const { entry, expires } = issuedKubeconfig(
-    await ask(client, place, wishes, { certificateSigningRequest }),
-    nameOf(place, wishes),
+    await ask(client, place, options, { certificateSigningRequest }),
+    nameOf(place, options),
   );
   const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const key = { "client-key-data": Buffer.from(pem).toString("base64") };
@@ -54,9 +54,9 @@ export async function issueKubeconfig(
 export const describeKubeconfig = async (
   client: ApiClient,
   place: VirtualClusterPlace,
-  wishes: KubeconfigOptions,
+  options: KubeconfigOptions,
 ): Promise<KubeconfigEntry> =>
-  issuedKubeconfig(await ask(client, place, wishes, { dryRun: true }), nameOf(place, wishes)).entry;
+  issuedKubeconfig(await ask(client, place, options, { dryRun: true }), nameOf(place, options)).entry;
 
 /** Another name could replace what the user has of another cluster. */
 const nameOf = ({ project, virtualCluster }: VirtualClusterPlace, { contextName }: KubeconfigOptions): string =>

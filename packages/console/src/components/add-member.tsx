@@ -4,10 +4,11 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { TEAMS, USERS } from "../api/resources.ts";
 import { t } from "../texts/text.tsx";
+import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { SelectField } from "./fields.tsx";
 import { NameField } from "./name-field.tsx";
-import { Button, ErrorNotice } from "./ui.tsx";
+import { ErrorNotice } from "./notice.tsx";
 
 export type MemberKind = "User" | "Team";
 

@@ -3,8 +3,9 @@
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { t } from "../texts/text.tsx";
+import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
-import { Button, ErrorNotice } from "./ui.tsx";
+import { ErrorNotice } from "./notice.tsx";
 
 export type ConfirmProps = {
   readonly title: string;

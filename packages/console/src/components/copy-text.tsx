@@ -3,7 +3,7 @@
 import { Check, Copy, Download } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { t } from "../texts/text.tsx";
-import { Button } from "./ui.tsx";
+import { Button } from "./button.tsx";
 
 const SHOWN_MS = 1_600;
 

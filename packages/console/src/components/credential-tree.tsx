@@ -10,9 +10,10 @@ import { useApi } from "../api/api-context.tsx";
 import { managementVersion } from "../api/resources.ts";
 import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
+import { Button } from "./button.tsx";
 import { Confirm } from "./confirm.tsx";
 import { useFirst } from "./long-list.tsx";
-import { Button, Time } from "./ui.tsx";
+import { Time } from "./time.tsx";
 
 const idOf = ({ id = "" }: Credential): string => id;
 

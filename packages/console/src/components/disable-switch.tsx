@@ -7,8 +7,8 @@ import { useApi } from "../api/api-context.tsx";
 import { nameOf } from "../api/resources.ts";
 import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
+import { Button } from "./button.tsx";
 import { Confirm } from "./confirm.tsx";
-import { Button } from "./ui.tsx";
 import { WhyNot } from "./why-not.tsx";
 
 export function DisableSwitch(props: {

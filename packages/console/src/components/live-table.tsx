@@ -4,7 +4,8 @@ import { type ReactNode, useDeferredValue } from "react";
 import { type LiveList, useLoaded } from "../api/use-live.ts";
 import { counted } from "../texts/text.tsx";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
-import { ErrorNotice, Loading } from "./ui.tsx";
+import { Loading } from "./loading.tsx";
+import { ErrorNotice } from "./notice.tsx";
 
 /** `rows`: the visible rows of `list`; `count`: their number as text; `filters`: shown above the table if there is something to filter. */
 export function LiveTable<T>(

@@ -2,7 +2,7 @@
 
 import { type ReactNode, useState } from "react";
 import { t } from "../texts/text.tsx";
-import { Button } from "./ui.tsx";
+import { Button } from "./button.tsx";
 
 const PAGE = 50;
 

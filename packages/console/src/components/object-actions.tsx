@@ -8,9 +8,9 @@ import { useApi } from "../api/api-context.tsx";
 import { nameOf } from "../api/resources.ts";
 import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
+import { Button } from "./button.tsx";
 import { Confirm } from "./confirm.tsx";
 import { LISTS, type PageKind } from "./object-page.tsx";
-import { Button } from "./ui.tsx";
 
 export function ObjectActions(props: {
   readonly kind: PageKind;

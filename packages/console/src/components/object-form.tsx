@@ -17,9 +17,11 @@ import { mergePatchOf } from "../api/spec-changes.ts";
 import { useMay } from "../api/use-may.ts";
 import { quoted } from "../format/shell.ts";
 import { type TextId, t } from "../texts/text.tsx";
+import { Button } from "./button.tsx";
 import { Code, DownloadButton } from "./copy-text.tsx";
+import { ErrorNotice, Notice } from "./notice.tsx";
 import { LISTS, ListLink, ObjectPage, type PageKind } from "./object-page.tsx";
-import { Button, ErrorNotice, Notice, PageHead } from "./ui.tsx";
+import { PageHead } from "./page-head.tsx";
 
 /** The server's error for the field at a path, such as `spec.issuer.url`. */
 export type ErrorAt = (path: string) => string | undefined;
@@ -118,7 +120,7 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
         ))}
         <div>
           <Button kind="primary" onPress={() => open(save.data.name)}>
-            {t("form.goOn", { name: save.data.name })}
+            {t("form.continue", { name: save.data.name })}
           </Button>
         </div>
       </div>

@@ -6,7 +6,9 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useLiveObject } from "../api/use-live.ts";
 import { t } from "../texts/text.tsx";
-import { ErrorNotice, Loading, PageHead } from "./ui.tsx";
+import { Loading } from "./loading.tsx";
+import { ErrorNotice } from "./notice.tsx";
+import { PageHead } from "./page-head.tsx";
 
 /** The address of each kind's list. The kind is also the prefix of its texts. */
 export const LISTS = {

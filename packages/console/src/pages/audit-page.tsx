@@ -5,10 +5,14 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { useMay } from "../api/use-may.ts";
+import { Button } from "../components/button.tsx";
 import { DownloadButton } from "../components/copy-text.tsx";
+import { EmptyState } from "../components/empty-state.tsx";
 import { Checkbox, SelectField } from "../components/fields.tsx";
+import { Loading } from "../components/loading.tsx";
+import { ErrorNotice, Notice } from "../components/notice.tsx";
+import { PageHead } from "../components/page-head.tsx";
 import { TextField } from "../components/text-field.tsx";
-import { Button, EmptyState, ErrorNotice, Loading, Notice, PageHead } from "../components/ui.tsx";
 import { counted, named, t } from "../texts/text.tsx";
 import { AUDIT_PATH, type AuditAnswer, AuditRecords } from "./audit-records.tsx";
 

@@ -3,8 +3,8 @@
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { Badge } from "../components/badge.tsx";
 import { type Column, DataTable } from "../components/data-table.tsx";
-import { Badge } from "../components/ui.tsx";
 import { absoluteTime, shortTime } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
 

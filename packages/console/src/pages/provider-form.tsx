@@ -11,7 +11,7 @@ import { formPages } from "../components/object-form.tsx";
 import { NO_SECRET, type SecretDraft, SecretFields, secretDraftOf, secretRefOf } from "../components/secret-fields.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { duration } from "../format/ages.ts";
-import { asLines, linesIn } from "../format/lines.ts";
+import { asLines, linesIn } from "../format/text-lists.ts";
 import { t } from "../texts/text.tsx";
 
 const SESSIONS = ["3600", "28800", "43200", "86400", "604800", "2592000"] as const;

@@ -78,9 +78,9 @@ export function createEvaluate(names: ExpressionNames, { answers, left }: Reques
     }
   }
 
-  async function aside(text: string): Promise<CelValue | undefined> {
+  async function evaluateInThread(text: string): Promise<CelValue | undefined> {
     for (let questions = 0; questions <= MAX_QUESTIONS_ASIDE; questions++) {
-      const result = context.aside("evaluateExpression", () => ({
+      const result = context.runInThread("evaluateExpression", () => ({
         text,
         values: values(),
         variables: names.variables?.map(({ name, text: variable }) => ({ name, text: variable })),
@@ -102,7 +102,7 @@ export function createEvaluate(names: ExpressionNames, { answers, left }: Reques
   return async ({ text, expression }) => {
     if (spent > COST_AT_ONCE) context.weigh(LONG_WORK_BYTES);
     await context.pause();
-    const found = (await here(expression)) ?? (await aside(text));
+    const found = (await here(expression)) ?? (await evaluateInThread(text));
     if (found !== undefined) return found;
     // There are no threads.
     return await answers.evaluate(() => {

@@ -177,7 +177,7 @@ export function createPolicyAdmission({
       context.weigh(all.reduce((sum, params) => sum + (params?.byteLength ?? 0), 0));
       for (const params of all) {
         await context.pause();
-        decisions.push(...(await judge(policy, code, seen, space, params?.decode(), evaluation)));
+        decisions.push(...(await evaluatePolicy(policy, code, seen, space, params?.decode(), evaluation)));
       }
       return decisions;
     } catch (error) {
@@ -241,7 +241,7 @@ function selects(selector: object | undefined): (object: CachedObject) => boolea
   return ({ labels }) => parsed.matches(labels);
 }
 
-async function judge(
+async function evaluatePolicy(
   policy: Policy,
   code: CompiledPolicy,
   seen: SeenRequest,

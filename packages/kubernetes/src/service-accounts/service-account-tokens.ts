@@ -89,7 +89,7 @@ function authenticateBoundToken(
     !isThere(accounts, namespace, account) || (secret !== undefined && !isThere(secrets, namespace, secret));
   if (common.length === 0 || isOver()) throw unauthorizedError();
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}${id}`;
-  const descent = judge(bound.lineage, credentialId, deps);
+  const descent = checkLineage(bound.lineage, credentialId, deps);
   const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
     untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
   const onRevoked = watchFirst([
@@ -119,7 +119,7 @@ function authenticateSecretToken(
   if (holder === undefined) throw unauthorizedError();
   const { namespace, account, secretName, lineage } = content;
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`;
-  const descent = judge(lineage, credentialId, deps);
+  const descent = checkLineage(lineage, credentialId, deps);
   const isOver = (): boolean => holderOf(token, content, deps) === undefined;
   const onRevoked = watchFirst([
     untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
@@ -139,7 +139,7 @@ type Descent = {
 };
 
 /** Throws ApiError 401 for a token whose ancestor credential is no longer valid. */
-function judge(
+function checkLineage(
   lineage: CredentialLineage | undefined,
   credentialId: string,
   { lineages }: ServiceAccountTokensDeps,

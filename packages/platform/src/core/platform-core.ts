@@ -105,7 +105,7 @@ export type PlatformCore = Disposable & {
   readonly grants: IssuedGrants;
   readonly trustRules: TrustRules;
   readonly issuerKeys: IssuerKeys;
-  readonly judge: TokenVerifier;
+  readonly verifier: TokenVerifier;
   readonly takenTokens: TakenTokens;
   readonly identityProviders: IdentityProviders;
   readonly signInRecords: ExpiringRecords;
@@ -226,7 +226,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
   useIssuers();
   const issuersFollowed = trustRules.onChange(useIssuers);
   const providersFollowed = identityProviders.onChange(useIssuers);
-  const judge = createTokenVerifier({
+  const verifier = createTokenVerifier({
     issuerKeys,
     directory,
     writerError: ({ origins, parents }) => writerError(origins, parents, keys),
@@ -283,7 +283,7 @@ export function createPlatformCore(deps: PlatformCoreDeps): PlatformCore {
     grants: createIssuedGrants(),
     trustRules,
     issuerKeys,
-    judge,
+    verifier,
     takenTokens: { ...takenTokens, storage, accounts: takenAccounts },
     identityProviders,
     signInRecords: { view: cache.view(SIGN_INS), prefix: SIGN_INS, storage },

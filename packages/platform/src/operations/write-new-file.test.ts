@@ -24,11 +24,11 @@ async function* halves(text: string, secondMay: Promise<void>): AsyncGenerator<U
 }
 
 it("two at once under one name leave one of them whole, and the other is refused", async () => {
-  let goOn = (): void => undefined;
-  const gate = new Promise<void>((resolve) => (goOn = resolve));
+  let release = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (release = resolve));
   const writing = ["first-", "second"].map((text) => writeNewFile(path, halves(text.repeat(1000), gate)));
   await expect.poll(() => readdir(folder)).toHaveLength(2);
-  goOn();
+  release();
   const outcomes = await Promise.allSettled(writing);
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
   const refused = outcomes.find((outcome) => outcome.status === "rejected");

@@ -237,7 +237,7 @@ const tokenExchange = ({ core, surface, runtime, signal }: RequestHandlerDeps, s
     names: core.names,
     exchange: createTokenExchange({
       rules: core.trustRules,
-      judge: core.judge,
+      verifier: core.verifier,
       take: (rule, id, expiresAt) => markTokenUsed(core.takenTokens, rule, id, expiresAt),
       issue: issueByRule({ mint: surface.mint, clock: runtime.clock, signal }),
       clock: runtime.clock,

@@ -3,7 +3,7 @@
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { judgedKeys } from "../features/access-keys/testing/key-world.ts";
+import { evaluatedKeys } from "../features/access-keys/testing/key-world.ts";
 import { createPlatformAuthorizer } from "../features/authorization/platform-authorizer.ts";
 import { managementRequest, type PlatformRequest } from "../features/authorization/platform-request.ts";
 import { parseProxyPath, proxyRequest } from "../features/authorization/proxy-path.ts";
@@ -68,7 +68,7 @@ describe(`${CASES} random requests to routes of the server, seed ${SEED}`, { tim
     const seen = { allowed: 0, refusedByPermissions: 0, refusedByScope: 0, refusedByState: 0 };
     fc.assert(
       fc.property(anyWorld, cases, asked, (world, [{ user, owner }, { presented, keyWorld }], calls) => {
-        const authorizer = createPlatformAuthorizer({ ...memorySources(world), keys: judgedKeys(keyWorld) });
+        const authorizer = createPlatformAuthorizer({ ...memorySources(world), keys: evaluatedKeys(keyWorld) });
         const isGood = isGoodKey(keyWorld, presented.id);
         for (const { id, method, url } of calls) {
           const request = resolve(method, url);

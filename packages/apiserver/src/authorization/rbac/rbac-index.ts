@@ -103,7 +103,7 @@ export class RbacIndex extends PolicyVersionSource implements RbacSource {
   }
 
   #bindingsChanged(bindings: readonly RbacBinding[]): void {
-    const change = peopleOf(bindings);
+    const change = subjectsOf(bindings);
     this.changed((version) => this.#log.add(version, change, change.users.size + change.groups.size));
   }
 
@@ -163,7 +163,7 @@ class GrantsByRole {
   }
 }
 
-function peopleOf(bindings: readonly RbacBinding[]) {
+function subjectsOf(bindings: readonly RbacBinding[]) {
   const [users, groups] = [new Set<string>(), new Set<string>()];
   for (const { subjects, namespace } of bindings) {
     for (const subject of subjects) {

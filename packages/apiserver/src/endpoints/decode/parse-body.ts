@@ -31,7 +31,7 @@ export async function readYamlInThread(context: RequestContext, bytes: Uint8Arra
   if (bytes.length <= YAML_AT_ONCE) return undefined;
   const text = utf8.decode(bytes);
   // JSON with a fault or duplicates in it is read once more, as YAML: a thread may do both.
-  return await context.aside("decodeYaml", () => ({ text }));
+  return await context.runInThread("decodeYaml", () => ({ text }));
 }
 
 export const parseBody = (bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): ParsedBody =>

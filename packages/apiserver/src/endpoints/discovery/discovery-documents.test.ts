@@ -78,11 +78,11 @@ it("writes large YAML in a thread, for each request until it is there", async ()
   const document = createDiscoveryDocuments()(definitions).aggregated("apis", "v2");
   const asked: string[] = [];
   const finish: ((text: string) => void)[] = [];
-  const aside = (type: string) => {
+  const runInThread = (type: string) => {
     asked.push(type);
     return new Promise<string>((resolve) => finish.push(resolve));
   };
-  const context = { ...requestContext("/apis"), aside } as never;
+  const context = { ...requestContext("/apis"), runInThread } as never;
   const yaml = { format: "yaml", pretty: false } as const;
   const bodies = [document(yaml, context), document(yaml, context)];
   expect(asked).toEqual(["encodeYaml", "encodeYaml"]);

@@ -13,7 +13,7 @@ import { notAListError, partialObjectMetadata } from "./partial-object-metadata.
 
 /** Parts of a request that a conversion reads: `includeObject`, and the time that ages are counted to. */
 export type ConversionContext = Pick<RequestContext, "request" | "receivedAt"> &
-  Partial<Pick<RequestContext, "weigh" | "pause" | "aside" | "overBudget">>;
+  Partial<Pick<RequestContext, "weigh" | "pause" | "runInThread" | "overBudget">>;
 
 /**
  * The value as it is when nothing is asked for or when it is a Status.

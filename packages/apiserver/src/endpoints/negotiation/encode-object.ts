@@ -8,7 +8,7 @@ import { indentJson } from "./pretty.ts";
 
 /** The YAML of a large object. Undefined where no thread is there to write it. */
 export const yamlInThread = (context: ConversionContext, value: KeptObject): Promise<string> | undefined =>
-  context.aside?.("encodeYaml", () => ({ json: jsonTextOf(value) }));
+  context.runInThread?.("encodeYaml", () => ({ json: jsonTextOf(value) }));
 
 /** Compact JSON and YAML end with a newline, pretty JSON does not, as upstream has it. */
 export function encodeObject(value: ObjectValue, { format, pretty }: OutputMedia): Uint8Array | string {

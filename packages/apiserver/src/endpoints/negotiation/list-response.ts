@@ -53,7 +53,7 @@ export function listResponse(
   const encoding = listEncoding(head, member, output);
   const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
   const headers = contentTypeOf(output);
-  if (output.format === "yaml" && context.aside !== undefined && isOver(LONG_WORK_BYTES - 1, page.items)) {
+  if (output.format === "yaml" && context.runInThread !== undefined && isOver(LONG_WORK_BYTES - 1, page.items)) {
     const run = (sink: ByteSink, signal: AbortSignal) =>
       writeParts(sink, signal, yamlParts(context, page.items, element, encoding));
     return { ...jsonResponse(200, "", headers), body: { type: "stream", run } };
@@ -171,11 +171,11 @@ async function* yamlParts(
   yield Buffer.from(items.length === 0 ? empty : open);
   for (const object of items) {
     const value = element(object);
-    const aside =
+    const inThread =
       object.byteLength < YAML_BYTES_AT_ONCE
         ? undefined
-        : await context.aside?.("encodeYaml", () => ({ json: `[${jsonTextOf(value)}]` }));
-    const text = aside ?? encoded(value);
+        : await context.runInThread?.("encodeYaml", () => ({ json: `[${jsonTextOf(value)}]` }));
+    const text = inThread ?? encoded(value);
     yield typeof text === "string" ? Buffer.from(text) : encodeKept(text, "", "");
   }
   if (items.length > 0) yield Buffer.from(close);

@@ -144,14 +144,14 @@ async function findSchemaErrors(
   if (context.isLong) await context.pause();
   const found = check(MOST_STEPS_AT_ONCE);
   if (!("tooLongAt" in found)) return found;
-  const aside = context.aside("checkSchema", () => ({
+  const inThread = context.runInThread("checkSchema", () => ({
     schema,
     object: stringifyJson(jsonOf(object)),
     old: old && stringifyJson(jsonOf(old)),
   }));
   // The schema of a tenant does not govern changes by the server itself.
-  if (aside === undefined && context.user === systemUser) return [];
-  const checked = aside === undefined ? check(MOST_STEPS) : await aside;
+  if (inThread === undefined && context.user === systemUser) return [];
+  const checked = inThread === undefined ? check(MOST_STEPS) : await inThread;
   return "tooLongAt" in checked ? takesTooLong(checked.tooLongAt) : checked;
 }
 
@@ -249,7 +249,7 @@ async function brokenRules(
     object: stringifyJson(jsonOf(object)),
     old: old && stringifyJson(jsonOf(old)),
   });
-  const checked = await context.aside("checkRules", work);
+  const checked = await context.runInThread("checkRules", work);
   checked?.warnings.forEach(warn);
   if (checked !== undefined) return checked.errors;
   // As above: controllers have no thread, and everybody would wait for them.

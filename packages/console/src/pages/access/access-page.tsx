@@ -10,10 +10,13 @@ import { Check, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { type Api, useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, managementVersion, PROJECTS, USERS } from "../../api/resources.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Button } from "../../components/button.tsx";
 import { RadioField, SelectField } from "../../components/fields.tsx";
 import { NameField } from "../../components/name-field.tsx";
+import { ErrorNotice } from "../../components/notice.tsx";
+import { PageHead, Section } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import { Badge, Button, ErrorNotice, PageHead, Section } from "../../components/ui.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 

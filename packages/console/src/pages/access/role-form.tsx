@@ -6,7 +6,7 @@ import { withoutEmpty } from "../../api/spec-changes.ts";
 import { RowsField } from "../../components/fields.tsx";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import { namesIn } from "../../format/lines.ts";
+import { namesIn } from "../../format/text-lists.ts";
 import { t } from "../../texts/text.tsx";
 
 /** Names separated by commas. `core` is the core group, whose name is empty. */

@@ -11,9 +11,10 @@ import { CLUSTER_ROLE_BINDINGS, type ClusterRoleBinding, nameOf, PROJECTS, TEAMS
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { AddMember, type MemberKind } from "../../components/add-member.tsx";
+import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { LongList } from "../../components/long-list.tsx";
-import { Button, Section } from "../../components/ui.tsx";
+import { Section } from "../../components/page-head.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";

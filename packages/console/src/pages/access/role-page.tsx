@@ -2,9 +2,10 @@
 
 import { useParams } from "@tanstack/react-router";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
+import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
-import { Notice, PageHead, Section } from "../../components/ui.tsx";
+import { PageHead, Section } from "../../components/page-head.tsx";
 import { t } from "../../texts/text.tsx";
 import { RoleHolders } from "./role-holders.tsx";
 import { roleName } from "./role-name.ts";

@@ -5,10 +5,11 @@ import { useMemo, useState } from "react";
 import { CLUSTER_ROLES, type ClusterRole, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
 import { Checkbox, SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { EmptyState, PageHead } from "../../components/ui.tsx";
+import { PageHead } from "../../components/page-head.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { roleName } from "./role-name.ts";
 

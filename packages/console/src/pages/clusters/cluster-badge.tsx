@@ -1,7 +1,7 @@
 // A badge with the state of a virtual cluster, and whether it is external.
 
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { Badge, type Tone } from "../../components/ui.tsx";
+import { Badge, type Tone } from "../../components/badge.tsx";
 import { named } from "../../texts/text.tsx";
 
 const TONES: { readonly [phase: string]: Tone } = { Ready: "good", Sleeping: "muted", Pending: "info", Failed: "bad" };

@@ -9,12 +9,15 @@ import { useMemo } from "react";
 import { CLUSTERS, inNamespace, nameOf, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
+import { EmptyState } from "../../components/empty-state.tsx";
 import { RowsField, SelectField } from "../../components/fields.tsx";
+import { Loading } from "../../components/loading.tsx";
+import { ErrorNotice } from "../../components/notice.tsx";
 import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
 import { ListLink } from "../../components/object-page.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
-import { EmptyState, ErrorNotice, Loading, PageHead } from "../../components/ui.tsx";
-import { namesIn } from "../../format/lines.ts";
+import { PageHead } from "../../components/page-head.tsx";
+import { namesIn } from "../../format/text-lists.ts";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 

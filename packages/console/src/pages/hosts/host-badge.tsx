@@ -1,7 +1,7 @@
 // A badge with the state of a host cluster.
 
 import type { Cluster } from "@postern/api/cluster";
-import { Badge, type Tone } from "../../components/ui.tsx";
+import { Badge, type Tone } from "../../components/badge.tsx";
 import { named } from "../../texts/text.tsx";
 
 const TONES: { readonly [phase: string]: Tone } = { Initialized: "good", Failed: "bad" };

@@ -6,10 +6,14 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { Link, useParams } from "@tanstack/react-router";
 import { CLUSTERS, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
+import { DescriptionList } from "../../components/description-list.tsx";
+import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
+import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
-import { DescriptionList, Loading, Notice, Section, Time } from "../../components/ui.tsx";
+import { Section } from "../../components/page-head.tsx";
+import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";

@@ -5,9 +5,11 @@ import { Link } from "@tanstack/react-router";
 import { CLUSTERS, nameOf, ownerName } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { EmptyState, PageHead, Time } from "../../components/ui.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { Time } from "../../components/time.tsx";
 import { t } from "../../texts/text.tsx";
 import { HostBadge } from "./host-badge.tsx";
 

@@ -7,10 +7,11 @@ import { type FormEvent, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { inNamespace, NAMESPACES, SECRETS } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
+import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
 import { Dialog } from "../../components/dialog.tsx";
+import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import { Button, ErrorNotice, Notice } from "../../components/ui.tsx";
 import { quoted } from "../../format/shell.ts";
 import { t } from "../../texts/text.tsx";
 

@@ -4,7 +4,8 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { EVENTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { Loading, Time } from "../../components/ui.tsx";
+import { Loading } from "../../components/loading.tsx";
+import { Time } from "../../components/time.tsx";
 import { t } from "../../texts/text.tsx";
 
 type Event = KubeObject & {

@@ -4,8 +4,8 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { Link } from "@tanstack/react-router";
 import { nameOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
+import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
-import { Loading } from "../../components/ui.tsx";
 import { KeyStateBadge } from "./key-state-badge.tsx";
 
 /** `keys`: the keys of `list` to show; `none`: the text without keys; `noteOf`: a note for one key. */

@@ -2,7 +2,7 @@
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { useMemo } from "react";
-import { Badge } from "../../components/ui.tsx";
+import { Badge } from "../../components/badge.tsx";
 import { useNow } from "../../format/now.ts";
 import { named } from "../../texts/text.tsx";
 import { keyState, type Moment, momentOf } from "./key-state.ts";

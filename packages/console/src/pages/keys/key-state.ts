@@ -2,7 +2,7 @@
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { nameOf } from "../../api/resources.ts";
-import type { Tone } from "../../components/ui.tsx";
+import type { Tone } from "../../components/badge.tsx";
 
 /** `Ready`, `ExpiresSoon` and `Terminating` are valid; the others are the server's reasons for refusing a key. */
 export type KeyState = { readonly id: string; readonly tone: Tone };

@@ -5,8 +5,11 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { useMay } from "../../api/use-may.ts";
+import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
-import { Button, ErrorNotice, Loading, Section } from "../../components/ui.tsx";
+import { Loading } from "../../components/loading.tsx";
+import { ErrorNotice } from "../../components/notice.tsx";
+import { Section } from "../../components/page-head.tsx";
 import { t } from "../../texts/text.tsx";
 import { AUDIT_PATH, type AuditAnswer, AuditRecords } from "../audit-records.tsx";
 

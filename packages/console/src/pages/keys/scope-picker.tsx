@@ -7,7 +7,7 @@ import { useMemo, useState } from "react";
 import { CLUSTERS, nameOf, PROJECTS, SPACES, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Checkbox, SearchField } from "../../components/fields.tsx";
-import { Loading } from "../../components/ui.tsx";
+import { Loading } from "../../components/loading.tsx";
 import { projectOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 import type { ScopeDraft } from "./scope-draft.ts";

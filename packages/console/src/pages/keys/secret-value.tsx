@@ -1,7 +1,7 @@
 // The value of an access key, which the server shows once. Only this component keeps it.
 
 import { Code, CopyButton, DownloadButton } from "../../components/copy-text.tsx";
-import { Notice } from "../../components/ui.tsx";
+import { Notice } from "../../components/notice.tsx";
 import { t } from "../../texts/text.tsx";
 
 export function SecretValue({ name, value }: { readonly name: string; readonly value: string }) {

@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { CLUSTER_ROLE_BINDINGS, type ClusterRoleBinding, nameOf, PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { Section } from "../../components/ui.tsx";
+import { Section } from "../../components/page-head.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";

@@ -7,9 +7,13 @@ import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
+import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
-import { Badge, Button, Loading, Section, Time } from "../../components/ui.tsx";
+import { Section } from "../../components/page-head.tsx";
+import { Time } from "../../components/time.tsx";
 import { t } from "../../texts/text.tsx";
 import { isLogin, keyState, momentOf, ownerOf } from "../keys/key-state.ts";
 

@@ -7,7 +7,7 @@ import { withoutEmpty } from "../../api/spec-changes.ts";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import { asLines, linesIn } from "../../format/lines.ts";
+import { asLines, linesIn } from "../../format/text-lists.ts";
 import { t } from "../../texts/text.tsx";
 
 type Draft = OwnedDraft & { readonly groups: string };

@@ -8,7 +8,7 @@ import { RadioField } from "../../components/fields.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
 import { formPages } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import { asLines, linesIn } from "../../format/lines.ts";
+import { asLines, linesIn } from "../../format/text-lists.ts";
 import { t } from "../../texts/text.tsx";
 
 type Draft = Names & {

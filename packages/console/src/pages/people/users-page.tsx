@@ -5,11 +5,14 @@ import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
+import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
 import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { Badge, EmptyState, PageHead, Time } from "../../components/ui.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { Time } from "../../components/time.tsx";
 import { counted, t } from "../../texts/text.tsx";
 
 const titleOf = (user: User): string => user.spec?.displayName || nameOf(user);

@@ -6,11 +6,14 @@ import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
+import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
 import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { Badge, EmptyState, PageHead, Time } from "../../components/ui.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 

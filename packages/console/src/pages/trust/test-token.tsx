@@ -8,8 +8,11 @@ import { type FormEvent, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { managementVersion } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Button } from "../../components/button.tsx";
+import { ErrorNotice } from "../../components/notice.tsx";
+import { Section } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
-import { Badge, Button, ErrorNotice, Section } from "../../components/ui.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";
 

@@ -15,7 +15,7 @@ import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name
 import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { duration } from "../../format/ages.ts";
-import { asLines, linesIn } from "../../format/lines.ts";
+import { asLines, linesIn } from "../../format/text-lists.ts";
 import { projectOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "../keys/scope-draft.ts";

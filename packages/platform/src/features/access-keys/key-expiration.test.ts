@@ -2,10 +2,10 @@ import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { describe, expect, it, test } from "vitest";
 import { createKeyExpirations } from "./key-expirations.ts";
 import { createLastActivity } from "./last-activity.ts";
-import { judgedKeys, type KeyRecord, type KeyWorld, keyRecord, keyWorld } from "./testing/key-world.ts";
+import { evaluatedKeys, type KeyRecord, type KeyWorld, keyRecord, keyWorld } from "./testing/key-world.ts";
 
 const NOW = 1_000_000;
-const ends = (world: Partial<KeyWorld> = {}) => judgedKeys(keyWorld(world)).ends;
+const ends = (world: Partial<KeyWorld> = {}) => evaluatedKeys(keyWorld(world)).ends;
 
 describe("the end of a key by its own life", () => {
   test.each<readonly [what: string, parts: Partial<KeyRecord>, world: Partial<KeyWorld>, end: number | undefined]>([

@@ -1,12 +1,12 @@
 import { describe, expect, it, test } from "vitest";
 import { emptyScope } from "../authorization/testing/memory-world.ts";
-import { judgedKeys, type KeyRecord, type KeyWorld, keyRecord, keyWorld } from "./testing/key-world.ts";
+import { evaluatedKeys, type KeyRecord, type KeyWorld, keyRecord, keyWorld } from "./testing/key-world.ts";
 
 const NOW = 1_000_000;
 const key = keyRecord();
 const refusal = (parts: Partial<KeyRecord>, world: Partial<KeyWorld> = {}): string | undefined => {
   const record = keyRecord(parts);
-  return judgedKeys(keyWorld({ ...world, keys: [record, ...(world.keys ?? [])] })).refusalOf(record);
+  return evaluatedKeys(keyWorld({ ...world, keys: [record, ...(world.keys ?? [])] })).refusalOf(record);
 };
 const user = (parts: object = {}) => ({ name: "alice", uid: "alice-uid", subject: "alice", locked: false, ...parts });
 
@@ -23,8 +23,8 @@ describe("a key by itself", () => {
   ])("%s", (_what, parts, cause) => expect(refusal(parts)).toBe(cause));
 
   it("is refused when it is not there", () => {
-    expect(judgedKeys(keyWorld({ keys: [] })).refusalOf(key)).toBe("deleted");
-    expect(judgedKeys(keyWorld()).refusalOf({ ...key, uid: "another" })).toBe("deleted");
+    expect(evaluatedKeys(keyWorld({ keys: [] })).refusalOf(key)).toBe("deleted");
+    expect(evaluatedKeys(keyWorld()).refusalOf({ ...key, uid: "another" })).toBe("deleted");
   });
 
   it("is locked by what is known of its present value, before that is written", () => {
@@ -38,7 +38,7 @@ describe("a key by itself", () => {
 describe("a value that a rotation replaced", () => {
   const retired = (parts: Partial<KeyRecord>, world: Partial<KeyWorld> = {}): string | undefined => {
     const value = keyRecord({ id: "before", acceptedUntil: NOW + 1, ...parts });
-    return judgedKeys(keyWorld({ retired: [value], ...world })).refusalOf(value);
+    return evaluatedKeys(keyWorld({ retired: [value], ...world })).refusalOf(value);
   };
 
   it("is valid until its grace period ends", () => {
@@ -165,7 +165,7 @@ describe("a key that was created with another (security book 2)", () => {
         }),
       );
     const refusalOfChain = (length: number) =>
-      judgedKeys(keyWorld({ keys: chain(length) })).refusalOf({ uid: "uid-0", id: "id-0" });
+      evaluatedKeys(keyWorld({ keys: chain(length) })).refusalOf({ uid: "uid-0", id: "id-0" });
     expect(refusalOfChain(17)).toBeUndefined();
     expect(refusalOfChain(18)).toMatch(/: created through too many other keys$/);
     expect(refusal({ parentUids: [key.uid] })).toMatch(/: created through too many other keys$/);

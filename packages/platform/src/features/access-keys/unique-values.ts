@@ -124,9 +124,9 @@ export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
       }
       return {
         keep: () =>
-          passingOver(() => storage.update(key, encodeClaim({ ...claim, isKept: true }), revision).then(() => {})),
+          skippingConflicts(() => storage.update(key, encodeClaim({ ...claim, isKept: true }), revision).then(() => {})),
         release: () =>
-          passingOver(async () => {
+          skippingConflicts(async () => {
             if (previous === undefined) await storage.delete(key, revision);
             else await storage.update(key, previous.value, revision);
           }),
@@ -194,7 +194,7 @@ const isSameOwner = (one: Claimant["owner"], other: Claimant["owner"]): boolean 
 const isRace = (error: unknown): boolean => error instanceof KeyExistsError || error instanceof RevisionConflictError;
 
 /** Another request has changed the claim since, or a sweep: what they made of it holds. */
-async function passingOver(write: () => Promise<void>): Promise<void> {
+async function skippingConflicts(write: () => Promise<void>): Promise<void> {
   try {
     await write();
   } catch (error) {

@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 
 /** Users and teams by name, as specs list them. */
-export type PeopleList = { readonly users: readonly string[]; readonly teams: readonly string[] };
+export type SubjectList = { readonly users: readonly string[]; readonly teams: readonly string[] };
 
 type GroupNames = Pick<PlatformNames, "userGroup" | "teamGroup">;
 
@@ -17,7 +17,7 @@ export const isInTeam = ({ groups }: UserInfo, team: string, names: GroupNames):
   team !== "" && groups.includes(names.teamGroup(team));
 
 /** A single star means every user, or every team. */
-export function isListed(user: UserInfo, { users, teams }: PeopleList, names: GroupNames): boolean {
+export function isListed(user: UserInfo, { users, teams }: SubjectList, names: GroupNames): boolean {
   return (
     users.some((name) => (name === "*" ? isAnybody(user, names.userGroup("")) : isUser(user, name, names))) ||
     teams.some((name) => (name === "*" ? isAnybody(user, names.teamGroup("")) : isInTeam(user, name, names)))

@@ -7,19 +7,19 @@ import { type PolicyVersion, PolicyVersionSource } from "@postern/apiserver/auth
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { Owner, PeopleList } from "./caller.ts";
+import type { Owner, SubjectList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
-import { PeopleIndex } from "./people-index.ts";
+import { SubjectIndex } from "./people-index.ts";
 import { memberOf, readOwner, textOf, textsOf } from "./stored-members.ts";
 
 /** One of `spec.access[]`. */
-export type InstanceAccess = PeopleList & {
+export type InstanceAccess = SubjectList & {
   readonly verbs: readonly string[];
   readonly subresources: readonly string[];
 };
 
 /** One of `spec.extraAccessRules[]`: the ClusterRole that people have inside the virtual cluster. */
-export type ExtraAccessRule = PeopleList & { readonly clusterRole: string };
+export type ExtraAccessRule = SubjectList & { readonly clusterRole: string };
 
 export type InstancePermissions = {
   readonly owner: Owner;
@@ -30,10 +30,10 @@ export type InstancePermissions = {
 /** Permissions whose entries are found by user and team. */
 export type IndexedPermissions = {
   readonly owner: Owner;
-  readonly access: PeopleIndex<InstanceAccess>;
+  readonly access: SubjectIndex<InstanceAccess>;
   /** The entries of `access` that allow to use the instance. */
-  readonly uses: PeopleIndex<InstanceAccess>;
-  readonly extraAccessRules: PeopleIndex<ExtraAccessRule>;
+  readonly uses: SubjectIndex<InstanceAccess>;
+  readonly extraAccessRules: SubjectIndex<ExtraAccessRule>;
 };
 
 /** The version increases when access to an instance changes, and not with every write. */
@@ -70,20 +70,20 @@ const listOf = (spec: JsonValue | undefined, member: string): readonly JsonValue
   return isJsonArray(list) ? list : [];
 };
 
-const readPeople = (entry: JsonValue): PeopleList => ({
+const readPeople = (entry: JsonValue): SubjectList => ({
   users: textsOf(entry, "users"),
   teams: textsOf(entry, "teams"),
 });
 
-const NOBODY: PeopleList = { users: [], teams: [] };
+const NOBODY: SubjectList = { users: [], teams: [] };
 
 export function indexPermissions({ owner, access, extraAccessRules }: InstancePermissions): IndexedPermissions {
   return {
     owner,
-    access: new PeopleIndex(access, (entry) => entry),
-    uses: new PeopleIndex(access.filter(mayUse), (entry) => entry),
+    access: new SubjectIndex(access, (entry) => entry),
+    uses: new SubjectIndex(access.filter(mayUse), (entry) => entry),
     // A rule without a role gives none.
-    extraAccessRules: new PeopleIndex(extraAccessRules, (rule) => (rule.clusterRole === "" ? NOBODY : rule)),
+    extraAccessRules: new SubjectIndex(extraAccessRules, (rule) => (rule.clusterRole === "" ? NOBODY : rule)),
   };
 }
 

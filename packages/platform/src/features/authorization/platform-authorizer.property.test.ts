@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { accessKey } from "../access-keys/testing/access-key.ts";
-import { judgedKeys } from "../access-keys/testing/key-world.ts";
+import { evaluatedKeys } from "../access-keys/testing/key-world.ts";
 import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";
@@ -52,7 +52,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
     const cases = caller.chain((who) => fc.tuple(fc.constant(who), presentedKey(who.owner)));
     fc.assert(
       fc.property(anyWorld, cases, fewRequests, (world, [{ user, owner }, { presented, keyWorld }], asked) => {
-        const authorizer = createPlatformAuthorizer({ ...memorySources(world), keys: judgedKeys(keyWorld) });
+        const authorizer = createPlatformAuthorizer({ ...memorySources(world), keys: evaluatedKeys(keyWorld) });
         const isGood = isGoodKey(keyWorld, presented.id);
         for (const each of asked) {
           const decision = authorizer.decide(each, withKey(user, presented));

@@ -27,7 +27,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
   const scopeAnnotation = names.key("authorization-scope");
   const keyAnnotation = names.key("authorization-key");
 
-  const judge = (right: UserRight, scope: ScopeVerdict): PlatformDecision => {
+  const decisionOf = (right: UserRight, scope: ScopeVerdict): PlatformDecision => {
     const annotations = {
       [rightAnnotation]: right.allowed ? right.code : "none",
       [scopeAnnotation]: scope.reason,
@@ -65,10 +65,10 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     const { key } = standing;
     // Each only goes up, so that the sum is the same only when every part is.
     const version = rbac.version + projects.version + instances.version;
-    const judged = () => judge(userPermissions.of(subject.user, request), scopeOf(request, subject, key));
+    const decideNow = () => decisionOf(userPermissions.of(subject.user, request), scopeOf(request, subject, key));
     // The same user and key may do more in the SCIM routes than elsewhere.
-    if (isProvisioning(subject.credential)) return judged();
-    return memo.recall(version, subject.user, key, request, judged);
+    if (isProvisioning(subject.credential)) return decideNow();
+    return memo.recall(version, subject.user, key, request, decideNow);
   };
 
   return {

@@ -9,7 +9,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner } from "./caller.ts";
-import { PeopleIndex } from "./people-index.ts";
+import { SubjectIndex } from "./people-index.ts";
 import { memberOf, readOwner, textOf } from "./stored-members.ts";
 
 export type ProjectMember = {
@@ -23,7 +23,7 @@ export type ProjectMember = {
 export type ProjectMembership = { readonly owner: Owner; readonly members: readonly ProjectMember[] };
 
 /** A membership whose members are found by user and team. */
-export type IndexedMembership = { readonly owner: Owner; readonly members: PeopleIndex<ProjectMember> };
+export type IndexedMembership = { readonly owner: Owner; readonly members: SubjectIndex<ProjectMember> };
 
 /** The old and the new members of a project, as far as known. */
 export type ProjectChange = { readonly project: string; readonly memberships: readonly IndexedMembership[] };
@@ -53,7 +53,7 @@ const readMember = (value: JsonValue): ProjectMember => ({
 
 export const indexMembership = ({ owner, members }: ProjectMembership): IndexedMembership => ({
   owner,
-  members: new PeopleIndex(members, ({ kind, name }) => ({
+  members: new SubjectIndex(members, ({ kind, name }) => ({
     users: kind === "User" ? [name] : [],
     teams: kind === "Team" ? [name] : [],
   })),

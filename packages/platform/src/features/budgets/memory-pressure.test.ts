@@ -8,7 +8,7 @@ function fakeProcess(limitBytes: number) {
   const memory = { resident: 0, garbage: 0 };
   const heap = {
     residentBytes: () => memory.resident,
-    growLittle: (isLittle: boolean) => void calls.push(isLittle ? "little" : "much"),
+    limitGrowth: (isLittle: boolean) => void calls.push(isLittle ? "little" : "much"),
     collect() {
       calls.push("collect");
       memory.resident -= memory.garbage;

@@ -6,7 +6,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 export type ProcessHeap = {
   residentBytes(): number;
   /** Whether it collects garbage after little growth. */
-  growLittle(isLittle: boolean): void;
+  limitGrowth(isLittle: boolean): void;
   /** Collects all garbage, and gives pages back. */
   collect(): void;
 };
@@ -40,7 +40,7 @@ export function followMemoryPressure({ limitBytes, heap, scheduler }: MemoryPres
     const part = heap.residentBytes() / limitBytes;
     if (isLittle ? part < ROOMY : part > TIGHT) {
       isLittle = !isLittle;
-      heap.growLittle(isLittle);
+      heap.limitGrowth(isLittle);
     }
     if (untilCollection > 0) untilCollection--;
     if (part > SHORT && untilCollection === 0) {
@@ -58,7 +58,7 @@ export function followMemoryPressure({ limitBytes, heap, scheduler }: MemoryPres
     },
     [Symbol.dispose]() {
       next[Symbol.dispose]();
-      if (isLittle) heap.growLittle(false);
+      if (isLittle) heap.limitGrowth(false);
     },
   };
 }

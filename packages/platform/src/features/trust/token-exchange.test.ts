@@ -14,7 +14,7 @@ it("lets others have their turn between the rules that a token is held against",
   let elapsed = 0;
   const clock = { now: () => 1_000_000, elapsed: () => (elapsed += 100) };
   const rule = { source: { id: "a", issuer: ISSUER }, audiences: ["postern"], isOff: false, project: "web" };
-  const judge = createTokenVerifier({
+  const verifier = createTokenVerifier({
     issuerKeys: { find: async () => ({ keys: [], fault: "none" }) } as any,
     directory: { user: () => undefined },
     writerError: () => undefined,
@@ -22,7 +22,7 @@ it("lets others have their turn between the rules that a token is held against",
   });
   const exchange = createTokenExchange({
     rules: { get: () => undefined, ofIssuer: () => Array(RULES).fill(rule) as TrustRuleState[] },
-    judge,
+    verifier,
     take: async () => true,
     issue: () => Promise.reject(new Error("no rule takes the token")),
     clock,

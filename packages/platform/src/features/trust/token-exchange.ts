@@ -58,7 +58,7 @@ export class ExchangeRefusal extends Error {
 
 export type TokenExchangeDeps = {
   readonly rules: Pick<TrustRules, "get" | "ofIssuer">;
-  readonly judge: Pick<TokenVerifier, "refusalOf">;
+  readonly verifier: Pick<TokenVerifier, "refusalOf">;
   /** Resolves with false where the token was taken before. */
   readonly take: (rule: TrustRuleState, tokenId: string, expiresAt: number) => Promise<boolean>;
   readonly issue: (rule: TrustRuleState, token: UnverifiedToken) => Promise<IssuedKey>;
@@ -80,7 +80,7 @@ const MAX_HELD_BACK = 10_000;
 const MAX_NAMED = 5;
 
 /** Rejects with ExchangeRefusal. */
-export function createTokenExchange({ rules, judge, take, issue, clock }: TokenExchangeDeps): TokenExchange {
+export function createTokenExchange({ rules, verifier, take, issue, clock }: TokenExchangeDeps): TokenExchange {
   const perAddress = createRateLimiter(PER_ADDRESS, clock);
   const failures = createRateLimiter(FAILURES, clock);
   /** Until when, by the clock that only goes forward. */
@@ -112,7 +112,7 @@ export function createTokenExchange({ rules, judge, take, issue, clock }: TokenE
     const taken: TrustRuleState[] = [];
     const refused: { readonly rule: TrustRuleState; readonly check: TokenCheck }[] = [];
     for (const rule of candidates) {
-      const check = await judge.refusalOf(token, rule, shared);
+      const check = await verifier.refusalOf(token, rule, shared);
       if (check === undefined) taken.push(rule);
       else refused.push({ rule, check });
     }

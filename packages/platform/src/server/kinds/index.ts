@@ -100,7 +100,7 @@ export type PlatformResourceDeps = PlatformContext & {
   readonly clusterUsage: VirtualClusterInstancesDeps["clusterUsage"];
   readonly grants: OwnedAccessKeysDeps["grants"];
   readonly trustRules: TrustRuleResourceDeps["trustRules"];
-  readonly judge: TrustRuleResourceDeps["judge"];
+  readonly verifier: TrustRuleResourceDeps["verifier"];
   readonly createNamespace: ProjectsDeps["createNamespace"];
   readonly decisions: OwnedAccessKeysDeps["decisions"];
   /** Whether a cluster may learn the owner of a token. */

@@ -50,7 +50,7 @@ export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
   let looking = Promise.resolve();
 
   /** Many keys have the same owner, who is read once. */
-  const lookAtAll = async (resource: ControlledResource, kind: "user" | "team"): Promise<void> => {
+  const checkAll = async (resource: ControlledResource, kind: "user" | "team"): Promise<void> => {
     await keys.whenRead();
     if (stop.signal.aborted) return;
     const uids = new Map<string, string | undefined>();
@@ -73,7 +73,7 @@ export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
   const follow = (resource: ControlledResource, kind: "user" | "team"): Disposable =>
     followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
       replace() {
-        looking = bothDone(looking, lookAtAll(resource, kind));
+        looking = bothDone(looking, checkAll(resource, kind));
       },
       put() {},
       delete({ key }) {

@@ -64,7 +64,7 @@ export function createValueClaimController({
         isLeaked: isLeaked || (object !== undefined && readClaim(object).isLeaked),
         releasedAt: undefined,
       };
-      return passingOver(() =>
+      return skippingConflicts(() =>
         object === undefined
           ? storage.create(claims.prefix + digest, encodeClaim(claim))
           : storage.update(object.key, encodeClaim(claim), object.revision),
@@ -86,7 +86,7 @@ export function createValueClaimController({
     remove(object) {
       const claim = readClaim(object);
       const isFirst = claim.isKept && claim.releasedAt === undefined;
-      return passingOver(() =>
+      return skippingConflicts(() =>
         isFirst
           ? storage.update(object.key, encodeClaim({ ...claim, releasedAt: clock.now() }), object.revision)
           : storage.delete(object.key, object.revision),
@@ -126,7 +126,7 @@ function chosenValuesOf(record: AccessKeyRecord): readonly Value[] {
 const NONE: readonly Value[] = [];
 
 /** Another server, or a request, was faster: the next sweep looks again. */
-async function passingOver(write: () => Promise<unknown>): Promise<void> {
+async function skippingConflicts(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {

@@ -55,13 +55,13 @@ export const keyWorld = (parts: Partial<KeyWorld> = {}): KeyWorld => ({
   ...parts,
 });
 
-export type JudgedKeys = {
+export type EvaluatedKeys = {
   byId(id: string): KeyRecord | undefined;
   refusalOf(key: Pick<AccessKeyState, "uid" | "id">): string | undefined;
   readonly ends: KeyExpirations;
 };
 
-export function judgedKeys(world: KeyWorld): JudgedKeys {
+export function evaluatedKeys(world: KeyWorld): EvaluatedKeys {
   const { now, keys, retired, users, teams, maxTTLSeconds } = world;
   const epochs = createClockEpochs({ now: () => now, elapsed: () => 0 });
   const activity = createLastActivity(epochs);
@@ -94,6 +94,6 @@ export function judgedKeys(world: KeyWorld): JudgedKeys {
     rotationMarks,
     epochs,
   });
-  const messageOf: JudgedKeys["refusalOf"] = (key) => refusalOf(key)?.message;
+  const messageOf: EvaluatedKeys["refusalOf"] = (key) => refusalOf(key)?.message;
   return { byId: (id) => [...keys, ...retired].find((key) => key.id === id), refusalOf: messageOf, ends };
 }

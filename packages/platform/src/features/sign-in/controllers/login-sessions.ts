@@ -135,14 +135,14 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
   const { view, keys } = accessKeys;
   const stop = new AbortController();
   let looking = Promise.resolve();
-  const lookAtAll = (all: readonly CachedObject[]): void => {
+  const checkAll = (all: readonly CachedObject[]): void => {
     looking = bothDone(looking, inSlices(all, look, stop.signal));
   };
   const following = [
     // `process` notices keys that are gone.
-    followView({ view, prefix: keys.prefix }, scheduler, { replace: lookAtAll, put: look, delete() {} }),
+    followView({ view, prefix: keys.prefix }, scheduler, { replace: checkAll, put: look, delete() {} }),
     // Other rules may let other people in.
-    providers.onChange(() => lookAtAll(view.list(keys.prefix))),
+    providers.onChange(() => checkAll(view.list(keys.prefix))),
   ];
   const work = {
     async idle() {

@@ -20,7 +20,7 @@ export type TrustRuleControllerDeps = {
   readonly resource: ControlledResource;
   readonly trustRules: Pick<TrustRules, "get">;
   readonly issuerKeys: Pick<IssuerKeys, "stateOf" | "onChange">;
-  readonly judge: Pick<TokenVerifier, "faultOf">;
+  readonly verifier: Pick<TokenVerifier, "faultOf">;
 };
 
 /** Locked users and expired keys cause no notification. */
@@ -29,7 +29,7 @@ const MAX_KEY_IDS = 20;
 
 export function createTrustRuleController(
   port: Omit<ControllerPort, "resources">,
-  { resource, trustRules, issuerKeys, judge }: TrustRuleControllerDeps,
+  { resource, trustRules, issuerKeys, verifier }: TrustRuleControllerDeps,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "trust_rule", process });
@@ -41,7 +41,7 @@ export function createTrustRuleController(
     if (object === undefined || rule === undefined) return;
     const state = issuerKeys.stateOf(rule.source);
     const before = asRule(object).status;
-    const status = statusOf(before, conditionsOf(rule, state, judge), state, clock.now());
+    const status = statusOf(before, conditionsOf(rule, state, verifier), state, clock.now());
     // Both are JSON; only their named types hide it.
     if (!equalJson({ ...before }, { ...status })) {
       const transform = (current: KubeObject): KubeObject => ({ ...current, status });
@@ -70,7 +70,7 @@ const asRule = (object: KubeObject): TrustRule => object as TrustRule;
 function conditionsOf(
   rule: TrustRuleState,
   { keys, fetchedAt, fault }: IssuerState,
-  judge: Pick<TokenVerifier, "faultOf">,
+  verifier: Pick<TokenVerifier, "faultOf">,
 ): readonly ConditionState[] {
   const isGiven = rule.source.jwks !== undefined;
   const reached: ConditionState =
@@ -81,7 +81,7 @@ function conditionsOf(
         : isGiven
           ? { type: "IssuerReachable", holds: true, reason: "KeysGiven", message: "its keys are in the rule" }
           : { type: "IssuerReachable", holds: true, reason: "KeysFetched", message: "its keys were fetched" };
-  const why = judge.faultOf(rule);
+  const why = verifier.faultOf(rule);
   const noKeys = keys.length === 0 ? "the keys of the issuer are not known" : undefined;
   const ready: ConditionState =
     (why ?? noKeys) === undefined

@@ -13,10 +13,10 @@ import type { TrustRules } from "../../../trust-rules.ts";
 export type TestDeps = {
   readonly names: Pick<PlatformNames, "managementGroup">;
   readonly trustRules: Pick<TrustRules, "get">;
-  readonly judge: Pick<TokenVerifier, "checksOf">;
+  readonly verifier: Pick<TokenVerifier, "checksOf">;
 };
 
-export const testToken = ({ names, trustRules, judge }: TestDeps): Subresource => ({
+export const testToken = ({ names, trustRules, verifier }: TestDeps): Subresource => ({
   name: "test",
   kind: { group: names.managementGroup, version: "v1", kind: "TrustTest" },
   schema: trustTestSchema,
@@ -44,7 +44,7 @@ export const testToken = ({ names, trustRules, judge }: TestDeps): Subresource =
         checks: [{ type: "Token", field: "", status: "False", message: error.message }],
       });
     }
-    const checks = await judge.checksOf(token, rule);
+    const checks = await verifier.checksOf(token, rule);
     return answer({
       accepted: checks.every(({ status }) => status === "True"),
       checks: checks.map((check) => ({ ...check })),

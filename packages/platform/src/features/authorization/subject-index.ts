@@ -2,24 +2,24 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { PeopleList } from "./caller.ts";
+import type { SubjectList } from "./caller.ts";
 
 type GroupNames = Pick<PlatformNames, "userGroup" | "teamGroup">;
 
 const NO_PLACES: readonly number[] = [];
 
 /** A decision costs the groups of the caller and the entries that list it, however many people these list. */
-export class PeopleIndex<Entry> {
+export class SubjectIndex<Entry> {
   readonly entries: readonly Entry[];
   /** Counts names that were looked up, for tests. */
   lookups = 0;
   readonly #users = new Map<string, number[]>();
   readonly #teams = new Map<string, number[]>();
 
-  constructor(entries: readonly Entry[], peopleOf: (entry: Entry) => PeopleList) {
+  constructor(entries: readonly Entry[], subjectsOf: (entry: Entry) => SubjectList) {
     this.entries = entries;
     for (const [at, entry] of entries.entries()) {
-      const { users, teams } = peopleOf(entry);
+      const { users, teams } = subjectsOf(entry);
       for (const name of users) addPlace(this.#users, name, at);
       for (const name of teams) addPlace(this.#teams, name, at);
     }

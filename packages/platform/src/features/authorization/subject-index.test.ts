@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { isInTeam, isUser, type PeopleList } from "./caller.ts";
-import { PeopleIndex } from "./people-index.ts";
+import { isInTeam, isUser, type SubjectList } from "./caller.ts";
+import { SubjectIndex } from "./people-index.ts";
 import { names, userInfo } from "./testing/memory-world.ts";
 
 const NAMES = ["a", "b", "c", "*", ""];
-const list: fc.Arbitrary<PeopleList> = fc.record({
+const list: fc.Arbitrary<SubjectList> = fc.record({
   users: fc.array(fc.constantFrom(...NAMES), { maxLength: 3 }),
   teams: fc.array(fc.constantFrom(...NAMES), { maxLength: 3 }),
 });
@@ -26,7 +26,7 @@ it("finds the entries that a look at everybody listed finds", () => {
           ? [at]
           : [],
       );
-      const index = new PeopleIndex(entries, (entry) => entry);
+      const index = new SubjectIndex(entries, (entry) => entry);
       expect(index.placesOf(caller, names)).toEqual(places);
       expect(index.lists(caller, names)).toBe(places.length > 0);
       expect(index.of(caller, names)).toEqual(places.map((at) => entries[at]));
@@ -35,13 +35,13 @@ it("finds the entries that a look at everybody listed finds", () => {
   );
 });
 
-it.each<[string, (count: number) => PeopleList[]]>([
+it.each<[string, (count: number) => SubjectList[]]>([
   ["users of one entry", (count) => [{ users: numbered(count), teams: [] }]],
   ["teams of one entry", (count) => [{ users: [], teams: numbered(count) }]],
   ["entries", (count) => numbered(count).map((name) => ({ users: [name], teams: [name] }))],
 ])("looks no more names up for twice as many %s", (_what, entriesOf) => {
   const lookups = (count: number): number => {
-    const index = new PeopleIndex(entriesOf(count), (entry) => entry);
+    const index = new SubjectIndex(entriesOf(count), (entry) => entry);
     expect(index.lists(userInfo("other", "t1", "t2"), names)).toBe(false);
     return index.lookups;
   };

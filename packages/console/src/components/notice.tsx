@@ -1,0 +1,26 @@
+// Notices: errors that can be retried, and hints.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { t } from "../texts/text.tsx";
+import type { Tone } from "./badge.tsx";
+import { Button } from "./button.tsx";
+
+/** An error and a button to retry. */
+export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+  const message = error instanceof Error ? error.message : String(error);
+  // Retrying does not help here.
+  const isForbidden = isApiError(error, "Forbidden");
+  return (
+    <div className="notice bad" role="alert">
+      <p>{message}</p>
+      {isForbidden && <Link to="/access">{t("may.check")}</Link>}
+      {!isForbidden && onRetry !== undefined && <Button onPress={onRetry}>{t("action.retry")}</Button>}
+    </div>
+  );
+}
+
+export function Notice({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
+  return <div className={`notice ${tone}`}>{children}</div>;
+}

@@ -1,0 +1,45 @@
+// The head of a page, and its sections.
+
+import type { ReactNode } from "react";
+
+/** The head of a page: title, lead and actions. */
+export function PageHead(props: {
+  readonly title: string;
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly above?: ReactNode;
+}) {
+  const { title, lead, actions, above } = props;
+  return (
+    <header className="page-head">
+      <title>{`${title} · Postern`}</title>
+      <div className="page-head-text">
+        {above !== undefined && <div className="page-above">{above}</div>}
+        <h1>{title}</h1>
+        {lead !== undefined && <p className="lead">{lead}</p>}
+      </div>
+      {actions !== undefined && <div className="actions">{actions}</div>}
+    </header>
+  );
+}
+
+export function Section(props: {
+  readonly title: string;
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}) {
+  const { title, lead, actions, children } = props;
+  return (
+    <section className="section">
+      <header className="section-head">
+        <div>
+          <h2>{title}</h2>
+          {lead !== undefined && <p className="lead">{lead}</p>}
+        </div>
+        {actions !== undefined && <div className="actions">{actions}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
