@@ -8,7 +8,8 @@ const LITTLE_GROWTH = 20;
 
 export const processHeap = {
   residentBytes: (): number => process.memoryUsage.rss(),
-  limitGrowth: (isLittle: boolean): void => setFlagsFromString(`--heap-growing-percent=${isLittle ? LITTLE_GROWTH : 0}`),
+  limitGrowth: (isLittle: boolean): void =>
+    setFlagsFromString(`--heap-growing-percent=${isLittle ? LITTLE_GROWTH : 0}`),
   collect(): void {
     setFlagsFromString("--expose-gc");
     // A context that is made after the flag was set has the function.

@@ -44,7 +44,17 @@ export class RequestState extends RequestContext {
   place: Disposable | undefined = undefined;
   body: Disposable | undefined = undefined;
 
-  constructor({ request, resolved, redact, warnings, isServed, longWork, auditId, receivedAt, startedAt }: RequestStateOptions) {
+  constructor({
+    request,
+    resolved,
+    redact,
+    warnings,
+    isServed,
+    longWork,
+    auditId,
+    receivedAt,
+    startedAt,
+  }: RequestStateOptions) {
     super({
       request,
       info: resolved.info,

@@ -31,7 +31,8 @@ export async function issueKubeconfig(
   place: VirtualClusterPlace,
   options: KubeconfigOptions,
 ): Promise<IssuedKubeconfig> {
-  if (options.clientCert !== true) return issuedKubeconfig(await ask(client, place, options, {}), nameOf(place, options));
+  if (options.clientCert !== true)
+    return issuedKubeconfig(await ask(client, place, options, {}), nameOf(place, options));
   const subject = objectAt(await ask(client, place, options, { dryRun: true }), "certificateSubject");
   // Loads the platform's code only here: the other commands start without it.
   const { createCertificateRequest } = await import("@postern/platform/foundation/pki/certificate-request");

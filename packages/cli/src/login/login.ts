@@ -80,7 +80,7 @@ async function logIn(server: string, flags: LoginFlags, context: CommandContext)
   const { environment } = context;
   const known = (await listPlatforms(environment)).find(({ name }) => name === server);
   const isNewTrust = flags.ca !== undefined || flags.caFingerprint !== undefined;
-  if (known !== undefined && !isNewTrust && (await usesKnownLogin(known.name, flags, context))) return;
+  if (known !== undefined && !isNewTrust && (await reuseLogin(known.name, flags, context))) return;
   const address = known?.server ?? parseAddress(server);
   const name = flags.name ?? known?.name ?? new URL(address).host;
   const authority = await authorityFor(name, address, flags, context);
@@ -126,7 +126,7 @@ async function getToken(transport: SignInServer, flags: LoginFlags, context: Com
 }
 
 /** Whether the stored credential of the platform is still valid; if so, makes it current. */
-async function usesKnownLogin(name: string, flags: OutputFlags, context: CommandContext): Promise<boolean> {
+async function reuseLogin(name: string, flags: OutputFlags, context: CommandContext): Promise<boolean> {
   const { environment, stderr } = context;
   const { transport, token = "" } = await loginConnection(name, environment);
   try {

@@ -124,7 +124,9 @@ export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
       }
       return {
         keep: () =>
-          skippingConflicts(() => storage.update(key, encodeClaim({ ...claim, isKept: true }), revision).then(() => {})),
+          skippingConflicts(() =>
+            storage.update(key, encodeClaim({ ...claim, isKept: true }), revision).then(() => {}),
+          ),
         release: () =>
           skippingConflicts(async () => {
             if (previous === undefined) await storage.delete(key, revision);

@@ -9,8 +9,8 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-infor
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, SubjectList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
-import { SubjectIndex } from "./people-index.ts";
 import { memberOf, readOwner, textOf, textsOf } from "./stored-members.ts";
+import { SubjectIndex } from "./subject-index.ts";
 
 /** One of `spec.access[]`. */
 export type InstanceAccess = SubjectList & {

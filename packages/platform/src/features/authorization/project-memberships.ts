@@ -9,8 +9,8 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner } from "./caller.ts";
-import { SubjectIndex } from "./people-index.ts";
 import { memberOf, readOwner, textOf } from "./stored-members.ts";
+import { SubjectIndex } from "./subject-index.ts";
 
 export type ProjectMember = {
   /** `User` or `Team`; other kinds are ignored. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isInTeam, isUser, type SubjectList } from "./caller.ts";
-import { SubjectIndex } from "./people-index.ts";
+import { SubjectIndex } from "./subject-index.ts";
 import { names, userInfo } from "./testing/memory-world.ts";
 
 const NAMES = ["a", "b", "c", "*", ""];

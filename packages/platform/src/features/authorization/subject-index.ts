@@ -8,7 +8,7 @@ type GroupNames = Pick<PlatformNames, "userGroup" | "teamGroup">;
 
 const NO_PLACES: readonly number[] = [];
 
-/** A decision costs the groups of the caller and the entries that list it, however many people these list. */
+/** A decision costs the groups of the caller and the entries that list it, however many users and teams these list. */
 export class SubjectIndex<Entry> {
   readonly entries: readonly Entry[];
   /** Counts names that were looked up, for tests. */
