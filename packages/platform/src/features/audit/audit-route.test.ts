@@ -78,10 +78,14 @@ describe("GET /audit/events", () => {
       ["?until=x", "until"],
       ["?refused=1", "refused"],
       [`?key=${"k".repeat(513)}`, "key"],
+      ["?users=jane", "users"],
+      ["?user=jane&Refused=true", "Refused"],
+      ["?user=jane&user=admin", "user"],
     ]) {
       const { status, body } = await search(platform, query);
       expect([status, body.message.split(":")[0]]).toEqual([400, name]);
     }
+    expect((await search(platform, "?user=jane&timeout=10s")).status).toBe(200);
     expect((await platform.send({ method: "POST", path: "/audit/events", body: {} })).status).toBe(405);
   });
 });

@@ -69,9 +69,15 @@ async function newest(records: AsyncIterable<AuditRecord>, limit: number) {
 
 const TEXTS = ["key", "user", "cluster", "verb", "object"] as const;
 const TIMES = ["since", "until"] as const;
+/** `timeout` belongs to every request. */
+const PARAMETERS: readonly string[] = [...TEXTS, ...TIMES, "refused", "limit", "timeout"];
 
-/** Throws ApiError 400 that names the parameter. */
+/** Throws ApiError 400 that names the parameter: a search that ignored one would return events that it was to leave out. */
 function readQuery(query: URLSearchParams): AuditQuery & { readonly limit: number } {
+  for (const name of new Set(query.keys())) {
+    if (!PARAMETERS.includes(name)) throw badRequestError(`${name.slice(0, MAX_TEXT)}: unknown parameter`);
+    if (query.getAll(name).length > 1) throw badRequestError(`${name}: must be given once`);
+  }
   const texts = TEXTS.flatMap((name) => {
     const text = query.get(name) ?? "";
     if (text.length > MAX_TEXT) throw badRequestError(`${name}: must have at most ${MAX_TEXT} characters`);
