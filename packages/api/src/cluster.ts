@@ -62,3 +62,7 @@ export type Cluster = KindOf<typeof clusterFields>;
 
 /** Whether what lives in it is served by this process. */
 export const isLocalCluster = ({ spec }: Cluster): boolean => spec?.local === true;
+
+/** Whether it takes no new instances. */
+export const isClosedCluster = ({ spec }: Pick<Cluster, "spec">): boolean =>
+  spec?.usable === false || spec?.unusable === true;

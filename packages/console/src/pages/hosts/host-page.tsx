@@ -1,6 +1,6 @@
 // One host cluster: whether it is connected, which projects may use it, and what runs in it.
 
-import type { Cluster } from "@postern/api/cluster";
+import { type Cluster, isClosedCluster } from "@postern/api/cluster";
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link, useParams } from "@tanstack/react-router";
@@ -77,7 +77,7 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
             ...(secretName === ""
               ? []
               : [[t("host.fact.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>] as const]),
-            [t("host.fact.new"), t(spec.usable === false ? "host.closed" : "host.open")],
+            [t("host.fact.new"), t(isClosedCluster(cluster) ? "host.closed" : "host.open")],
             [t("cluster.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />

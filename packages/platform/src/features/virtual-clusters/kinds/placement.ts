@@ -1,5 +1,6 @@
 // Where instances of a project may be placed, and the default placement.
 
+import { isClosedCluster } from "@postern/api/cluster";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { allowsCluster, type Project } from "@postern/api/project";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -43,7 +44,7 @@ export async function validatePlacement(
   }
   const found = lookup.cluster(cluster);
   // One that is not there yet is a matter for a warning.
-  if (found === undefined || (found.spec?.usable !== false && found.spec?.unusable !== true)) return [];
+  if (found === undefined || !isClosedCluster(found)) return [];
   return [
     forbiddenError(
       "spec.clusterRef.cluster",

@@ -1,0 +1,46 @@
+// The draft of a host cluster in its form.
+
+import { type Cluster, isClosedCluster } from "@postern/api/cluster";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { withoutEmpty } from "../../api/spec-changes.ts";
+import { NO_OWNED, type OwnedDraft, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
+import { NO_SECRET, type SecretDraft, secretDraftOf, secretRefOf } from "../../components/secret-fields.tsx";
+
+export type HostDraft = OwnedDraft & {
+  readonly isLocal: boolean;
+  readonly secret: SecretDraft;
+  readonly isClosed: boolean;
+  /** The fields that close the cluster: the API has two for one thing, and an open cluster may have neither. */
+  readonly closedBy: JsonObject;
+};
+
+export const EMPTY_HOST: HostDraft = {
+  ...NO_OWNED,
+  isLocal: false,
+  secret: { ...NO_SECRET, namespace: "clusters" },
+  isClosed: false,
+  closedBy: { usable: false },
+};
+
+export function hostDraftOf(cluster: Cluster): HostDraft {
+  const { local, usable, unusable, kubeConfigRef } = cluster.spec ?? {};
+  const isClosed = isClosedCluster(cluster);
+  return {
+    ...ownedDraftOf(cluster),
+    isLocal: local === true,
+    secret: secretDraftOf(kubeConfigRef),
+    isClosed,
+    closedBy: isClosed
+      ? { ...(usable === false ? { usable } : {}), ...(unusable === true ? { unusable } : {}) }
+      : EMPTY_HOST.closedBy,
+  };
+}
+
+export const hostSpecOf = (draft: HostDraft): JsonObject => ({
+  ...withoutEmpty({
+    ...ownedSpecOf(draft),
+    // One Secret per cluster, unless another one is named.
+    kubeConfigRef: draft.isLocal ? {} : secretRefOf({ ...draft.secret, name: draft.secret.name.trim() || draft.name }),
+  }),
+  ...(draft.isClosed ? draft.closedBy : {}),
+});
