@@ -54,7 +54,8 @@ it("installs compiled code and types, and neither sources nor tests", async () =
   const scope = join(project, "node_modules/@postern");
   expect((await readdir(scope)).toSorted()).toEqual(PACKAGES);
   const files = await readdir(scope, { recursive: true });
-  for (const file of ["kubernetes/dist/index.js", "kubernetes/dist/index.d.ts", "kubernetes/README.md"]) {
+  const wanted = ["kubernetes/dist/index.js", "kubernetes/dist/index.d.ts", "kubernetes/README.md"];
+  for (const file of [...wanted, ...PACKAGES.map((name) => `${name}/LICENSE`)]) {
     expect(files).toContain(file);
   }
   expect(files.filter((file) => /\/src\/|\.test\.|\/testing\/|tsbuildinfo/.test(file))).toEqual([]);
