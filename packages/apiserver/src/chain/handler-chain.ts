@@ -27,7 +27,7 @@ import { type CallHandler, type Filter, runFilters } from "./run-filters.ts";
 import { withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
-import { withErrors } from "./with-errors.ts";
+import { type ErrorResponse, withErrors } from "./with-errors.ts";
 import { type WithFlowControlDeps, withFlowControl } from "./with-flow-control.ts";
 import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
 import { withLongRunning } from "./with-long-running.ts";
@@ -47,6 +47,8 @@ export type HandlerChainDeps = {
   readonly authorizer: Authorizer;
   /** Authorization question of requests whose paths alone do not tell. Default: what they ask for, of `authorizer`. */
   readonly questionOf?: QuestionOf;
+  /** The response to an error, for clients of another protocol. Default: a Status. */
+  readonly errorResponse?: ErrorResponse;
   /** Converts errors of authorization and of later handlers, where clients need another form. Default: none. */
   readonly withRefusals?: Filter;
   /** Runs before all others, and sees the response after them. Default: nothing does. */
@@ -113,7 +115,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
   const inner: readonly Filter[] = [
     withRequestDeadline    (deps),
     withWarnings           (),
-    withErrors             (),
+    withErrors             (deps),
     withSourceRateLimit    (deps),
     withAuthentication     (deps),
     withCredentialRateLimit(deps),

@@ -1,17 +1,29 @@
-// Converts errors of later filters and handlers into Status responses, so that earlier filters can add headers.
+// Converts errors of later filters and handlers into responses, so that earlier filters can add headers.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "../context/request-context.ts";
-import { errorResponse } from "../endpoints/negotiation/error-response.ts";
+import { errorResponse as statusResponse } from "../endpoints/negotiation/error-response.ts";
 import { type Redact, redactedTexts } from "../request/credential-redaction.ts";
+import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { Filter } from "./run-filters.ts";
 import { toApiError } from "./to-api-error.ts";
 
-export const withErrors = (): Filter => ({ fail: refusal });
+export type ErrorResponse = (request: ApiRequest, error: ApiError) => ApiResponse;
+
+export type ErrorDeps = {
+  /** For clients of another protocol. Default: a Status. */
+  readonly errorResponse?: ErrorResponse | undefined;
+};
+
+export const withErrors = (deps: ErrorDeps): Filter => ({ fail: (error, call) => refusal(error, call, deps) });
 
 /** Throws `error` again when it is not a refusal. */
-export function refusal(error: unknown, { audit, request, signal, redact }: RequestContext): ApiResponse {
+export function refusal(
+  error: unknown,
+  { audit, request, signal, redact }: RequestContext,
+  { errorResponse = statusResponse }: ErrorDeps = {},
+): ApiResponse {
   const found = toApiError(error, signal);
   if (found === undefined) throw error;
   const apiError = redact === undefined ? found : redactedError(found, redact);

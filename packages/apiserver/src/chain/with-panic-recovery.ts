@@ -4,14 +4,14 @@
 import type { Logger } from "../logging/logger.ts";
 import { textResponse } from "../transport/api-response.ts";
 import type { Filter } from "./run-filters.ts";
-import { refusal } from "./with-errors.ts";
+import { type ErrorDeps, refusal } from "./with-errors.ts";
 
 const TEXT = "This request caused apiserver to panic. Look in the logs for details.\n";
 
-export const withPanicRecovery = ({ logger }: { readonly logger: Logger }): Filter => ({
+export const withPanicRecovery = ({ logger, ...deps }: ErrorDeps & { readonly logger: Logger }): Filter => ({
   fail(thrown, call) {
     try {
-      return refusal(thrown, call);
+      return refusal(thrown, call, deps);
     } catch (error) {
       const { audit, request, info } = call;
       audit.setPanicked?.();

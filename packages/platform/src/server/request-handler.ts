@@ -38,7 +38,7 @@ import {
 } from "../features/proxy/routes/proxy-authenticators.ts";
 import { createProxyQuestion } from "../features/proxy/routes/proxy-decision.ts";
 import { createProxyRoute } from "../features/proxy/routes/proxy-route.ts";
-import { createScimRoutes } from "../features/scim/scim-routes.ts";
+import { createScimRoutes, scimErrorResponse } from "../features/scim/scim-routes.ts";
 import { redeem } from "../features/sign-in/oauth-routes.ts";
 import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
 import { createSignInRoutes, signInLimits } from "../features/sign-in/sign-in-routes.ts";
@@ -160,7 +160,7 @@ export function createRequestHandler(deps: RequestHandlerDeps): ApiHandler {
         publicUrl: deps.signIn.publicUrl,
       }),
       // The request goes on to the management API, which decides about it.
-      { ...chain, outermost, authorizer: exchangeAuthorizer },
+      { ...chain, outermost, authorizer: exchangeAuthorizer, errorResponse: scimErrorResponse },
     ),
     signIn: createHandlerChain(createSignInRoutes(signIn, deps.signIn.backChannel), {
       ...chain,

@@ -4,11 +4,13 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
+import { errorResponse } from "@postern/apiserver/endpoints/negotiation/error-response";
 import { LONG_WORK_BYTES } from "@postern/apiserver/limits/long-work";
 import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { objectNameFor } from "../directory/object-name.ts";
@@ -45,9 +47,19 @@ export function createScimRoutes(deps: ScimDeps): Handler {
       return await answerScim(context, { ...deps, base: `${publicUrl()}${SCIM_PATH}` });
     } catch (error) {
       if (error instanceof ScimFault) return refusal(error.status, error.message, error.scimType);
-      if (isApiError(error) && error.code < 500) return refusal(error.code, error.message);
       throw error;
     }
+  };
+}
+
+/** Section 3.12, for errors of the chain and of the API behind it. */
+export function scimErrorResponse(request: ApiRequest, error: ApiError): ApiResponse {
+  const { headers } = errorResponse(request, error);
+  const { body, ...response } = refusal(error.code, error.message);
+  return {
+    ...response,
+    headers: { ...headers, ...HEADERS },
+    body: request.method === "HEAD" ? { type: "bytes", bytes: "" } : body,
   };
 }
 

@@ -411,6 +411,28 @@ describe("the service", () => {
     expect((await scim("GET", "Users/directory")).status).toBe(404);
   });
 
+  it("refuses a missing and a wrong key with an error of SCIM (RFC 7644, 3.12)", async () => {
+    const wrong = "x".repeat(43);
+    for (const as of ["", wrong, `${key}x`]) {
+      for (const path of ["Users", "ServiceProviderConfig", "Nothing"]) {
+        const { status, headers, body } = await scim("GET", path, undefined, as);
+        expect([as, path, status, headers["content-type"]]).toEqual([as, path, 401, "application/scim+json"]);
+        expect(body).toEqual({
+          schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
+          status: "401",
+          detail: expect.stringMatching(/./),
+        });
+      }
+    }
+    expect((await scim("HEAD", "Users", undefined, wrong)).text).toBe("");
+    const large = await scim("POST", "Users", { userName: "x".repeat(2 << 20) });
+    expect([large.status, large.body.status, large.headers["content-type"]]).toEqual([
+      413,
+      "413",
+      "application/scim+json",
+    ]);
+  });
+
   it("accepts only keys with the role, which allows nothing else", async () => {
     expect((await scim("GET", "Users", undefined, platform.adminKey)).status).toBe(403);
     expect((await scim("GET", "Users", undefined, "")).status).toBe(401);
