@@ -121,14 +121,14 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
   };
 
   /** At once, but for the first seconds after a start. */
-  const whenFound = <T>(token: string, authenticate: (token: string) => T): T | Promise<T> => {
-    const found = keys.whenFound(token);
+  const whenFound = <T>(token: string, address: string, authenticate: (token: string) => T): T | Promise<T> => {
+    const found = keys.whenFound(token, address);
     return found === undefined ? authenticate(token) : found.then(() => authenticate(token));
   };
 
   return {
     identityOf: (key) => remember(key).authentication.user,
-    authenticateToken: (token) => whenFound(token, authenticateToken),
+    authenticateToken: (token) => whenFound(token, "", authenticateToken),
     authenticate(request) {
       const known = provenOn(request);
       if (known !== undefined) return authenticateFound(known.key, known.token);
@@ -138,7 +138,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       }
       const token = presentedToken(request);
       if (token === undefined) return undefined;
-      return whenFound(token, () => {
+      return whenFound(token, request.remoteAddress, () => {
         const key = keys.find(token);
         if (key === undefined) {
           onRefused?.("NotFound");

@@ -10,9 +10,10 @@ export type AccessKeyIndex = {
   find(presentedKey: string): AccessKeyState | undefined;
   /**
    * Resolves when the presented key can be looked up and judged without delaying other requests; undefined if that is the case now. It may not be
-   * soon after a start (see whenRead), and where memory would refuse a value of our form that another server may just have issued.
+   * soon after a start (see whenRead), and where memory would refuse a value of our form that another server may just have issued. `address` is that of
+   * the peer: those that guess from one wait in places of its own.
    */
-  whenFound(presentedKey: string): Promise<void> | undefined;
+  whenFound(presentedKey: string, address?: string): Promise<void> | undefined;
   /**
    * Version of the data that values are found by. A value that was found as `key` at a version, is found as that again while the version is the
    * same and `byId` gives the same object for the handle of the key. Undefined while the keys are still being read.

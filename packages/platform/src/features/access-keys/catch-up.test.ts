@@ -4,6 +4,8 @@ import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { expect, it } from "vitest";
 import { createCatchUp } from "./catch-up.ts";
 
+const ADDRESS = "10.0.0.1";
+
 function world({ isNewest = false } = {}) {
   const time = manualTime();
   const answers: (() => void)[] = [];
@@ -29,16 +31,16 @@ function world({ isNewest = false } = {}) {
 
 it("asks nothing where memory is the newest state", () => {
   const { catchUp, answers } = world({ isNewest: true });
-  expect([catchUp(), answers.length]).toEqual([undefined, 0]);
+  expect([catchUp(ADDRESS), answers.length]).toEqual([undefined, 0]);
 });
 
 it("asks once for all guesses of an interval, and again for those that come after the question", async () => {
   const { catchUp, answers, time, settle } = world();
   let done = 0;
-  const wait = () => void catchUp()?.then(() => void done++);
+  const wait = (at = 0) => void catchUp(`10.0.0.${at % 10}`)?.then(() => void done++);
   wait();
   expect(answers.length).toBe(1);
-  for (let guess = 0; guess < 1_000; guess++) wait();
+  for (let guess = 0; guess < 1_000; guess++) wait(guess);
   expect(answers.length).toBe(1);
   answers[0]?.();
   await settle();
@@ -55,7 +57,7 @@ it("asks once for all guesses of an interval, and again for those that come afte
 it("asks no more than 40 times a second, however many guesses there are", async () => {
   const { catchUp, answers, time, settle } = world();
   for (let at = 0; at < 1_000; at++) {
-    for (let guess = 0; guess < 5; guess++) void catchUp();
+    for (let guess = 0; guess < 5; guess++) void catchUp(ADDRESS);
     time.advance(1);
     await settle();
     for (const answer of answers) answer();
@@ -66,9 +68,9 @@ it("asks no more than 40 times a second, however many guesses there are", async 
 it("lets nobody wait for a store that does not answer, and has a bound for those that wait", async () => {
   const { catchUp, time, settle } = world();
   let done = 0;
-  void catchUp()?.then(() => void done++);
+  void catchUp(ADDRESS)?.then(() => void done++);
   let accepted = 1;
-  while (accepted < 10_000 && catchUp() !== undefined) accepted++;
+  while (accepted < 10_000 && catchUp(`10.0.0.${accepted % 100}`) !== undefined) accepted++;
   expect(accepted).toBe(5_000);
   time.advance(1_500);
   await settle();
@@ -78,8 +80,30 @@ it("lets nobody wait for a store that does not answer, and has a bound for those
 it("lets values without a form wait in places of their own, with the same question", async () => {
   const { catchUp, answers } = world();
   let formless = 0;
-  while (formless < 10_000 && catchUp(true) !== undefined) formless++;
+  while (formless < 10_000 && catchUp(`10.0.0.${formless % 100}`, true) !== undefined) formless++;
   expect(formless).toBe(1_000);
-  expect(catchUp()).toBeDefined();
+  expect(catchUp("10.0.0.1")).toBeDefined();
   expect(answers.length).toBe(1);
+});
+
+it.each([false, true])("lets no source take the places of others (without a form: %s)", async (isFormless) => {
+  const { catchUp, time, settle } = world();
+  const share = isFormless ? 100 : 500;
+  const takenBy = (addressOf: (at: number) => string): number => {
+    let taken = 0;
+    while (taken < 20_000 && catchUp(addressOf(taken), isFormless) !== undefined) taken++;
+    return taken;
+  };
+  expect(takenBy(() => ADDRESS)).toBe(share);
+  // All addresses of its network are one source.
+  expect(takenBy((at) => `2001:db8:1:2::${(at + 1).toString(16)}`)).toBe(share);
+  expect(takenBy((at) => `10.1.0.${at % 200}`)).toBe(8 * share);
+  // Also where all places are taken, another one can use what was just issued to it.
+  expect(catchUp("192.0.2.7", isFormless)).toBeDefined();
+  expect(catchUp("192.0.2.7", isFormless)).toBeUndefined();
+  for (let question = 0; question < 3; question++) {
+    time.advance(1_500);
+    await settle();
+  }
+  expect(catchUp(ADDRESS, isFormless)).toBeDefined();
 });

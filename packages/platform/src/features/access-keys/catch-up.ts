@@ -1,13 +1,15 @@
 // Brings memory up to the store for credentials that it does not know: another server may just have issued them.
 
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 
 /**
  * Resolves when memory shows everything that had been written at the call, or when that cannot be found out; undefined if it does already,
- * and where too many wait. Never rejects. `isFormless`: anybody can make up such values, so they have places of their own to wait in.
+ * and where too many wait. Never rejects. `address` is that of the peer. `isFormless`: anybody can make up such values, so they have places of their
+ * own to wait in.
  */
-export type CatchUp = (isFormless?: boolean) => Promise<void> | undefined;
+export type CatchUp = (address: string, isFormless?: boolean) => Promise<void> | undefined;
 
 export type CatchUpDeps = {
   readonly cache: Pick<WatchCache, "isNewest" | "refresh">;
@@ -19,15 +21,16 @@ export type CatchUpDeps = {
 const INTERVAL_MS = 25;
 /** A credential that is still unknown then is refused: clients must not wait for a store that does not answer. */
 const PATIENCE_MS = 1_500;
-/** Further ones are refused at once. */
-const MAX_WAITING = 5_000;
-const MAX_FORMLESS = 1_000;
+/** Further ones are refused at once, except that each source has one place in any case. */
+const FORMED = { most: 5_000, ofSource: 500 } as const;
+const FORMLESS = { most: 1_000, ofSource: 100 } as const;
 
 export function createCatchUp({ cache, clock, scheduler }: CatchUpDeps): CatchUp {
   let askedAt = Number.NEGATIVE_INFINITY;
   /** The question that has not been put yet, so that its answer has everything from before. */
   let next: Promise<void> | undefined;
-  const waiting = { formed: 0, formless: 0 };
+  const formed = createPlaces(FORMED);
+  const formless = createPlaces(FORMLESS);
 
   const ask = async (): Promise<void> => {
     next = undefined;
@@ -50,12 +53,30 @@ export function createCatchUp({ cache, clock, scheduler }: CatchUpDeps): CatchUp
     return next;
   };
 
-  return (isFormless = false) => {
-    const [kind, most] = isFormless ? (["formless", MAX_FORMLESS] as const) : (["formed", MAX_WAITING] as const);
-    if (waiting[kind] >= most || cache.isNewest()) return undefined;
-    waiting[kind]++;
-    return soon().finally(() => {
-      waiting[kind]--;
-    });
+  return (address, isFormless = false) => {
+    if (cache.isNewest()) return undefined;
+    const leave = (isFormless ? formless : formed).take(sourceOf(address));
+    return leave === undefined ? undefined : soon().finally(leave);
+  };
+}
+
+/** Places to wait in. No source can take those of others, however many it guesses from. */
+function createPlaces({ most, ofSource }: { readonly most: number; readonly ofSource: number }) {
+  const taken = new Map<string, number>();
+  let total = 0;
+  return {
+    /** Returns what gives the place back; undefined where there is none. */
+    take(source: string): (() => void) | undefined {
+      const own = taken.get(source) ?? 0;
+      if (own > 0 && (own >= ofSource || total >= most)) return undefined;
+      taken.set(source, own + 1);
+      total++;
+      return () => {
+        const left = (taken.get(source) ?? 1) - 1;
+        if (left > 0) taken.set(source, left);
+        else taken.delete(source);
+        total--;
+      };
+    },
   };
 }

@@ -137,7 +137,7 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
 
   return {
     find: (presented) => findPresented(presented, keys, secrets),
-    whenFound(presented) {
+    whenFound(presented, address = "") {
       if (presented.length > MAX_PRESENTED_LENGTH) return undefined;
       if (keys.isRead) {
         if (catchUp === undefined) return undefined;
@@ -147,7 +147,7 @@ export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyInd
         const record = id === undefined ? findPresented(presented, keys, secrets) : keys.byId(id);
         // A refused key may have been enabled, or its owner.
         const isGood = record !== undefined && refusalOf(record) === undefined;
-        return isGood ? undefined : catchUp(id === undefined);
+        return isGood ? undefined : catchUp(address, id === undefined);
       }
       const known = keys.byIdAtHand(secrets.format.idOf(presented) ?? "");
       const isFound = known?.structured === true && known.parentUids.length === 0 && secrets.matches(known, presented);

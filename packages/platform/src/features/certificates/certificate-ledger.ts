@@ -33,7 +33,7 @@ export type CertificateLedger = Disposable & {
   /** Why a certificate is refused; undefined if it is valid. Certificates without a record are refused. */
   refusalOf(serial: string, instanceUid: string): string | undefined;
   /** Resolves when a certificate that memory would refuse can be judged; undefined if it can now. For certificates whose signature is verified. */
-  whenFound(serial: string, instanceUid: string): Promise<void> | undefined;
+  whenFound(serial: string, instanceUid: string, address: string): Promise<void> | undefined;
   /** Whether a cluster that verifies the certificate itself accepts it, even if it is refused here. */
   isAcceptedElsewhere(certificate: IssuedCertificate): boolean;
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
@@ -147,10 +147,10 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
       return refusal(certificate);
     },
     isAcceptedElsewhere: (certificate) => certificate.isVerifiedElsewhere === true && !known.hasEnded(certificate),
-    whenFound(serial, instanceUid) {
+    whenFound(serial, instanceUid, address) {
       const certificate = find(serial);
       const isGood = certificate?.instanceUid === instanceUid && refusal(certificate) === undefined;
-      return isGood ? undefined : catchUp?.();
+      return isGood ? undefined : catchUp?.(address);
     },
     onRevoked: (serial, listener) => watches.add(serial, listener),
     forget: (serial) => records.forget([find(serial)].filter((certificate) => certificate !== undefined)),

@@ -29,13 +29,13 @@ const lineageOf = (serial: string, certificate: IssuedCertificate | undefined): 
 /** Fails with ApiError 401, in the one text for all credentials, for a certificate that is revoked or unknown. */
 export function checkedCertificate(
   proven: Authentication,
-  request: Pick<ApiRequest, "peerCertificate">,
+  request: Pick<ApiRequest, "peerCertificate" | "remoteAddress">,
   instanceUid: string,
   ledger: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked">,
 ): Awaitable<Authentication> {
   const serial = request.peerCertificate()?.serialNumber ?? "";
   const check = (): Authentication => checkedNow(proven, serial, instanceUid, ledger);
-  const found = ledger.whenFound(serial, instanceUid);
+  const found = ledger.whenFound(serial, instanceUid, request.remoteAddress);
   return found === undefined ? check() : found.then(check);
 }
 

@@ -22,7 +22,7 @@ export async function sessionOf(
   value: string | undefined = cookieOf(request, SESSION_COOKIE),
 ): Promise<Session | undefined> {
   if (value === undefined || value === "") return undefined;
-  await keys.whenFound(value);
+  await keys.whenFound(value, request.remoteAddress);
   // Other types of keys are not sessions.
   const type = keys.find(value)?.type;
   if (type !== undefined && type !== SESSION_TYPE) return undefined;

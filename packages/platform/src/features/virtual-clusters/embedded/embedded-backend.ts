@@ -77,7 +77,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       const authenticate = async () => await serviceAccountTokens.authenticateToken(token);
       const authentication = await authenticate().catch(async (error: unknown) => {
         // Only for tokens with the signature of the cluster, which nobody can guess.
-        const caughtUp = isApiError(error) ? catchUp?.() : undefined;
+        const caughtUp = isApiError(error) ? catchUp?.(request.remoteAddress) : undefined;
         if (caughtUp === undefined) throw error;
         await caughtUp;
         return await authenticate();
