@@ -8,6 +8,7 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StatusDetails, StatusReason } from "@postern/apimachinery/meta/status";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { quoteShortened } from "@postern/apimachinery/validation/field-error";
 import { checkValues } from "@postern/apiserver/endpoints/decode/parse-body";
 import type { AdmissionAttributes } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
@@ -76,8 +77,9 @@ export function readAnswer(
   const { patch = "", patchType } = response;
   if (version === "v1") {
     const answered = textOf(response["uid"]);
-    if (answered !== uid) throw invalidResponse(`expected response.uid=${quoteGo(uid)}, got ${quoteGo(answered)}`);
-    const [apiVersion, kind] = [textOf(review["apiVersion"]), textOf(review["kind"])];
+    if (answered !== uid)
+      throw invalidResponse(`expected response.uid=${quoteGo(uid)}, got ${quoteShortened(answered)}`);
+    const [apiVersion, kind] = [shortTextOf(review["apiVersion"]), shortTextOf(review["kind"])];
     if (apiVersion !== `${GROUP}/v1` || kind !== "AdmissionReview") {
       throw invalidResponse(
         `expected webhook response of ${GROUP}/v1, Kind=AdmissionReview, got ${apiVersion.includes("/") ? apiVersion : `/${apiVersion}`}, Kind=${kind}`,
@@ -99,6 +101,12 @@ export function readAnswer(
 
 const isText = (value: JsonValue | undefined): value is string => typeof value === "string";
 const textOf = (value: JsonValue | undefined): string => (isText(value) ? value : "");
+
+/** Names in the errors of this file: an answer may have megabytes in their place. Longer than any that Kubernetes has. */
+const MAX_NAME = 1_024;
+const shortTextOf = (value: JsonValue | undefined): string => textOf(value).slice(0, MAX_NAME);
+/** Of a refusal: lists of faults are long, and each one of them is for people. It goes into the answer, the audit log and the log. */
+const MAX_MESSAGE = 64 * 1_024;
 const invalidResponse = (why: string): WebhookCallError =>
   new WebhookCallError(`received invalid webhook response: ${why}`);
 
@@ -127,7 +135,7 @@ function checkPatchMembers(patch: JsonValue, patchType: JsonValue | undefined, i
   if (!hasPatch && hasType) throw invalidResponse("webhook returned response.patchType but not response.patch");
   if (hasType && patchType === "") throw invalidResponse('webhook returned invalid response.patchType of ""');
   if (hasType && patchType !== "JSONPatch") {
-    throw new WebhookCallError(`unsupported patch type ${quoteGo(textOf(patchType))}`);
+    throw new WebhookCallError(`unsupported patch type ${quoteShortened(textOf(patchType))}`);
   }
 }
 
@@ -145,7 +153,7 @@ const REASON = /^[A-Za-z]{1,64}$/;
 /** The refusal in the words of the webhook. */
 export function rejectionOf(webhookName: string, result: JsonObject | undefined): ApiError {
   const denied = `admission webhook ${quoteGo(webhookName)} denied the request`;
-  const [message, reason] = [textOf(result?.["message"]), textOf(result?.["reason"])];
+  const [message, reason] = [textOf(result?.["message"]).slice(0, MAX_MESSAGE), shortTextOf(result?.["reason"])];
   const code = typeof result?.["code"] === "number" ? result["code"] : 0;
   const why = message === "" ? reason : message;
   const details = result?.["details"];
@@ -161,7 +169,7 @@ export function rejectionOf(webhookName: string, result: JsonObject | undefined)
 /** Of what Kubernetes knows, those that have its types. */
 function detailsOf(details: JsonObject): StatusDetails {
   const texts = ["name", "group", "kind", "uid"].flatMap((name) =>
-    isText(details[name]) ? [[name, details[name]]] : [],
+    isText(details[name]) ? [[name, shortTextOf(details[name])]] : [],
   );
   const causes = isJsonArray(details["causes"]) ? details["causes"].filter(isJsonObject) : [];
   const seconds = details["retryAfterSeconds"];
@@ -171,9 +179,9 @@ function detailsOf(details: JsonObject): StatusDetails {
       ? {}
       : {
           causes: causes.slice(0, 100).map((cause) => ({
-            reason: textOf(cause["reason"]),
-            message: textOf(cause["message"]),
-            field: textOf(cause["field"]),
+            reason: shortTextOf(cause["reason"]),
+            message: shortTextOf(cause["message"]),
+            field: shortTextOf(cause["field"]),
           })),
         }),
     ...(typeof seconds === "number" ? { retryAfterSeconds: seconds } : {}),
