@@ -30,6 +30,8 @@ export class StoredUsage {
   /** By composition and namespace, of the compositions that are counted by namespace. */
   readonly #namespaces = new Map<string, StoredAmount>();
   readonly #listeners = new Set<UsageListener>();
+  /** How often an object has come or gone: what was added up of the objects in memory holds until it changes. */
+  changes = 0;
 
   /** `byNamespace` names the compositions whose namespaces are counted as well. */
   constructor(byNamespace: Iterable<string> = [], keptOf: KeptMemory = () => () => 0) {
@@ -71,6 +73,7 @@ export class StoredUsage {
     return {
       add: (object, sign) => {
         const { key, storedBytes } = object;
+        this.changes += 1;
         const added = { objects: 1, bytes: storedBytes, kept: keptOf(object) };
         const amount = change(this.#compositions, composition, added, sign);
         const slash = isByNamespace ? key.indexOf("/", viewPrefix.length) : -1;

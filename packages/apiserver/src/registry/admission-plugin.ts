@@ -5,7 +5,6 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "../context/request-context.ts";
-import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 export type AdmissionAttributes = {
@@ -36,20 +35,16 @@ export type AdmissionPlugin = {
 export function admissionChain(plugins: readonly AdmissionPlugin[]): Required<AdmissionPlugin> {
   const changing = plugins.filter(({ admit }) => admit !== undefined);
   const checking = plugins.filter(({ validate }) => validate !== undefined);
-  // Nearly none of them waits for anything.
-  const admitFrom = (at: number, attributes: AdmissionAttributes): Awaitable<KubeObject | undefined> => {
-    const plugin = changing[at];
-    if (plugin === undefined) return attributes.object;
-    return whenDone(plugin.admit?.(attributes), (object) => admitFrom(at + 1, { ...attributes, object }));
-  };
-  const validateFrom = (at: number, attributes: AdmissionAttributes): Awaitable<void> => {
-    const plugin = checking[at];
-    return plugin && whenDone(plugin.validate?.(attributes), () => validateFrom(at + 1, attributes));
-  };
   return {
     name: plugins.map(({ name }) => name).join(","),
-    admit: (attributes) => admitFrom(0, attributes),
-    validate: (attributes) => validateFrom(0, attributes),
+    async admit(attributes) {
+      let { object } = attributes;
+      for (const plugin of changing) object = await plugin.admit?.({ ...attributes, object });
+      return object;
+    },
+    async validate(attributes) {
+      for (const plugin of checking) await plugin.validate?.(attributes);
+    },
   };
 }
 

@@ -12,14 +12,16 @@ import type { CachedObject } from "../cache/cached-object.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { CommittedWrite } from "./committed-write.ts";
-import { groupResourceOf } from "./resource-definition.ts";
+import { groupResourceOf, type ResourceDefinition } from "./resource-definition.ts";
 import type { ListPage, ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
 import { schemaCheckedChange, schemaCheckedNew } from "./store/check-schema.ts";
 import { createObject } from "./store/create-object.ts";
-import { deleteCollection, deleteObject } from "./store/delete-object.ts";
+import { deleteCollection } from "./store/delete-collection.ts";
+import { deleteObject } from "./store/delete-object.ts";
 import { getObject } from "./store/get-object.ts";
 import { listObjects } from "./store/list-objects.ts";
 import { uidPreconditionError } from "./store/preconditions.ts";
+import { type Phase, runPhases } from "./store/run-phases.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { updateObject } from "./store/update-object.ts";
 import { watchObjects } from "./store/watch-objects.ts";
@@ -58,31 +60,25 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     visibility?.mayChange?.(context, object) ?? true;
 
   /** Before anything is said about an object that the caller must not know of, such as its uid. */
-  const checkKnown = (context: RequestContext, namespace: string, name: string, uid = ""): Awaitable<void> => {
-    if (visibility?.mayChange === undefined) return undefined;
+  const checkKnown = async (context: RequestContext, namespace: string, name: string, uid = ""): Promise<void> => {
+    if (visibility?.mayChange === undefined) return;
     const known = store.view.get(store.keys.of(namespace, name));
-    return whenDone(known === undefined || mayChange(context, store.parsed.of(known)), (may) => {
-      if (may) return;
-      // As the generic store answers to a uid that an absent object must have.
-      throw uid === "" ? absent(name) : uidPreconditionError(definition, { namespace, name }, uid, "");
-    });
+    if (known === undefined || (await mayChange(context, store.parsed.of(known)))) return;
+    // As the generic store answers to a uid that an absent object must have.
+    throw uid === "" ? absent(name) : uidPreconditionError(definition, { namespace, name }, uid, "");
   };
 
-  const finished = async (context: RequestContext, namespace: string, write: Omit<CommittedWrite, "undo">) => {
+  /** Runs after a write, before it is answered. */
+  const finish = async (context: RequestContext, namespace: string, write: Omit<CommittedWrite, "undo">) => {
     const undo = async (): Promise<void> => {
       const { name = "", uid = "" } = write.object.decode().metadata;
       // A requester that hangs up stops nothing.
       const { signal } = new AbortController();
       await generic.delete(context.with({ signal }), namespace, name, { dryRun: false, preconditions: { uid } });
     };
-    if (definition.deliver !== undefined && context.isLong) await context.pause();
-    const delivering = definition.deliver?.({ ...write, undo }, context) ?? write.object;
-    const object = delivering instanceof Promise ? await delivering : delivering;
-    if (definition.warnOfWrite !== undefined && context.isLong) await context.pause();
-    const warning = definition.warnOfWrite?.(object, context);
-    if (warning instanceof Promise) await warning;
-    if (present !== undefined && context.isLong) await context.pause();
-    return presented(object);
+    const finishing = { context, definition, write: { ...write, undo }, object: write.object, isSent: true };
+    await runPhases(FINISH, finishing);
+    return finishing.object;
   };
 
   const watched = { visibility, present: present && oncePerTurn(present) };
@@ -103,32 +99,22 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     watch: (context, query, observer) => watchVisible(watched, generic.watch, { context, query, observer }),
 
     async create(context, namespace, object, options) {
-      const checking = schemaCheckedNew(store, context, namespace, object);
-      const submitted = checking instanceof Promise ? await checking : checking;
+      const submitted = await schemaCheckedNew(store, context, namespace, object);
       const created = await generic.create(context, namespace, submitted, options);
       const write = { verb: "create", object: created, submitted, created: true, dryRun: options.dryRun } as const;
-      return await finished(context, namespace, write);
+      return await finish(context, namespace, write);
     },
 
     async update(context, namespace, name, request, options) {
-      const checking = checkKnown(context, namespace, name, request.uid);
-      if (checking instanceof Promise) await checking;
+      await checkKnown(context, namespace, name, request.uid);
       const { createWhenAbsent, subresource } = request;
       let submitted: KubeObject | undefined;
       const checked: UpdateRequest = {
         ...request,
-        transform(current) {
-          const transformed = whenDone(mayChange(context, current), (may) => {
-            if (!may) throw absent(name);
-            return request.transform(current);
-          });
-          const fitting = whenDone(transformed, (next) =>
-            schemaCheckedChange(store, context, next, current, subresource),
-          );
-          return whenDone(fitting, (next) => {
-            submitted = next;
-            return next;
-          });
+        async transform(current) {
+          if (!(await mayChange(context, current))) throw absent(name);
+          submitted = await schemaCheckedChange(store, context, await request.transform(current), current, subresource);
+          return submitted;
         },
         ...(createWhenAbsent === undefined
           ? {}
@@ -142,7 +128,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
       const { object, created } = await generic.update(context, namespace, name, checked, options);
       if (submitted === undefined) throw new Error("an object was written that nobody has made");
       const write = { verb: "update", object, submitted, created, dryRun: options.dryRun } as const;
-      return { object: await finished(context, namespace, write), created };
+      return { object: await finish(context, namespace, write), created };
     },
 
     async delete(context, namespace, name, options) {
@@ -160,6 +146,31 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     deleteCollection: async (context, query, options) =>
       await generic.deleteCollection(context, await select(context, query), options),
   };
+}
+
+type Finishing = {
+  readonly context: RequestContext;
+  readonly definition: ResourceDefinition;
+  readonly write: CommittedWrite;
+  readonly isSent: boolean;
+  /** As it is shown. */
+  object: CachedObject;
+};
+
+const FINISH: readonly Phase<Finishing>[] = [deliver, warn, presentWritten];
+
+async function deliver(finishing: Finishing): Promise<void> {
+  const { definition, write, context, object } = finishing;
+  finishing.object = (await definition.deliver?.(write, context)) ?? object;
+}
+
+async function warn({ definition, object, context }: Finishing): Promise<void> {
+  await definition.warnOfWrite?.(object, context);
+}
+
+function presentWritten(finishing: Finishing): void {
+  const { definition, object } = finishing;
+  finishing.object = definition.present?.(object) ?? object;
 }
 
 /** All watches get an event in the same turn of the event loop: they share what is shown of its object, and its line. */

@@ -4,50 +4,62 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import type { RequestContext } from "../../context/request-context.ts";
-import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import type { Strategy } from "../strategy.ts";
 import { createObject } from "./create-object.ts";
 import { mergeSubresource, withoutStatus } from "./merge-subresource.ts";
 import { withGenerationOf, withMeta } from "./object-meta.ts";
 import { checkedVersion } from "./preconditions.ts";
 import { parseResourceVersion } from "./resource-version.ts";
+import { runPhases } from "./run-phases.ts";
 import type { StoreContext } from "./store-context.ts";
-import { schemaErrors, validateChangedObject } from "./validate-object.ts";
+import { checkSchema, lookWhetherPlain, VALIDATE_CHANGE } from "./validate-object.ts";
+import { Change, Write, type WritePhase } from "./write.ts";
+
+const CHECK_NEW: readonly WritePhase[] = [dropStatus, lookWhetherPlain, checkSchema];
+const CHECK_CHANGE: readonly WritePhase<Change>[] = [merge, lookWhetherPlain, checkSchema];
 
 /** A new object that has passed the schema. */
-export function schemaCheckedNew(
+export async function schemaCheckedNew(
   store: StoreContext,
   context: RequestContext,
   namespace: string,
   object: KubeObject,
-): Awaitable<KubeObject> {
-  const submitted = withoutStatus(object, store.definition);
-  return whenDone(schemaErrors(store, context, submitted), (errors) => (errors.length === 0 ? submitted : refused()));
-  async function refused(): Promise<never> {
-    await createObject(withoutHooks(store), context, namespace, submitted, { dryRun: true });
-    throw new Error("an object that its schema refuses was taken");
-  }
+): Promise<KubeObject> {
+  const write = new Write({ store, context, namespace, name: "", object, dryRun: true });
+  await runPhases(CHECK_NEW, write);
+  if (write.faults.length === 0) return write.object;
+  await createObject(withoutHooks(store), context, namespace, write.object, { dryRun: true });
+  throw new Error("an object that its schema refuses was taken");
 }
 
 /** The same for a change. Fields that the subresource does not change are ignored, and never shown. */
-export function schemaCheckedChange(
+export async function schemaCheckedChange(
   store: StoreContext,
   context: RequestContext,
   submitted: KubeObject,
   old: KubeObject,
   subresource: string,
-): Awaitable<KubeObject> {
-  const merged = mergeSubresource(store.definition, subresource, submitted, old);
-  return whenDone(schemaErrors(store, context, merged, old), (errors) =>
-    errors.length === 0 ? withMeta(merged, submitted.metadata) : refused(),
-  );
-  async function refused(): Promise<never> {
-    checkedVersion(store, old.metadata.name ?? "", submitted, parseResourceVersion(old.metadata.resourceVersion ?? ""));
-    const restored = restoreImmutableMeta(merged.metadata, old.metadata);
-    const object = withMeta(merged, withGenerationOf(restored, old.metadata));
-    await validateChangedObject(withoutHooks(store), object, old, context, subresource);
-    throw new Error("a change that its schema refuses was taken");
-  }
+): Promise<KubeObject> {
+  const { namespace = "", name = "", resourceVersion = "" } = old.metadata;
+  const parts = { store, context, namespace, name, subresource, old, dryRun: true };
+  const write = new Change({ ...parts, object: submitted });
+  await runPhases(CHECK_CHANGE, write);
+  const { object, faults } = write;
+  if (faults.length === 0) return withMeta(object, submitted.metadata);
+  checkedVersion(store, name, submitted, parseResourceVersion(resourceVersion));
+  const restored = withGenerationOf(restoreImmutableMeta(object.metadata, old.metadata), old.metadata);
+  const refused = new Change({ ...parts, store: withoutHooks(store), object: withMeta(object, restored) });
+  await runPhases(VALIDATE_CHANGE, refused);
+  throw new Error("a change that its schema refuses was taken");
+}
+
+function dropStatus(write: Write): void {
+  write.object = withoutStatus(write.object, write.store.definition);
+}
+
+function merge(write: Change): void {
+  const { store, subresource, object, old } = write;
+  write.object = mergeSubresource(store.definition, subresource, object, old);
 }
 
 /** The store of the same resource, with those parts of its strategy alone that are not given objects. */

@@ -1,41 +1,138 @@
-// The end of every write in the generic store: the object as it is cached, and the hooks that run after the commit.
+// The last phases of a create or update, from its share of each limit to the object as memory has it, and the same for a dry run.
 
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { withoutManagedFields } from "@postern/structured-merge/managedfields/object-managed-fields";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import type { StoredContent } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
-import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
-import type { StoredEntry } from "../../storage/storage.ts";
+import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import {
   KeyExistsError,
   RevisionConflictError,
   StorageFullError,
   ValueTooLargeError,
 } from "../../storage/storage-errors.ts";
-import type { Reservation, WriteLimit } from "../strategy.ts";
 import { withRevision } from "./object-meta.ts";
+import { runPhases } from "./run-phases.ts";
 import type { StoreContext } from "./store-context.ts";
+import type { Write, WritePhase } from "./write.ts";
+
+/** The phases that write an object. `send` asks the store for it. */
+export const commitPhases = <W extends Write>(send: (write: W) => Promise<Revision>): readonly WritePhase<W>[] => [
+  lockLimits,
+  reserve,
+  orWithoutManagedFields([encode, sendWith(send)]),
+];
+
+/** The same for a dry run: they throw as the write would, and take nothing. `show` sets the result. */
+export const rehearsalPhases = <W extends Write>(show: WritePhase<W>): readonly WritePhase<W>[] => [
+  checkLimits,
+  rehearseReserve,
+  orWithoutManagedFields([encode, checkRoom]),
+  show,
+];
+
+/** Splits the object into what is served and what is kept beside it, unseen. */
+export function seal(write: Write): void {
+  const { store, context, object, old, oldSealed } = write;
+  const parts = store.definition.sealed?.seal(object, oldSealed, context, old);
+  write.served = parts?.object ?? object;
+  write.sealed = parts === undefined ? oldSealed : parts.sealed;
+}
+
+const limitsOf = ({ store, object, old, context }: Write) => store.strategy.limits?.(object, old, context) ?? [];
+
+export async function checkLimits(write: Write): Promise<void> {
+  for (const limit of limitsOf(write)) await limit.check();
+}
+
+/** Other writes under the same limits wait until this one has ended. */
+async function lockLimits(write: Write): Promise<void> {
+  const { limitLocks, cache } = write.store;
+  const limits = limitsOf(write);
+  if (limits.length === 0) return;
+  // Two writes that wait for each other would wait for ever: all lock the names in one order, and each name once.
+  for (const name of [...new Set(limits.map((limit) => limit.name))].sort()) {
+    await limitLocks.acquire(name);
+    write.onEnd(() => limitLocks.release(name));
+  }
+  for (const limit of limits) await limit.check();
+  // It may have been stored before it failed, as when the client went away: the next one has to count it.
+  write.onEnd((error) => (isUnknown(write, error) ? cache.refresh().catch(ignore) : undefined));
+}
+
+const ignore = (): void => undefined;
+
+async function reserve(write: Write): Promise<void> {
+  const { store, object, context } = write;
+  const reservation = await store.strategy.reserve?.(object, context);
+  if (reservation === undefined) return;
+  write.onEnd((error) => {
+    if (error === undefined) return runHook(store, () => reservation.keep());
+    return isUnknown(write, error) ? undefined : runHook(store, () => reservation.release());
+  });
+}
+
+const rehearseReserve = ({ store, object, context }: Write): Promise<void> | undefined =>
+  store.strategy.rehearseReserve?.(object, context);
+
+/** Managed fields may make an object too large: they are dropped before it is refused. */
+const orWithoutManagedFields =
+  <W extends Write>(phases: readonly WritePhase<W>[]): WritePhase<W> =>
+  async (write) => {
+    try {
+      await runPhases(phases, write);
+    } catch (error) {
+      if (write.keepsManagedFields || !(error instanceof ValueTooLargeError)) throw error;
+      write.served = withoutManagedFields(write.served);
+      write.isSent = false;
+      await runPhases(phases, write);
+    }
+  };
+
+async function encode(write: Write): Promise<void> {
+  write.value = await write.store.codec.encode(write.served, write.sealed, write.context);
+}
+
+const checkRoom = ({ store, key, value, old }: Write): Promise<void> =>
+  store.storage.checkRoom(key, value, old === undefined ? "create" : "update");
+
+const sendWith =
+  <W extends Write>(send: (write: W) => Promise<Revision>): WritePhase<W> =>
+  async (write) => {
+    const { store, context, key, value, served } = write;
+    write.isSent = true;
+    const revision = await send(write);
+    write.result = await committedObject(store, { key, value, revision }, served, context);
+  };
+
+/** The parts of the object at hand, for the events of its creation. */
+export const contentOf = ({ store, served: object, sealed }: Write): StoredContent | undefined =>
+  store.codec.isVerbatim === true ? { object, sealed } : undefined;
+
+const NOT_WRITTEN = [KeyExistsError, RevisionConflictError, ValueTooLargeError, StorageFullError] as const;
+
+/** Whether the store may have written the object although the write has failed. */
+const isUnknown = ({ isSent }: Write, error: unknown): boolean =>
+  isSent && error !== undefined && !NOT_WRITTEN.some((refused) => error instanceof refused);
 
 /** The object of an entry that was just written as `object`, once the cache has it, so that writers read their own writes. */
-export function committedObject(
+export async function committedObject(
   store: StoreContext,
   entry: StoredEntry,
   object: KubeObject,
   context: RequestContext,
-): Awaitable<CachedObject> {
+): Promise<CachedObject> {
   const { cache, view, codec, parsed } = store;
-  return whenDone(cache.waitFor(entry.revision, context), () => {
-    // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
-    const cached = view.get(entry.key);
-    const isNewest = cached?.revision === entry.revision;
-    return whenDone(isNewest && codec.isAsked !== true ? cached : decodeEntry(store, entry, context), (stored) => {
-      if (!codec.isLossless) return stored;
-      const written = withRevision(object, entry.revision);
-      if (isNewest) parsed.keep(stored, written);
-      return stored.decodedAs(written);
-    });
-  });
+  await cache.waitFor(entry.revision, context);
+  // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
+  const cached = view.get(entry.key);
+  const isNewest = cached?.revision === entry.revision;
+  const stored = isNewest && codec.isAsked !== true ? cached : await decodeEntry(store, entry, context);
+  if (!codec.isLossless) return stored;
+  const written = withRevision(object, entry.revision);
+  if (isNewest) parsed.keep(stored, written);
+  return stored.decodedAs(written);
 }
 
 /** Decodes one entry into the object that clients see. */
@@ -49,117 +146,11 @@ export async function decodeEntry(
   return object;
 }
 
-/** managedFields may make an object too large: they are dropped before the write is refused. */
-export const writeDroppingManagedFields = <Written>(
-  object: KubeObject,
-  write: (object: KubeObject) => Promise<Written>,
-): Promise<Written> =>
-  write(object).catch((error: unknown) => {
-    if (!(error instanceof ValueTooLargeError)) throw error;
-    return write(withoutManagedFields(object));
-  });
-
-/** For a dry run: throws as the write would if there is no room for the object, and returns it otherwise. `prepared` is what reservations are for. */
-export async function rehearseWrite(
-  { codec, storage, strategy }: StoreContext,
-  context: RequestContext,
-  key: string,
-  prepared: KubeObject,
-  object: KubeObject,
-  sealed: JsonObject | undefined,
-  kind: "create" | "update",
-): Promise<KubeObject> {
-  await strategy.rehearseReserve?.(prepared, context);
-  if (context.isLong) await context.pause();
-  await storage.checkRoom(key, await codec.encode(object, sealed, context), kind);
-  return object;
-}
-
-/** Writes an object when all that its strategy counts lets it. `old` is what an update starts from. */
-export function writeWithinLimits(
-  store: StoreContext,
-  context: RequestContext,
-  object: KubeObject,
-  old: KubeObject | undefined,
-  write: () => Promise<CachedObject>,
-): Promise<CachedObject> {
-  const limits = store.strategy.limits?.(object, old, context) ?? NO_LIMITS;
-  return limits.length === 0 ? write() : writeWithin(limits, store, write);
-}
-
-async function writeWithin(
-  limits: readonly WriteLimit[],
-  store: StoreContext,
-  write: () => Promise<CachedObject>,
-): Promise<CachedObject> {
-  // Two writes that wait for each other would wait for ever: all lock the names in one order, and each name once.
-  const names = [...new Set(limits.map(({ name }) => name))].sort();
-  const held: string[] = [];
-  try {
-    for (const name of names) {
-      await store.limitLocks.acquire(name);
-      held.push(name);
-    }
-    await checkLimits(limits);
-    return await write().catch(async (error: unknown) => {
-      // It may have been stored before it failed, as when the client went away: the next one has to count it.
-      if (!isNotWritten(error)) await store.cache.refresh().catch(() => {});
-      throw error;
-    });
-  } finally {
-    for (const name of held) store.limitLocks.release(name);
-  }
-}
-
-/** Throws the ApiError of the first limit that has no share left. */
-export async function checkLimits(limits: readonly WriteLimit[] = NO_LIMITS): Promise<void> {
-  for (const limit of limits) await limit.check();
-}
-
-const NO_LIMITS: readonly WriteLimit[] = [];
-
-/** Writes an object with what its strategy reserves for it. */
-export function writeReserved(
-  store: StoreContext,
-  context: RequestContext,
-  object: KubeObject,
-  write: () => Promise<CachedObject>,
-): Promise<CachedObject> {
-  const reserving = store.strategy.reserve?.(object, context);
-  return reserving === undefined ? write() : writeWith(reserving, store, write);
-}
-
-async function writeWith(
-  reserving: Promise<Reservation>,
-  store: StoreContext,
-  write: () => Promise<CachedObject>,
-): Promise<CachedObject> {
-  const reservation = await reserving;
-  let written: CachedObject;
-  try {
-    written = await write();
-  } catch (error) {
-    // After any other failure it is unknown whether the store has written the object.
-    if (isNotWritten(error)) await runHook(store, () => reservation.release());
-    throw error;
-  }
-  await runHook(store, () => reservation.keep());
-  return written;
-}
-
-const NOT_WRITTEN = [KeyExistsError, RevisionConflictError, ValueTooLargeError, StorageFullError] as const;
-const isNotWritten = (error: unknown): boolean => NOT_WRITTEN.some((refused) => error instanceof refused);
-
 /** Runs after the write: a failure cannot fail the request any more. */
-export function runHook(
-  { onHookError }: StoreContext,
-  hook: () => void | Promise<void> | undefined,
-): Promise<void> | undefined {
+export async function runHook({ onHookError }: StoreContext, hook: () => void | Promise<void>): Promise<void> {
   try {
-    const running = hook();
-    return running instanceof Promise ? running.catch(onHookError) : undefined;
+    await hook();
   } catch (error) {
     onHookError(error);
-    return undefined;
   }
 }

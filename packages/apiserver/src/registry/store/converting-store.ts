@@ -12,7 +12,8 @@ import type { ResourceStorage, WatchEventObserver, WatchQuery } from "../resourc
 import type { ConvertedObjectBudget } from "./converted-object-budget.ts";
 import type { ConvertedRecords } from "./converted-records.ts";
 import { createObject } from "./create-object.ts";
-import { deleteCollection, deleteObject } from "./delete-object.ts";
+import { deleteCollection } from "./delete-collection.ts";
+import { deleteObject } from "./delete-object.ts";
 import { getObject } from "./get-object.ts";
 import { listObjects } from "./list-objects.ts";
 import type { CodecCaller, ObjectCodec } from "./object-codec.ts";

@@ -1,34 +1,50 @@
 // Creates an object: names it, runs the strategy and admission, and stores it.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Create), pkg/registry/rest/create.go
 
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, alreadyExistsError, untypedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { generateName } from "@postern/apimachinery/names/generate-name";
 import { CachedObject } from "../../cache/cached-object.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
-import type { StoredContent } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";
-import {
-  checkLimits,
-  committedObject,
-  rehearseWrite,
-  runHook,
-  writeDroppingManagedFields,
-  writeReserved,
-  writeWithinLimits,
-} from "./commit.ts";
-import { finalizerWarnings } from "./finalizer-warnings.ts";
+import { admit, confirm, warnOfFinalizers } from "./admit-write.ts";
+import { commitPhases, contentOf, rehearsalPhases, runHook, seal } from "./commit.ts";
 import { withoutStatus } from "./merge-subresource.ts";
 import { metaForCreate, withMeta } from "./object-meta.ts";
+import { runPhases } from "./run-phases.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
-import { validateNewObject } from "./validate-object.ts";
+import { VALIDATE_NEW } from "./validate-object.ts";
+import { resultOf, runWrite, Write, type WriteParts, type WritePhase } from "./write.ts";
 
-const readDeletion = createMemberReader({ metadata: { deletionTimestamp: true } });
+class Creation extends Write {
+  /** As admission has left it. */
+  readonly admitted: KubeObject;
+
+  constructor(parts: WriteParts) {
+    super(parts);
+    this.admitted = parts.object;
+  }
+}
+
+/** From an object with a name to one that may be stored. */
+const PREPARE: readonly WritePhase<Creation>[] = [
+  stamp,
+  prepare,
+  ...VALIDATE_NEW,
+  warnOfFinalizers,
+  warn,
+  confirm,
+  refuseVersion,
+  seal,
+];
+const STORE = commitPhases((write) => write.store.storage.create(write.key, write.value, contentOf(write)));
+const REHEARSE: readonly WritePhase[] = [refuseExisting, ...rehearsalPhases(show)];
+const FINISH: readonly WritePhase[] = [runAfterCreate, reveal];
 
 /** How many generated names are tried before the client has to retry. */
 const NAME_ATTEMPTS = 8;
@@ -37,149 +53,93 @@ export async function createObject(
   store: StoreContext,
   context: RequestContext,
   namespace: string,
-  object: KubeObject,
-  options: WriteOptions,
+  submitted: KubeObject,
+  { dryRun }: WriteOptions,
 ): Promise<CachedObject> {
-  const admission = store.admission.admit(admissionAttributes(store, context, namespace, object, options.dryRun));
-  const admitted = (admission instanceof Promise ? await admission : admission) ?? object;
-  const wanted = nameOf(store, admitted, context);
+  const admission = new Write({ store, context, namespace, name: "", object: submitted, dryRun });
+  await runPhases([admit], admission);
+  const { object } = admission;
+  const wanted = nameOf(store, object, context);
   for (let attempt = 1; ; attempt++) {
-    const name =
-      wanted.name === "" && wanted.prefix !== "" ? generateName(wanted.prefix, store.runtime.random) : wanted.name;
-    const prepared = await prepare(store, context, admitted, namespace, name, options);
+    const isGenerated = wanted.name === "" && wanted.prefix !== "";
+    const name = isGenerated ? generateName(wanted.prefix, store.runtime.random) : wanted.name;
+    const write = new Creation({ store, context, namespace, name, object, dryRun });
+    await runPhases(PREPARE, write);
     try {
-      return await insert(store, context, prepared, store.keys.of(namespace, name), options);
+      await runWrite(dryRun ? REHEARSE : STORE, write);
     } catch (error) {
       if (!(error instanceof KeyExistsError)) throwStorageFailure(error);
-      const isLast = name === wanted.name || attempt === NAME_ATTEMPTS;
-      // Also of a name beside a prefix it is said that it was generated, as upstream.
-      if (isLast && wanted.prefix !== "") throw await nameTakenError(store, namespace, name, namesExhaustedError);
-      if (isLast) throw await nameTakenError(store, namespace, name, takenError);
+      if (isGenerated && attempt < NAME_ATTEMPTS) continue;
+      // Like upstream, an error tells of a generated name also when a name is given beside the prefix.
+      throw nameTakenError(store, namespace, name, wanted.prefix === "" ? takenError : namesExhaustedError);
     }
+    if (!dryRun) await runPhases(FINISH, write);
+    return resultOf(write);
   }
 }
-
-const admissionAttributes = (
-  store: StoreContext,
-  context: RequestContext,
-  namespace: string,
-  object: KubeObject,
-  dryRun: boolean,
-) => ({
-  context,
-  resource: store.definition,
-  subresource: "",
-  namespace,
-  name: object.metadata.name ?? "",
-  operation: "create" as const,
-  object,
-  oldObject: undefined,
-  dryRun,
-});
 
 function nameOf(store: StoreContext, { metadata }: KubeObject, context: RequestContext) {
-  let { name = "", generateName: prefix = "" } = metadata;
-  if (name === "" && prefix === "") {
-    const chosen = store.strategy.nameWhenAbsent?.(context);
-    name = chosen?.name ?? "";
-    prefix = chosen?.generateName ?? "";
-  }
-  return { name, prefix };
+  const { name = "", generateName: prefix = "" } = metadata;
+  if (name !== "" || prefix !== "") return { name, prefix };
+  const chosen = store.strategy.nameWhenAbsent?.(context);
+  return { name: chosen?.name ?? "", prefix: chosen?.generateName ?? "" };
 }
 
-async function prepare(
-  store: StoreContext,
-  context: RequestContext,
-  object: KubeObject,
-  namespace: string,
-  name: string,
-  { dryRun }: WriteOptions,
-): Promise<KubeObject> {
-  const { definition, strategy, runtime } = store;
-  const named = withMeta(
-    withoutStatus(object, definition),
-    metaForCreate(object.metadata, definition, { namespace, name }, runtime),
-  );
-  if (context.isLong) await context.pause();
-  const preparing = strategy.prepareForCreate?.(named, context) ?? named;
-  const prepared = preparing instanceof Promise ? await preparing : preparing;
-  if (context.isLong) await context.pause();
-  await validateNewObject(store, prepared, context);
-  for (const warning of finalizerWarnings(definition, prepared.metadata, undefined)) context.warnings.add(warning);
-  for (const warning of strategy.warningsOnCreate?.(prepared, context) ?? []) context.warnings.add(warning);
-  if (context.isLong) await context.pause();
-  const admission = store.admission.validate(admissionAttributes(store, context, namespace, prepared, dryRun));
-  if (admission instanceof Promise) await admission;
-  // As upstream has it: a text that is no version at all is dropped.
-  if (Number(object.metadata.resourceVersion || 0) > 0) {
+/** Status and system metadata are the server's. */
+function stamp(write: Write): void {
+  const { definition, runtime } = write.store;
+  const metadata = metaForCreate(write.object.metadata, definition, write, runtime);
+  write.object = withMeta(withoutStatus(write.object, definition), metadata);
+}
+
+async function prepare(write: Write): Promise<void> {
+  const { store, object, context } = write;
+  write.object = (await store.strategy.prepareForCreate?.(object, context)) ?? object;
+}
+
+function warn({ store, object, context }: Write): void {
+  for (const warning of store.strategy.warningsOnCreate?.(object, context) ?? []) context.warnings.add(warning);
+}
+
+/** As upstream has it: a text that is no version at all is dropped. */
+function refuseVersion({ admitted }: Creation): void {
+  if (Number(admitted.metadata.resourceVersion || 0) > 0) {
     throw untypedError("resourceVersion should not be set on objects to be created");
   }
-  return prepared;
 }
 
-async function insert(
-  store: StoreContext,
-  context: RequestContext,
-  prepared: KubeObject,
-  key: string,
-  { dryRun }: WriteOptions,
-): Promise<CachedObject> {
-  if (context.isLong) await context.pause();
-  const { object, sealed } = store.definition.sealed?.seal(prepared, undefined, context) ?? {
-    object: prepared,
-    sealed: undefined,
-  };
-  if (context.isLong) await context.pause();
-  if (dryRun) {
-    if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
-    await checkLimits(store.strategy.limits?.(prepared, undefined, context));
-    const rehearse = (next: KubeObject) => rehearseWrite(store, context, key, prepared, next, sealed, "create");
-    return CachedObject.fromObject(key, await writeDroppingManagedFields(object, rehearse));
-  }
-  const stored = await writeWithinLimits(store, context, prepared, undefined, () =>
-    writeReserved(store, context, prepared, () =>
-      writeDroppingManagedFields(object, (next) => write(store, context, key, next, sealed)),
-    ),
-  );
-  const { afterCreate } = store.strategy;
-  if (afterCreate !== undefined) {
-    if (context.isLong) await context.pause();
-    const after = runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
-    if (after !== undefined) await after;
-  }
-  const reveal = store.definition.sealed?.reveal;
-  if (reveal === undefined) return stored;
-  if (context.isLong) await context.pause();
-  const revealed = reveal(stored.decode(), prepared);
-  if (context.isLong) await context.pause();
-  return CachedObject.fromObject(key, revealed).decodedAs(revealed);
+function refuseExisting({ store, key }: Write): void {
+  if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
 }
 
-async function write(
-  store: StoreContext,
-  context: RequestContext,
-  key: string,
-  object: KubeObject,
-  sealed: JsonObject | undefined,
-): Promise<CachedObject> {
-  if (context.isLong) await context.pause();
-  const encoding = store.codec.encode(object, sealed, context);
-  const value = encoding instanceof Promise ? await encoding : encoding;
-  const content: StoredContent | undefined = store.codec.isVerbatim === true ? { object, sealed } : undefined;
-  const revision = await store.storage.create(key, value, content);
-  const committed = committedObject(store, { key, value, revision }, object, context);
-  return committed instanceof Promise ? await committed : committed;
+function show(write: Write): void {
+  write.result = CachedObject.fromObject(write.key, write.served);
+}
+
+async function runAfterCreate({ store, context, result }: Write): Promise<void> {
+  const { strategy } = store;
+  if (strategy.afterCreate === undefined || result === undefined) return;
+  await runHook(store, () => strategy.afterCreate?.(result.decode(), context));
+}
+
+/** The answer to a create may show once what is never shown again. */
+function reveal(write: Write): void {
+  const { store, key, object, result } = write;
+  const revealed = result && store.definition.sealed?.reveal?.(result.decode(), object);
+  if (revealed !== undefined) write.result = CachedObject.fromObject(key, revealed).decodedAs(revealed);
 }
 
 const takenError = ({ definition }: StoreContext, name: string): ApiError =>
   alreadyExistsError(groupResourceOf(definition), name);
 
-async function nameTakenError(
+const readDeletion = createMemberReader({ metadata: { deletionTimestamp: true } });
+
+function nameTakenError(
   store: StoreContext,
   namespace: string,
   name: string,
   errorOf: (store: StoreContext, name: string) => ApiError,
-): Promise<ApiError> {
+): ApiError {
   const existing = store.view.get(store.keys.of(namespace, name));
   const taken = errorOf(store, name);
   const { metadata } = existing?.read(readDeletion) ?? {};

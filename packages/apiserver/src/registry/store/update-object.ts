@@ -12,31 +12,76 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
-import {
-  checkLimits,
-  committedObject,
-  decodeEntry,
-  rehearseWrite,
-  runHook,
-  writeDroppingManagedFields,
-  writeReserved,
-  writeWithinLimits,
-} from "./commit.ts";
+import { admit, confirm, warnOfFinalizers } from "./admit-write.ts";
+import { checkLimits, commitPhases, decodeEntry, rehearsalPhases, runHook, seal } from "./commit.ts";
 import { createObject } from "./create-object.ts";
-import { isReleased } from "./delete-object.ts";
-import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { keyOfRequest } from "./get-object.ts";
+import { isReleased } from "./graceful-deletion.ts";
 import { mergeSubresource } from "./merge-subresource.ts";
 import { withGenerationOf, withMeta, withRevision } from "./object-meta.ts";
 import { checkedVersion, uidPreconditionError } from "./preconditions.ts";
+import { DONE, type Phase, runPhases } from "./run-phases.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
-import { validateChangedObject } from "./validate-object.ts";
+import { VALIDATE_CHANGE } from "./validate-object.ts";
+import { Change, resultOf, runWrite, type WritePhase } from "./write.ts";
 
-type Target = { readonly namespace: string; readonly name: string; readonly key: string };
+/** One attempt: it fails when another write changes the object first. The first phase sets `old`. */
+class Update extends Change {
+  readonly current: CachedObject;
+  readonly request: UpdateRequest;
+  /** Runs when others may change the object again: it may do so itself. */
+  hook: (() => void | Promise<void>) | undefined;
+
+  constructor(
+    { store, context, namespace, name }: Target,
+    current: CachedObject,
+    request: UpdateRequest,
+    dryRun: boolean,
+  ) {
+    const { subresource, keepsManagedFields } = request;
+    super({ store, context, namespace, name, object: NO_OBJECT, dryRun, subresource, keepsManagedFields });
+    this.current = current;
+    this.request = request;
+    context.weigh(current.byteLength);
+  }
+}
+
+/** Until the first phase has made one. */
+const NO_OBJECT: KubeObject = { apiVersion: "", kind: "", metadata: {} };
+
+const PREPARE: readonly WritePhase<Update>[] = [
+  read,
+  transform,
+  admit,
+  merge,
+  prepare,
+  countGeneration,
+  ...VALIDATE_CHANGE,
+  warnOfFinalizers,
+  warn,
+  confirm,
+  keepTimes,
+  readSealed,
+  seal,
+  leaveUnchanged,
+];
+const UPDATE: readonly WritePhase<Update>[] = [
+  ...PREPARE,
+  removeReleased,
+  ...commitPhases<Update>(({ store, key, value, current }) => store.storage.update(key, value, current.revision)),
+  keepHook,
+];
+const REHEARSE: readonly WritePhase<Update>[] = [...PREPARE, rehearseRemoval, ...rehearsalPhases<Update>(show)];
+
+type Target = {
+  readonly store: StoreContext;
+  readonly context: RequestContext;
+  readonly namespace: string;
+  readonly name: string;
+  readonly key: string;
+};
 type Outcome = { readonly object: CachedObject; readonly created: boolean };
-/** Runs when others may change the object again: it may do so itself. */
-type Written = Outcome & { readonly hook?: (() => void | Promise<void>) | undefined };
 
 export async function updateObject(
   store: StoreContext,
@@ -46,71 +91,80 @@ export async function updateObject(
   request: UpdateRequest,
   options: WriteOptions,
 ): Promise<Outcome> {
-  const target = { namespace, name, key: keyOfRequest(store, namespace, name) };
-  const lock = { isHeld: false };
-  let written: Written;
+  const target = { store, context, namespace, name, key: keyOfRequest(store, namespace, name) };
+  const lock = new WriteLock(target);
+  let outcome: Outcome | Update;
   try {
-    written = await writeUpdate(store, context, target, request, options, lock);
+    outcome = await updateNewest(target, lock, request, options);
   } finally {
-    releaseLock(store, target, lock);
+    lock.release();
   }
-  const { object, created, hook } = written;
-  if (hook !== undefined) await runHook(store, hook);
-  return { object, created };
+  if (!(outcome instanceof Update)) return outcome;
+  await runPhases([runAfterUpdate], outcome);
+  return { object: resultOf(outcome), created: false };
 }
 
-async function writeUpdate(
-  store: StoreContext,
-  context: RequestContext,
+/** The cache may be behind the store: whatever is decided on it and turns out badly is decided again on the newest state. */
+async function updateNewest(
   target: Target,
+  lock: WriteLock,
   request: UpdateRequest,
   options: WriteOptions,
-  lock: { isHeld: boolean },
-): Promise<Written> {
-  let current = store.view.get(target.key);
-  // The cache may be behind the store: whatever is decided on it and turns out badly is decided again on the newest state.
+): Promise<Outcome | Update> {
+  const { store, context, key } = target;
+  let current = store.view.get(key);
   let isNewest = false;
   for (;;) {
+    if (current === undefined && !isNewest) {
+      current = await readNewest(target);
+      isNewest = true;
+    }
     try {
-      if (current === undefined && isNewest) {
-        // Hooks after a creation may change the object again.
-        releaseLock(store, target, lock);
-        return await createAbsent(store, context, target, request, options);
-      }
-      if (current !== undefined) return await replace(store, context, target, current, request, options);
+      if (current !== undefined) return await update(target, current, request, options);
+      // Hooks after a creation may change the object again.
+      lock.release();
+      return await createAbsent(target, request, options);
     } catch (error) {
       if (error instanceof RevisionConflictError) {
-        isNewest = true;
-        const othersFirst = lock.isHeld ? undefined : store.writeLocks.acquire(target.key);
-        lock.isHeld = true;
+        const othersFirst = lock.take();
         await othersFirst;
         context.signal.throwIfAborted();
-        if (othersFirst !== undefined) current = await readNewest(store, target.key, context);
+        if (othersFirst !== undefined) current = await readNewest(target);
         else current = error.current && (await decodeEntry(store, error.current, context));
-        continue;
+      } else {
+        if (isNewest || !(error instanceof ApiError)) throwStorageFailure(error);
+        const seen = current?.revision;
+        current = await readNewest(target);
+        if (current?.revision === seen) throw error;
       }
-      if (isNewest || !(error instanceof ApiError)) throwStorageFailure(error);
-      const seen = current?.revision;
-      current = await readNewest(store, target.key, context);
       isNewest = true;
-      if (current?.revision === seen) throw error;
-      continue;
     }
-    current = await readNewest(store, target.key, context);
-    isNewest = true;
   }
 }
 
-function releaseLock({ writeLocks }: StoreContext, { key }: Target, lock: { isHeld: boolean }): void {
-  if (lock.isHeld) writeLocks.release(key);
-  lock.isHeld = false;
+/** Held from the first conflict on: retries of conflicting writes go one after the other. */
+class WriteLock {
+  readonly #target: Target;
+  #isHeld = false;
+
+  constructor(target: Target) {
+    this.#target = target;
+  }
+
+  /** Undefined if nobody else holds it; otherwise resolves when it is this one's. */
+  take(): Promise<void> | undefined {
+    if (this.#isHeld) return undefined;
+    this.#isHeld = true;
+    return this.#target.store.writeLocks.acquire(this.#target.key);
+  }
+
+  release(): void {
+    if (this.#isHeld) this.#target.store.writeLocks.release(this.#target.key);
+    this.#isHeld = false;
+  }
 }
 
-async function readNewest(
-  store: StoreContext,
-  key: string,
-  context: RequestContext,
-): Promise<CachedObject | undefined> {
+async function readNewest({ store, context, key }: Target): Promise<CachedObject | undefined> {
   try {
     const entry = await store.storage.get(key, { signal: context.signal });
     return entry && (await decodeEntry(store, entry, context));
@@ -119,152 +173,57 @@ async function readNewest(
   }
 }
 
-async function createAbsent(
-  store: StoreContext,
-  context: RequestContext,
-  target: Target,
-  request: UpdateRequest,
-  options: WriteOptions,
-): Promise<Outcome> {
-  if (request.uid !== undefined && request.uid !== "")
-    throw uidPreconditionError(store.definition, target, request.uid, "");
-  if (request.createWhenAbsent === undefined) throw notFoundError(groupResourceOf(store.definition), target.name);
-  const object = await createObject(store, context, target.namespace, await request.createWhenAbsent(), options);
+async function createAbsent(target: Target, request: UpdateRequest, options: WriteOptions): Promise<Outcome> {
+  const { store, context, namespace, name } = target;
+  const { uid = "", createWhenAbsent } = request;
+  if (uid !== "") throw uidPreconditionError(store.definition, target, uid, "");
+  if (createWhenAbsent === undefined) throw notFoundError(groupResourceOf(store.definition), name);
+  const object = await createObject(store, context, namespace, await createWhenAbsent(), options);
   return { object, created: true };
 }
 
-async function replace(
-  store: StoreContext,
-  context: RequestContext,
+async function update(
   target: Target,
   current: CachedObject,
   request: UpdateRequest,
-  options: WriteOptions,
-): Promise<Written> {
-  const { name } = target;
-  context.weigh(current.byteLength);
-  if (context.isLong) await context.pause();
-  const old = store.parsed.of(current);
-  const uid = old.metadata.uid ?? "";
-  if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
-    throw uidPreconditionError(store.definition, target, request.uid, uid);
-  }
-  const transforming = request.transform(old);
-  const transformed = transforming instanceof Promise ? await transforming : transforming;
-  const submitted = checkedVersion(store, name, transformed, current.revision);
-  const prepared = await prepare(store, context, target, old, submitted, request.subresource, options);
-  if (context.isLong) await context.pause();
-  const next = keepTimesOfNoop(old, prepared);
-  if (context.isLong) await context.pause();
-
-  const previousSealed = current.decodeSealed();
-  if (previousSealed !== undefined && context.isLong) await context.pause();
-  const { object, sealed } = store.definition.sealed?.seal(next, previousSealed, context, old) ?? {
-    object: next,
-    sealed: previousSealed,
-  };
-  if (context.isLong) await context.pause();
-  const comparing = store.codec.isStored(object, old, current, context);
-  if ((comparing instanceof Promise ? await comparing : comparing) && equalJson(sealed, previousSealed)) {
-    // The steps after the write read the decoded object more than once.
-    return { object: current.decodedAs(old), created: false };
-  }
-  if (options.dryRun) {
-    await checkLimits(store.strategy.limits?.(next, old, context));
-    const rehearse = (changed: KubeObject) =>
-      rehearseWrite(store, context, target.key, next, changed, sealed, "update");
-    const written = () =>
-      request.keepsManagedFields === true ? rehearse(object) : writeDroppingManagedFields(object, rehearse);
-    const shown = isReleased(store, object) ? object : await written();
-    return { object: CachedObject.fromObject(target.key, withRevision(shown, current.revision)), created: false };
-  }
-  if (isReleased(store, object)) return await remove(store, context, target, current, object);
-  const writeNext = (changed: KubeObject) => write(store, context, target, current, changed, sealed);
-  const stored = await writeWithinLimits(store, context, next, old, () =>
-    writeReserved(store, context, next, () =>
-      request.keepsManagedFields === true ? writeNext(object) : writeDroppingManagedFields(object, writeNext),
-    ),
-  );
-  const hook =
-    store.strategy.afterUpdate === undefined
-      ? undefined
-      : async () => {
-          if (context.isLong) await context.pause();
-          await store.strategy.afterUpdate?.(stored.decode(), old, context);
-        };
-  return { object: stored, created: false, hook };
-}
-
-async function write(
-  store: StoreContext,
-  context: RequestContext,
-  { key }: Target,
-  current: CachedObject,
-  object: KubeObject,
-  sealed: JsonObject | undefined,
-): Promise<CachedObject> {
-  if (context.isLong) await context.pause();
-  const encoding = store.codec.encode(object, sealed, context);
-  const value = encoding instanceof Promise ? await encoding : encoding;
-  const revision = await store.storage.update(key, value, current.revision);
-  const committed = committedObject(store, { key, value, revision }, object, context);
-  return committed instanceof Promise ? await committed : committed;
-}
-
-/** The last finalizer was removed: the object is deleted, and the response shows its last state. */
-async function remove(
-  store: StoreContext,
-  context: RequestContext,
-  { key }: Target,
-  current: CachedObject,
-  object: KubeObject,
-): Promise<Written> {
-  const revision = await store.storage.delete(key, current.revision);
-  await store.cache.waitFor(revision, context);
-  const hook = () => store.strategy.afterDelete?.(object, context);
-  return { object: CachedObject.fromObject(key, withRevision(object, current.revision)), created: false, hook };
-}
-
-async function prepare(
-  store: StoreContext,
-  context: RequestContext,
-  { namespace, name }: Target,
-  old: KubeObject,
-  submitted: KubeObject,
-  subresource: string,
   { dryRun }: WriteOptions,
-): Promise<KubeObject> {
-  const { definition, strategy, admission } = store;
-  const attributes = {
-    context,
-    resource: definition,
-    subresource,
-    namespace,
-    name,
-    operation: "update" as const,
-    dryRun,
-  };
-  if (context.isLong) await context.pause();
-  const admitting = admission.admit({ ...attributes, object: submitted, oldObject: old });
-  const admitted = (admitting instanceof Promise ? await admitting : admitting) ?? submitted;
-  if (context.isLong) await context.pause();
-  const merged = mergeSubresource(definition, subresource, admitted, old);
-  const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
-  if (context.isLong) await context.pause();
-  const preparing = strategy.prepareForUpdate?.(restored, old, context) ?? restored;
-  const prepared = preparing instanceof Promise ? await preparing : preparing;
-  if (context.isLong) await context.pause();
-  const counted =
-    definition.tracksGeneration === false
-      ? withMeta(prepared, withGenerationOf(prepared.metadata, old.metadata))
-      : withGeneration(prepared, old, definition.hasStatus);
-  await validateChangedObject(store, counted, old, context, subresource);
-  for (const warning of finalizerWarnings(definition, counted.metadata, old.metadata)) context.warnings.add(warning);
-  for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
-  if (context.isLong) await context.pause();
-  const validating = admission.validate({ ...attributes, object: counted, oldObject: old });
-  if (validating instanceof Promise) await validating;
-  return counted;
+): Promise<Update> {
+  const write = new Update(target, current, request, dryRun);
+  await runWrite<Update>(dryRun ? REHEARSE : UPDATE, write);
+  return write;
+}
+
+function read(write: Update): void {
+  const { store, current, request, name, namespace } = write;
+  write.old = store.parsed.of(current);
+  const { uid: wanted = "" } = request;
+  const { uid = "" } = write.old.metadata;
+  if (wanted !== "" && wanted !== uid) throw uidPreconditionError(store.definition, { namespace, name }, wanted, uid);
+}
+
+async function transform(write: Update): Promise<void> {
+  const { store, name, request, old, current } = write;
+  write.object = checkedVersion(store, name, await request.transform(old), current.revision);
+}
+
+function merge(write: Update): void {
+  const { store, subresource, object, old } = write;
+  const merged = mergeSubresource(store.definition, subresource, object, old);
+  write.object = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
+}
+
+async function prepare(write: Update): Promise<void> {
+  const { store, object, old, context } = write;
+  write.object = (await store.strategy.prepareForUpdate?.(object, old, context)) ?? object;
+}
+
+function countGeneration(write: Update): void {
+  const { tracksGeneration, hasStatus } = write.store.definition;
+  const { object, old } = write;
+  write.object =
+    tracksGeneration === false
+      ? withMeta(object, withGenerationOf(object.metadata, old.metadata))
+      : withGeneration(object, old, hasStatus);
 }
 
 function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false): KubeObject {
@@ -281,3 +240,58 @@ function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false):
 function desiredState({ metadata: _, status: _status, ...desired }: KubeObject): JsonObject {
   return desired;
 }
+
+function warn({ store, object, old, context }: Update): void {
+  for (const warning of store.strategy.warningsOnUpdate?.(object, old, context) ?? []) context.warnings.add(warning);
+}
+
+function keepTimes(write: Update): void {
+  write.object = keepTimesOfNoop(write.old, write.object);
+}
+
+function readSealed(write: Update): void {
+  write.oldSealed = write.current.decodeSealed();
+}
+
+/** A write that changes nothing is answered with the object as it is. */
+async function leaveUnchanged(write: Update): Promise<typeof DONE | undefined> {
+  const { store, served, sealed, old, oldSealed, current, context } = write;
+  const isStored = await store.codec.isStored(served, old, current, context);
+  if (!isStored || !equalJson(sealed, oldSealed)) return undefined;
+  // The steps after the write read the decoded object more than once.
+  write.result = current.decodedAs(old);
+  return DONE;
+}
+
+/** The last finalizer was removed: the object is deleted, and the response shows its last state. */
+async function removeReleased(write: Update): Promise<typeof DONE | undefined> {
+  const { store, context, key, current, served } = write;
+  if (!isReleased(store, served)) return undefined;
+  write.isSent = true;
+  const revision = await store.storage.delete(key, current.revision);
+  await store.cache.waitFor(revision, context);
+  write.hook = () => store.strategy.afterDelete?.(served, context);
+  show(write);
+  return DONE;
+}
+
+async function rehearseRemoval(write: Update): Promise<typeof DONE | undefined> {
+  if (!isReleased(write.store, write.served)) return undefined;
+  await checkLimits(write);
+  show(write);
+  return DONE;
+}
+
+function show(write: Update): void {
+  const { key, served, current } = write;
+  write.result = CachedObject.fromObject(key, withRevision(served, current.revision));
+}
+
+function keepHook(write: Update): void {
+  const { store, context, old, result } = write;
+  const { strategy } = store;
+  if (strategy.afterUpdate === undefined || result === undefined) return;
+  write.hook = () => strategy.afterUpdate?.(result.decode(), old, context);
+}
+
+const runAfterUpdate: Phase<Update> = ({ store, hook }) => hook && runHook(store, hook);

@@ -1,0 +1,95 @@
+// How finalizers and grace periods hold an object that is being deleted.
+// Source: k8s.io/apiserver/pkg/registry/rest/delete.go
+
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted, type KubeObject, type ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import { invalidError } from "@postern/apimachinery/validation/field-error";
+import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
+import type { DeleteOptions } from "../resource-storage.ts";
+import { withMeta } from "./object-meta.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/** The object as it is while finalizers or a grace period hold it; undefined when nothing does. */
+export function holdForDeletion(
+  store: StoreContext,
+  object: KubeObject,
+  options: DeleteOptions,
+): KubeObject | undefined {
+  const finalizers = finalizersForDeletion(object.metadata.finalizers ?? [], options.propagationPolicy);
+  const { finalizers: _, ...meta } = object.metadata;
+  const unmarked = finalizers.length === 0 ? meta : { ...meta, finalizers };
+  const marked = isBeingDeleted(object)
+    ? withMeta(object, { ...unmarked, ...shortened(object, gracePeriodOf(store, options)) })
+    : withMeta(object, { ...unmarked, ...beginDeletion(store, object, gracePeriodOf(store, options)) });
+  return isReleased(store, marked) ? undefined : marked;
+}
+
+/** Seconds; 0: at once. Like upstream, a negative period is one second. */
+function gracePeriodOf({ strategy }: StoreContext, { gracePeriodSeconds = 0 }: DeleteOptions): number {
+  if (strategy.maxGracePeriodSeconds === undefined) return 0;
+  return gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
+}
+
+function beginDeletion(
+  { runtime }: StoreContext,
+  { metadata: { generation } }: KubeObject,
+  deletionGracePeriodSeconds: number,
+): Partial<ObjectMeta> {
+  return {
+    ...(generation === undefined ? {} : { generation: generation + 1 }),
+    deletionTimestamp: formatTimestamp(runtime.clock.now() + deletionGracePeriodSeconds * 1000),
+    deletionGracePeriodSeconds,
+  };
+}
+
+/** Like upstream, a shorter period counts from the request that began the deletion. */
+function shortened({ metadata }: KubeObject, deletionGracePeriodSeconds: number): Partial<ObjectMeta> {
+  const { deletionTimestamp } = metadata;
+  const before = metadata.deletionGracePeriodSeconds ?? 0;
+  const end = parseTimestamp(deletionTimestamp ?? "");
+  if (end === undefined || deletionGracePeriodSeconds >= before) return {};
+  const earlier = end - (before - deletionGracePeriodSeconds) * 1000;
+  return { deletionTimestamp: formatTimestamp(earlier), deletionGracePeriodSeconds };
+}
+
+/** A period that is not shorter changes nothing of a graceful deletion that has begun, finalizers included. */
+export function isPending(store: StoreContext, object: KubeObject, options: DeleteOptions): boolean {
+  if (!isBeingDeleted(object) || isGraceOver(store, object)) return false;
+  return gracePeriodOf(store, options) >= (object.metadata.deletionGracePeriodSeconds ?? 0);
+}
+
+/** Throws ApiError 422. */
+export function checkGracePeriod({ strategy }: StoreContext, { gracePeriodSeconds = 0 }: DeleteOptions): void {
+  const { maxGracePeriodSeconds: max } = strategy;
+  if (max === undefined || gracePeriodSeconds <= max) return;
+  throw invalidObjectError({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [
+    invalidError("gracePeriodSeconds", gracePeriodSeconds, `must be less than or equal to ${max}`),
+  ]);
+}
+
+/** Whether nothing holds an object any more that is being deleted. */
+export const isReleased = (store: StoreContext, object: KubeObject): boolean =>
+  isBeingDeleted(object) &&
+  (object.metadata.finalizers ?? []).length === 0 &&
+  isGraceOver(store, object) &&
+  store.strategy.isHeld?.(object) !== true;
+
+function isGraceOver({ runtime, strategy }: StoreContext, { metadata }: KubeObject): boolean {
+  if (strategy.maxGracePeriodSeconds === undefined || (metadata.deletionGracePeriodSeconds ?? 0) === 0) return true;
+  return (parseTimestamp(metadata.deletionTimestamp ?? "") ?? 0) <= runtime.clock.now();
+}
+
+/** The garbage collector's own two finalizers say how dependents are treated; a later request may change that. */
+function finalizersForDeletion(
+  finalizers: readonly string[],
+  policy: DeleteOptions["propagationPolicy"],
+): readonly string[] {
+  if (policy === undefined) return finalizers;
+  const others = finalizers.filter(
+    (name) => name !== FINALIZER_ORPHAN_DEPENDENTS && name !== FINALIZER_DELETE_DEPENDENTS,
+  );
+  if (policy === "Orphan") return [...others, FINALIZER_ORPHAN_DEPENDENTS];
+  if (policy === "Foreground") return [...others, FINALIZER_DELETE_DEPENDENTS];
+  return others;
+}
