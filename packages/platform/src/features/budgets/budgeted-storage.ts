@@ -3,7 +3,7 @@
 import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { viewPrefixOf } from "@postern/apiserver/cache/resource-keys";
-import { NOTHING_STORED, type StoredAmount, sumOf } from "@postern/apiserver/cache/stored-usage";
+import { NOTHING_STORED, type StoredAmount, type StoredUsage, sumOf } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
 import { keptMemoryOf } from "./kept-memory.ts";
@@ -17,29 +17,47 @@ export type Budget = {
   check(growth: Growth, pending: StoredAmount): void;
 };
 
-/** Writes in progress, by account. Storages whose writes count together share one. */
+/** Writes in progress, by account. Storages whose writes count together share one. `usage` is that of the cache which shows them. */
 export class PendingWrites {
-  readonly #accounts = new Map<string, Set<PendingWrite>>();
+  readonly #usage: Pick<StoredUsage, "changes">;
+  readonly #accounts = new Map<string, PendingAccount>();
+
+  constructor(usage: Pick<StoredUsage, "changes">) {
+    this.#usage = usage;
+  }
 
   add(account: string, write: PendingWrite): void {
-    const writes = this.#accounts.get(account);
-    if (writes === undefined) this.#accounts.set(account, new Set([write]));
-    else writes.add(write);
+    const known = this.#accounts.get(account) ?? { writes: new Set(), sum: NOTHING_STORED, changes: 0 };
+    this.#accounts.set(account, known);
+    known.writes.add(write);
+    known.sum = sumOf(known.sum, write.growth);
   }
 
   remove(account: string, write: PendingWrite): void {
-    const writes = this.#accounts.get(account);
-    writes?.delete(write);
-    if (writes?.size === 0) this.#accounts.delete(account);
+    const known = this.#accounts.get(account);
+    if (known === undefined) return;
+    if (known.writes.delete(write)) known.sum = sumOf(known.sum, write.growth, -1);
+    if (known.writes.size === 0) this.#accounts.delete(account);
   }
 
   /** The additions of writes in progress to the amounts in memory. */
   of(account: string): StoredAmount {
-    let sum = NOTHING_STORED;
-    for (const write of this.#accounts.get(account) ?? []) if (!write.isVisible()) sum = sumOf(sum, write.growth);
-    return sum;
+    const known = this.#accounts.get(account);
+    if (known === undefined) return NOTHING_STORED;
+    if (known.changes !== this.#usage.changes) {
+      known.changes = this.#usage.changes;
+      for (const write of known.writes) if (write.isVisible()) this.remove(account, write);
+    }
+    return known.sum;
   }
 }
+
+type PendingAccount = {
+  /** Those that memory did not show when `changes` objects had come or gone. To look at all of them for each write would cost more than the rest of it. */
+  readonly writes: Set<PendingWrite>;
+  sum: StoredAmount;
+  changes: number;
+};
 
 type Asked = { readonly budgets: readonly Budget[]; readonly growth: Growth };
 

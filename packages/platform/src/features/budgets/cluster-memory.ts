@@ -54,7 +54,7 @@ export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
   const projects = new Map<string, number>();
   /** Bytes that are kept as they are shown, by composition. */
   const shown = new Map<string, number>();
-  const pending = new PendingWrites();
+  const pending = new PendingWrites(usage);
   let usedBytes = 0;
 
   const costOf = (amount: StoredAmount): number => Math.max(CLUSTER_BYTES + residentBytes(amount), MIN_BYTES);

@@ -61,7 +61,7 @@ const NONE: readonly Budget[] = [];
 export function createManagementBudgets(deps: ManagementBudgetsDeps): ManagementBudgets {
   const { storage, cache, composition, accessKeysPrefix, keys, names, limits, onRefused } = deps;
   const { usage } = cache;
-  const pending = new PendingWrites();
+  const pending = new PendingWrites(usage);
   const usedBytes = (): number => residentBytes(usage.of(composition));
 
   const limitOfProject = (name: string): StoredAmount => ({ ...limits.project, ...deps.quotaOf(name) });

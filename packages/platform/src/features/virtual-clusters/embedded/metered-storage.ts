@@ -41,7 +41,7 @@ export function meteredStorage({ storage, cache, composition, shareOf, memory }:
     storage: budgetedStorage({
       storage,
       cache,
-      pending: memory?.pending ?? new PendingWrites(),
+      pending: memory?.pending ?? new PendingWrites(cache.usage),
       budgetsOf: () => (isStarted ? budgets : []),
     }),
   };
