@@ -7,6 +7,7 @@ import { sourceOf } from "../limits/rate-limiter.ts";
 import { type Faults, guarded } from "../logging/faults.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { createHandshakeQueue } from "./handshake-queue.ts";
+import { takeHandshakes } from "./node-internals.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 /** Why a connection was ended: another one needed its place, it was silent for too long, or it opened more requests than may be open. */
@@ -93,15 +94,10 @@ export function installConnectionGate(
     guest.end(reason);
   };
 
-  // Those of TLS, which begin a handshake at once.
-  const starters = server.listeners("connection");
-  server.removeAllListeners("connection");
   const queue = createHandshakeQueue({
     clock,
     scheduler,
-    start: (socket) => {
-      for (const starter of starters) Reflect.apply(starter, server, [socket]);
-    },
+    start: takeHandshakes(server),
     drop: (socket) => dropHandshake(socket),
   });
   const dropHandshake = (socket: Socket): void => {

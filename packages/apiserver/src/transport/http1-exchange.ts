@@ -1,7 +1,6 @@
 // An exchange over HTTP/1.1, and a request to leave HTTP/1.1.
 
 import { type IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
 import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
@@ -9,6 +8,7 @@ import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import { isBodiless } from "./exchange.ts";
 import type { ApiRequestOptions } from "./exchange-request.ts";
+import { readByStream } from "./node-internals.ts";
 import { discardBody } from "./read-body.ts";
 import { withRepeatedHeaders } from "./repeated-headers.ts";
 
@@ -51,17 +51,6 @@ export function createShortAnswers(): ShortAnswers {
     write,
   };
 }
-
-/**
- * Node pauses its parser for a request that arrives while the answer before it is still being written. Its direct way from TLS to the parser
- * goes on with what is decrypted already, and ends the connection with "Parse Error: Paused". With a listener for data Node reads the socket
- * as a stream, which stops when it is paused.
- */
-function readByStream(socket: Socket): void {
-  if (!socket.listeners("data").includes(ignore)) socket.on("data", ignore);
-}
-
-const ignore = (): void => {};
 
 export const http1Exchange = (
   request: IncomingMessage,

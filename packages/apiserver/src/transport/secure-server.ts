@@ -2,6 +2,7 @@
 
 import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
 import { CIPHER_SUITES, KEY_EXCHANGE_GROUPS } from "./key-exchange.ts";
+import { leaveOutCompatibility, setHttp1 } from "./node-internals.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 /** A serving certificate and its key. */
@@ -40,8 +41,7 @@ export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): H
     ...SOCKET_OPTIONS,
     ...STREAM_RESETS,
   });
-  // The HTTP/1.1 half reads these from the server, but takes none of them as an option.
-  Object.assign(server, {
+  setHttp1(server, {
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -51,8 +51,7 @@ export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): H
     requireHostHeader: true,
     connectionsCheckingInterval: Math.min(limits.headersTimeoutMs, 10_000),
   });
-  // Node puts its compatibility layer on every HTTP/2 stream once somebody listens for "request", which here means HTTP/1.1 alone.
-  server.removeAllListeners("newListener");
+  leaveOutCompatibility(server);
   return server;
 }
 
