@@ -52,7 +52,7 @@ export function leaveOutCompatibility(server: Http2SecureServer): void {
   server.removeAllListeners("newListener");
 }
 
-/** What the half of the server that speaks HTTP/1.1 reads from it, and takes as no option. Source: node/lib/_http_server.js */
+/** Settings that the half of the server for HTTP/1.1 reads from it, and takes as no option. Source: node/lib/_http_server.js */
 export type Http1Settings = {
   readonly maxHeaderSize: number;
   readonly headersTimeout: number;

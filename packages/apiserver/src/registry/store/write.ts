@@ -41,7 +41,7 @@ export class Write {
   object: KubeObject;
   /** The object that an update starts from. Undefined for a create. */
   old: KubeObject | undefined;
-  /** What is sealed of that object. */
+  /** The sealed part of that object. */
   oldSealed: JsonObject | undefined;
 
   /** Whether the object obviously fits its schema. */
