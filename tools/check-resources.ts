@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { readSource, reportGate, repositoryFiles } from "./source-files.ts";
 
-const INDEX = "packages/platform/src/server/kinds/index.ts";
+const COMPOSITION = "packages/platform/src/server/compose.ts";
 const FEATURES = "packages/platform/src/features";
 const REQUIRED = ["README.md", "index.ts"];
 
@@ -13,7 +13,7 @@ const WITHOUT_EXAMPLE = new Set(["selves", "access-keys"]);
 /** The tests of a view are beside its records. */
 const TESTED_ELSEWHERE = new Set(["access-keys", "teams"]);
 
-const index = readSource(INDEX);
+const composition = readSource(COMPOSITION);
 const examples = repositoryFiles().filter((path) => path.startsWith("examples/"));
 const folders = readdirSync(FEATURES).flatMap((feature) => {
   const kinds = `${FEATURES}/${feature}/kinds`;
@@ -27,7 +27,9 @@ const faults = folders.flatMap(({ feature, folder, path }) => {
   const found: string[] = [];
   const files = readdirSync(path);
   for (const required of REQUIRED) if (!files.includes(required)) found.push(`has no ${required}`);
-  if (!index.includes(`features/${feature}/kinds/${folder}/index.ts"`)) found.push(`is not in ${INDEX}`);
+  const index = `${FEATURES}/${feature}/kinds/index.ts`;
+  if (!readSource(index).includes(`"./${folder}/index.ts"`)) found.push(`is not in ${index}`);
+  if (!composition.includes(`features/${feature}/kinds/index.ts"`)) found.push(`is not in ${COMPOSITION}`);
   if (!TESTED_ELSEWHERE.has(folder) && !files.some((file) => file.endsWith(".test.ts"))) found.push("has no test");
   const manifest = `examples/${folder.replaceAll("-", "").replace(/s$/, "")}.yaml`;
   if (!WITHOUT_EXAMPLE.has(folder) && !examples.includes(manifest)) found.push(`has no ${manifest}`);

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { describeResources } from "@postern/platform/server/kinds/testing/resource-cases";
+import { describeResources } from "@postern/platform/server/testing/resource-cases";
 import { openManagementSuiteSurface } from "@postern/platform/testing/management-suite-surface";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";

@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import original from "../../packages/platform/src/server/kinds/testing/original-fields.json" with { type: "json" };
+import original from "../../packages/platform/src/server/testing/original-fields.json" with { type: "json" };
 import { type Answer, adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
 

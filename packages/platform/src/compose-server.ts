@@ -17,13 +17,11 @@ import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
-import { createPlatformCore } from "./core/platform-core.ts";
-import { eventOfKey } from "./features/access-keys/key-events.ts";
-import { createLastActivityWriter } from "./features/access-keys/last-activity-writer.ts";
-import { createKeyUsageWriter } from "./features/access-keys/usage/key-usage-writer.ts";
 import { openAuditLog } from "./features/audit/audit-log.ts";
+import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
 import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
+import { openNoticeWebhook } from "./features/notices/feature.ts";
 import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
 import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
 import { LINK_PATH, PROFILE_PATH } from "./features/sign-in/sign-in-deps.ts";
@@ -32,17 +30,12 @@ import { SETTLE_MS } from "./foundation/store/open-sealed-store.ts";
 import type { ServerStore } from "./foundation/store/open-server-store.ts";
 import { CONTROLLERS, runWhileLeading } from "./foundation/store/run-while-leading.ts";
 import { startReencryption } from "./operations/reencryption.ts";
-import { createDomainMetrics } from "./server/domain-metrics.ts";
-import { createKeyCounts } from "./server/key-counts.ts";
-import { createManagementSurface, followStorageMetrics } from "./server/management-surface.ts";
+import { composePlatform } from "./server/compose.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
-import { openNoticeWebhook } from "./server/notice-controller.ts";
 import { transportLimitsOf } from "./server/rate-limits.ts";
 import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
 import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
-import { createServingState, endOf, reloadCertificate } from "./server/serving-reload.ts";
-import { createSignInParts } from "./server/sign-in.ts";
-import { startControllers } from "./server/start-controllers.ts";
+import { createServingState, gaugeServing, reloadCertificate } from "./server/serving-reload.ts";
 import { createStartingHandler } from "./server/starting-handler.ts";
 
 /** A server that answers requests, until it is closed. */
@@ -131,43 +124,24 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   const { port } = await transport.listen();
   const url = publicUrl(configuration, port);
   await cache.ready();
-  const domainMetrics = createDomainMetrics(metrics, runtime.clock);
-  const { options: audit, sink, path: auditPath } = await openAuditLog(configuration, domainMetrics.auditWritten);
-  teardown.use(sink);
-  const core = teardown.use(
-    createPlatformCore({
-      configuration,
-      storage,
-      cache,
-      runtime,
-      keyRing: store.keyRing,
-      onKeyLocked: (key) => surface.recordKeyEvent(eventOfKey(core.names, key, "RetiredValueUsed")),
-      onRetiredUse: domainMetrics.retiredValueUsed,
-      onKeyRefused: domainMetrics.keyRefused,
-      onError,
-    }),
-  );
-  const written = { ...core, storage, scheduler, onError };
-  teardown.use(createLastActivityWriter({ ...written, records: core.activityRecords }));
-  teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
-  teardown.use(core.rotations);
+  const log = await openAuditLog(configuration, gaugeNewestRecord(metrics, runtime.clock));
+  teardown.use(log.sink);
   const preparation = createPreparation();
-  const census = createKeyCounts({ ...core, clock: runtime.clock });
-  domainMetrics.followCensus(census);
-  const surface = teardown.use(
-    createManagementSurface({
-      core,
+  const platform = composePlatform(
+    {
       configuration,
       storage,
       cache,
-      memory: parts.memory,
       runtime,
-      serverKeys: store.serverKeys,
       keyRing: store.keyRing,
-      logger,
       metrics,
-      domainMetrics,
-      tracing,
+      onError(error, subject) {
+        if (subject === undefined) onError(error);
+        else logger.error({ error, component: subject }, "work failed");
+      },
+      signal,
+      serverKeys: store.serverKeys,
+      memory: parts.memory,
       endpoint: {
         url: () => url,
         get certificateAuthorityPem() {
@@ -175,30 +149,19 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
         },
         onAuthorityChange: serving.onAuthorityChange,
       },
-      ...createNonResourceRoutes({
-        core,
+      tracing,
+      routes: createNonResourceRoutes({
         store,
-        cache,
         freshness,
-        runtime,
         logger,
-        metrics,
-        auditPath,
+        auditPath: log.path,
         prepared: preparation.check,
         draining: draining.signal,
       }),
-      signal,
-    }),
+    },
+    teardown,
   );
-  followStorageMetrics(domainMetrics, surface, census);
-  const signIn = createSignInParts({
-    core,
-    surface,
-    configuration,
-    runtime,
-    publicUrl: () => url,
-    signal,
-  });
+  const { base, keys } = platform;
   const webhook = await openNoticeWebhook(configuration, runtime);
   if (webhook !== undefined) teardown.use(webhook);
   teardown.use(
@@ -208,14 +171,17 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       identity,
       runtime,
       start: (led) => [
-        ...startControllers(core, surface, led, storage, configuration, { webhook, metrics: domainMetrics }, signIn),
+        ...platform.startControllers(led, webhook),
         startReencryption({
-          ...core,
+          keys: keys.index,
+          keyRecords: keys.records,
+          secrets: keys.secrets,
+          sealedRecords: keys.sealedRecords,
           storage: store.disk,
           ring: store.keyRing,
           runtime: led,
           settleMs: isShared ? SETTLE_MS : 0,
-          onError: (error) => surface.onError(error, "re-encryption"),
+          onError: (error) => base.onError(error, "re-encryption"),
         }),
       ],
     }),
@@ -223,13 +189,11 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
   teardown.defer(() => lifetime.abort());
 
   const link = createOneTimeLink(runtime.clock, random);
-  const handler = createRequestHandler({
-    configuration,
+  const audited = { audit: log.options, logger };
+  const handler = createRequestHandler(platform, {
+    ...audited,
     memory: parts.memory,
     isMemoryShort: parts.isMemoryShort,
-    core,
-    surface,
-    signIn,
     administrator: {
       link,
       key: () => readAdministratorKey(configuration),
@@ -238,48 +202,29 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
     loadConsole: parts.loadConsole,
     freshness,
     replicas,
-    audit,
-    runtime,
     turn,
-    logger,
-    metrics,
-    domainMetrics,
     tracing,
-    signal,
   });
   transport.serve(handler);
   starting.open(handler);
   metrics.followBacklog(transport.backlog);
   teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
-  const { dataDir } = configuration;
-  await preparePlatform({
+  await preparePlatform(platform, {
     election,
     identity,
-    core,
-    surface,
-    storage,
-    runtime,
-    dataDir,
-    isLasting: configuration.store.kind !== "memory",
     url,
     serving,
-    bootstrap: {
-      ...configuration.bootstrap,
+    manifests: {
       manifests: parts.manifests,
-      api: createInternalApi(createBootstrapHandler({ core, surface, audit, runtime, logger, metrics }), signal),
-      recordEvent: surface.recordEvent,
+      api: createInternalApi(createBootstrapHandler(platform, audited), signal),
       logger,
-      onApplied: domainMetrics.manifestApplied,
     },
-    signal,
-    onError,
   });
   preparation.done();
   // Until then all requests are refused.
   await followed?.confirmed;
   await replicas?.entered;
-  domainMetrics.followServingCertificate(() => endOf(serving.current));
-  const onReload = domainMetrics.servingCertificateReloaded;
+  const onReload = gaugeServing(metrics, serving);
   teardown.use(reloadCertificate({ configuration, runtime, transport, serving, logger, onReload, onError }));
   teardown.defer(() => draining.abort());
 

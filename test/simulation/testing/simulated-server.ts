@@ -13,17 +13,12 @@ import type { Random, Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { createPlatformCore } from "@postern/platform/core/platform-core";
-import { createLastActivityWriter } from "@postern/platform/features/access-keys/last-activity-writer";
 import { memoryBudgets } from "@postern/platform/features/budgets/memory-limit";
 import { defaultConfiguration } from "@postern/platform/foundation/config/configuration";
 import { createFixedKeyRing } from "@postern/platform/foundation/encryption/key-ring";
 import { runWhileLeading } from "@postern/platform/foundation/store/run-while-leading";
 import { deriveServerKeys } from "@postern/platform/foundation/store/server-keys";
-import { createDomainMetrics } from "@postern/platform/server/domain-metrics";
-import { createManagementSurface } from "@postern/platform/server/management-surface";
-import { createSignInParts } from "@postern/platform/server/sign-in";
-import { startControllers } from "@postern/platform/server/start-controllers";
+import { composePlatform } from "@postern/platform/server/compose";
 import { ReplicaTime } from "./replica-time.ts";
 import { createSimulatedElection, type LeaseTable } from "./simulated-election.ts";
 import { type Network, UnreliableStorage } from "./unreliable-storage.ts";
@@ -163,45 +158,28 @@ export class SimulatedServer {
     const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: time, historyLimit: 16 });
     await cache.ready();
     const freshness = followFreshness({ cache, runtime });
-    const keyRing = createFixedKeyRing(SECRET);
     const ignore = (): void => undefined;
-    const core = createPlatformCore({
-      configuration,
-      storage,
-      cache,
-      runtime,
-      keyRing,
-      onKeyLocked: ignore,
-      onError: ignore,
-    });
-    createLastActivityWriter({
-      records: core.activityRecords,
-      storage,
-      keys: core.keys,
-      activity: core.activity,
-      scheduler: time,
-      onError: ignore,
-    });
-    const metrics = createServerMetrics({ withProcessMetrics: false });
-    const domainMetrics = createDomainMetrics(metrics, runtime.clock);
     const lifetime = new AbortController();
-    const surface = createManagementSurface({
-      core,
-      configuration,
-      storage,
-      cache,
-      memory: memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
-      runtime,
-      serverKeys: deriveServerKeys(SECRET),
-      keyRing,
-      endpoint: { url: () => "https://postern.test", certificateAuthorityPem: undefined },
-      logger: silentLogger,
-      metrics,
-      domainMetrics,
-      nonResource: () => undefined,
-      nonResourcePaths: [],
-      signal: lifetime.signal,
-    });
+    const metrics = createServerMetrics({ withProcessMetrics: false });
+    const platform = composePlatform(
+      {
+        configuration,
+        storage,
+        cache,
+        runtime,
+        keyRing: createFixedKeyRing(SECRET),
+        metrics,
+        onError: ignore,
+        signal: lifetime.signal,
+        serverKeys: deriveServerKeys(SECRET),
+        memory: memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
+        endpoint: { url: () => "https://postern.test", certificateAuthorityPem: undefined },
+        routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
+      },
+      // A process that crashes disposes nothing.
+      { use: (part) => part },
+    );
+    const { keys, authorization, api } = platform;
     let lease: string | undefined;
     const election = createSimulatedElection({
       table: leases,
@@ -225,30 +203,20 @@ export class SimulatedServer {
               task();
             }),
         };
-        const noticed = { webhook: undefined, metrics: domainMetrics };
-        const { signal } = lifetime;
-        const signIn = createSignInParts({
-          core,
-          surface,
-          configuration,
-          runtime,
-          publicUrl: () => "https://x",
-          signal,
-        });
-        return startControllers(core, surface, { ...led, scheduler }, storage, configuration, noticed, signIn);
+        return platform.startControllers({ ...led, scheduler }, undefined);
       },
     });
     const root = {
       authenticate: (request: Parameters<typeof presentedToken>[0]) =>
         presentedToken(request) === ROOT_TOKEN ? { user: { name: "root", groups: ["system:masters"] } } : undefined,
     };
-    life.handle = createHandlerChain(surface.route, {
+    life.handle = createHandlerChain(api.route, {
       runtime,
       logger: silentLogger,
       metrics,
-      isServed: surface.serves,
-      authenticator: freshAuthenticator(unionAuthenticator([root, core.authenticator]), freshness),
-      authorizer: core.authorizer,
+      isServed: api.serves,
+      authenticator: freshAuthenticator(unionAuthenticator([root, keys.authenticator]), freshness),
+      authorizer: authorization.authorizer,
     });
   }
 }

@@ -8,9 +8,9 @@ import type { EventRecorder } from "@postern/apiserver/controllers/event-recorde
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { withoutFields } from "@postern/structured-merge/managedfields/without-fields";
-import type { ManifestState } from "../server/domain-metrics.ts";
 import type { InternalAnswer, InternalApi } from "./internal-api.ts";
 import { type KeyFiles, keyFileName } from "./key-files.ts";
+import type { ManifestState } from "./manifest-metrics.ts";
 import { type Manifest, manifestError } from "./manifests.ts";
 
 /** Field manager of the manifests. */

@@ -1,51 +1,43 @@
 // Prepares the store for the platform, at every start.
 
-import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { LeaderElection } from "@postern/apiserver/storage/leader-election";
-import type { Storage } from "@postern/apiserver/storage/storage";
-import type { PlatformCore } from "../core/platform-core.ts";
 import { markVerifiedElsewhere } from "../features/certificates/mark-verified-elsewhere.ts";
-import type { Configuration } from "../foundation/config/configuration.ts";
 import { MANAGEMENT_BASE } from "../server/api-router.ts";
-import type { ManagementSurface } from "../server/management-surface.ts";
+import type { Platform } from "../server/compose.ts";
 import type { ServingState } from "../server/serving-reload.ts";
 import { type AdminKubeconfigDeps, refreshAdminKubeconfig, writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { type ApplyManifestsDeps, applyManifests } from "./apply-manifests.ts";
 import { ensureRoles, FIRST_USER, firstStart } from "./first-start.ts";
 import { createKeyFiles } from "./key-files.ts";
+import { gaugeManifests } from "./manifest-metrics.ts";
+
+type PreparedPlatform = Pick<Platform, "base" | "keys" | "certificates" | "mint" | "api">;
 
 export type PreparePlatformDeps = {
   readonly election: LeaderElection;
   /** Identity of this server for others on the same store. */
   readonly identity: string;
-  readonly core: PlatformCore;
-  readonly surface: ManagementSurface;
-  readonly storage: Storage;
-  readonly runtime: Runtime;
-  readonly dataDir: string;
-  /** Whether the store outlives the server. */
-  readonly isLasting: boolean;
   /** The address of the server. */
   readonly url: string;
   readonly serving: ServingState;
-  readonly bootstrap: Pick<ApplyManifestsDeps, "manifests" | "api" | "recordEvent" | "logger" | "onApplied"> &
-    Configuration["bootstrap"];
-  readonly signal: AbortSignal;
-  readonly onError: (error: unknown) => void;
+  readonly manifests: Pick<ApplyManifestsDeps, "manifests" | "api" | "logger">;
 };
 
-export async function preparePlatform(deps: PreparePlatformDeps): Promise<void> {
-  const { election, identity, core, surface, storage, runtime, dataDir, url, serving, signal } = deps;
-  const { names } = core;
-  const { registry, mint } = surface;
-  const { clock } = runtime;
+export async function preparePlatform(
+  { base, keys, certificates, mint, api: { registry } }: PreparedPlatform,
+  deps: PreparePlatformDeps,
+): Promise<void> {
+  const { election, identity, url, serving } = deps;
+  const { configuration, names, storage, lookup, signal } = base;
+  const { clock } = base.runtime;
+  const { dataDir } = configuration;
   const file: AdminKubeconfigDeps = {
     dataDir,
     server: `${url}${MANAGEMENT_BASE}`,
     get certificateAuthorityPem() {
       return serving.current.certificateAuthorityPem;
     },
-    isLasting: deps.isLasting,
+    isLasting: configuration.store.kind !== "memory",
   };
 
   // If several servers start on an empty store, one of them fills it first.
@@ -70,22 +62,24 @@ export async function preparePlatform(deps: PreparePlatformDeps): Promise<void> 
   );
   if (!isFirst) await refreshAdminKubeconfig(file);
   serving.onAuthorityChange(() => {
-    refreshAdminKubeconfig(file).catch(deps.onError);
+    refreshAdminKubeconfig(file).catch(base.onError);
   });
-  await markVerifiedElsewhere({ ...core, lookup: surface.lookup });
-  const { bootstrap } = deps;
+  await markVerifiedElsewhere({ certificates, lookup, names });
+  const { dir: directory, drift } = configuration.bootstrap;
   await applyManifests({
-    ...bootstrap,
-    directory: bootstrap.dir,
-    overwrites: bootstrap.drift === "overwrite",
+    ...deps.manifests,
+    directory,
+    overwrites: drift === "overwrite",
+    recordEvent: base.recordEvent,
+    onApplied: gaugeManifests(base.metrics),
     names,
     registry,
     keyFiles: createKeyFiles({
       ...file,
-      generate: () => core.secrets.generate(),
+      generate: () => keys.secrets.generate(),
       async keyOf(value) {
-        await core.keys.whenFound(value);
-        return core.keys.find(value)?.name;
+        await keys.index.whenFound(value);
+        return keys.index.find(value)?.name;
       },
     }),
   });

@@ -1,16 +1,22 @@
 // Makes the decisions of a server that is not running, over its store.
 
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { createPlatformCore, type PlatformCore } from "../core/platform-core.ts";
+import { openAccessKeys } from "../features/access-keys/feature.ts";
+import { credentialPrefixes, openCertificates } from "../features/certificates/feature.ts";
+import { openDirectory } from "../features/directory/feature.ts";
+import { openIdentityProviders } from "../features/sign-in/feature.ts";
+import { unionGrants } from "../features/sign-in/identity-providers.ts";
+import { openTrustRules } from "../features/trust/feature.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import { ConfigurationError } from "../foundation/config/configuration-error.ts";
 import { createSealedStorage } from "../foundation/encryption/sealed-storage.ts";
 import { readKeyRing } from "../foundation/encryption/stored-key-ring.ts";
 import { unreadableSecret } from "../foundation/encryption/unreadable-value.ts";
+import { createFoundation, type Foundation } from "../foundation/foundation.ts";
 import { exists } from "../foundation/pki/private-file.ts";
 import { isFirstStart } from "../foundation/store/first-start-mark.ts";
 import { assertComplete } from "../foundation/store/incomplete-store.ts";
@@ -23,12 +29,13 @@ import {
   type ServerKeys,
   serverKeyPath,
 } from "../foundation/store/server-keys.ts";
+import type { CredentialsInForce } from "./list-valid-keys.ts";
 
 export type StoppedServer = AsyncDisposable & {
   /** The store as it is on disk. */
   readonly disk: Storage;
-  readonly cache: WatchCache;
-  readonly core: PlatformCore;
+  readonly inForce: CredentialsInForce;
+  readonly base: Foundation;
   readonly serverKeys: ServerKeys;
 };
 
@@ -72,19 +79,31 @@ export async function openStoppedServer(
     });
     const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler }));
     await cache.ready();
-    const core = teardown.use(
-      createPlatformCore({
+    const lifetime = new AbortController();
+    teardown.defer(() => lifetime.abort());
+    const base = createFoundation(
+      {
         configuration,
         storage,
         cache,
-        runtime: { ...systemRuntime, clock },
+        runtime: systemRuntime,
         keyRing,
-        onKeyLocked: ignore,
+        metrics: createServerMetrics({ withProcessMetrics: false }),
         onError: ignore,
-      }),
+        signal: lifetime.signal,
+      },
+      () => {
+        throw new Error("no server runs on the store");
+      },
     );
+    const directory = teardown.use(openDirectory(base));
+    const rules = teardown.use(openTrustRules(base));
+    const providers = teardown.use(openIdentityProviders(base, { directory }));
+    const keys = teardown.use(openAccessKeys(base, { directory, grants: unionGrants(rules, providers) }));
+    const certificates = teardown.use(openCertificates(base, { keys, directory }));
+    const inForce = { keys: keys.index, certificates, prefixes: credentialPrefixes(base), cache };
     const serverKeys = deriveServerKeys(serverSecrets[0]);
-    return { disk, cache, core, serverKeys, [Symbol.asyncDispose]: () => teardown.run() };
+    return { disk, base, inForce, serverKeys, [Symbol.asyncDispose]: () => teardown.run() };
   } catch (error) {
     await teardown.run();
     throw error;

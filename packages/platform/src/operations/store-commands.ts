@@ -45,16 +45,15 @@ export async function backupStore(
       "use --kubeconfig instead of --data-dir to back it up through the server, or stop the server",
     );
   });
-  const { disk: storage, cache, core, serverKeys } = server;
+  const { disk: storage, inForce, serverKeys } = server;
   const { clock, random } = systemRuntime;
   if (out !== undefined) {
     const key = (await newBackupKey(passphraseFile)) ?? serverBackupKey(serverKeys.backups);
-    const { recordPrefixes: prefixes } = core;
     const { bytes } = await openBackup({
       storage,
       key,
       serverKey: serverKeys.backups,
-      prefixes,
+      prefixes: inForce.prefixes,
       clock,
       random,
       signal,
@@ -63,7 +62,7 @@ export async function backupStore(
     await writeNewFile(out, bytes);
   }
   if (revocationsOut !== undefined) {
-    const list = await listValidKeys({ core, cache, clock });
+    const list = await listValidKeys(inForce, clock);
     await writeNewFile(revocationsOut, once(encodeValidKeys(list, serverKeys.backups)));
   }
 }
@@ -192,8 +191,7 @@ async function policyOf(choice: KeyChoice, serverKeys: readonly Uint8Array[]): P
       return { type: "in-force", list: decodeValidKeys(await readList(choice.file), serverKeys) };
     case "newer-store": {
       await using server = await openStoppedServer(choice.configuration, "--newer-store");
-      const { core, cache } = server;
-      return { type: "in-force", list: await listValidKeys({ core, cache, clock: systemRuntime.clock }) };
+      return { type: "in-force", list: await listValidKeys(server.inForce, systemRuntime.clock) };
     }
   }
 }

@@ -14,7 +14,7 @@ import { isConsoleRequest } from "../features/console/console-route.ts";
 import { SCIM_PATH } from "../features/scim/scim-routes.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
 import { isSignInPath } from "../features/sign-in/sign-in-routes.ts";
-import { BACKUP_PATH } from "./backup-route.ts";
+import { BACKUP_PATH } from "../operations/backup-route.ts";
 
 /** The base path of existing clients; the same API answers at the root. */
 export const MANAGEMENT_BASE = "/kubernetes/management";

@@ -2,9 +2,12 @@
 
 import { X509Certificate } from "node:crypto";
 import type { Logger } from "@postern/apiserver/logging/logger";
+import { Gauge } from "@postern/apiserver/metrics/gauge";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
 import type { Configuration } from "../foundation/config/configuration.ts";
+import { labelledCounter } from "../foundation/metrics/counters.ts";
 import { followFiles } from "../foundation/pki/follow-files.ts";
 import { loadConfiguredIdentity, loadServingIdentity, type ServingIdentity } from "./serving-identity.ts";
 
@@ -40,13 +43,34 @@ export function createServingState(first: ServingIdentity) {
 export const endOf = ({ tls }: Pick<ServingIdentity, "tls">): number =>
   Date.parse(new X509Certificate(Buffer.from(tls.cert)).validTo);
 
+/** Shows when the certificate ends. Returns what counts a reload: files that changed were taken, or were not. */
+export function gaugeServing(
+  { registry }: Pick<ServerMetrics, "registry">,
+  serving: Pick<ServingState, "current">,
+): (result: "loaded" | "refused") => void {
+  new Gauge({
+    name: "postern_serving_certificate_expiration_timestamp_seconds",
+    help: "When the serving certificate expires, in seconds since the epoch",
+    registers: [registry],
+    collect() {
+      this.set(Math.floor(endOf(serving.current) / 1000));
+    },
+  });
+  return labelledCounter(
+    registry,
+    "postern_serving_certificate_reloads_total",
+    "Changes of the files of --tls-cert-file, by result: loaded, or refused, which keeps the earlier certificate",
+    "result",
+  );
+}
+
 type ServingReloadDeps = {
   readonly configuration: Configuration;
   readonly runtime: Runtime;
   readonly transport: Pick<HttpTransport, "setCredentials">;
   readonly serving: ReturnType<typeof createServingState>;
   readonly logger: Logger;
-  /** For the metric: files that changed were taken, or were not. */
+  /** For the metric. */
   readonly onReload: (result: "loaded" | "refused") => void;
   readonly onError: (error: unknown) => void;
 };

@@ -1,22 +1,19 @@
 // The whole management surface, for the suite that every resource runs.
 
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import type { Logger } from "@postern/apiserver/logging/logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { SuiteSurface } from "@postern/kubernetes/testing/suite-surface";
-import { createPlatformCore } from "../core/platform-core.ts";
 import { cacheBudgets } from "../features/budgets/cache-budgets.ts";
 import { memoryBudgets } from "../features/budgets/memory-limit.ts";
 import { defaultConfiguration } from "../foundation/config/configuration.ts";
 import { createFixedKeyRing } from "../foundation/encryption/key-ring.ts";
 import { deriveServerKeys } from "../foundation/store/server-keys.ts";
-import { createDomainMetrics } from "../server/domain-metrics.ts";
-import { createKeyCounts } from "../server/key-counts.ts";
-import { createManagementSurface, followStorageMetrics } from "../server/management-surface.ts";
+import { composePlatform } from "../server/compose.ts";
 
 export type ManagementSuiteSurface = SuiteSurface & {
   /** Definitions that the platform has registered. */
@@ -38,61 +35,40 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
   const budgets = cacheBudgets(memory.historyBytes);
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler, ...budgets });
   await cache.ready();
-  const serverKeys = deriveServerKeys(new Uint8Array(32).fill(7));
-  const keyRing = createFixedKeyRing(new Uint8Array(32).fill(7));
   const lifetime = new AbortController();
   const fail = (error: unknown): void => {
     // Events of keys may still be on their way when a case ends.
     if (!lifetime.signal.aborted) throw error;
   };
-  const core = createPlatformCore({
-    configuration,
-    storage,
-    cache,
-    runtime,
-    keyRing,
-    onKeyLocked: () => fail(new Error("no key is used here")),
-    onError: fail,
-  });
   const metrics = createServerMetrics({ withProcessMetrics: false });
-  const domainMetrics = createDomainMetrics(metrics, runtime.clock);
-  const surface = createManagementSurface({
-    core,
-    configuration,
-    storage,
-    cache,
-    memory,
-    runtime,
-    serverKeys,
-    keyRing,
-    endpoint: { url: () => "https://platform.test:8443", certificateAuthorityPem: undefined },
-    logger: { ...ignoringLogger, error: ({ error }) => fail(error) },
-    metrics,
-    domainMetrics,
-    nonResource: () => undefined,
-    nonResourcePaths: [],
-    signal: lifetime.signal,
-  });
-  followStorageMetrics(domainMetrics, surface, createKeyCounts({ ...core, clock: runtime.clock }));
+  const teardown = createTeardown();
+  const { api } = composePlatform(
+    {
+      configuration,
+      storage,
+      cache,
+      runtime,
+      keyRing: createFixedKeyRing(new Uint8Array(32).fill(7)),
+      metrics,
+      onError: fail,
+      signal: lifetime.signal,
+      serverKeys: deriveServerKeys(new Uint8Array(32).fill(7)),
+      memory,
+      endpoint: { url: () => "https://platform.test:8443", certificateAuthorityPem: undefined },
+      routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
+    },
+    teardown,
+  );
   return {
     storage,
     metrics: () => metrics.registry.metrics(),
-    route: surface.route,
-    definitions: surface.registry.definitions,
+    route: api.route,
+    definitions: api.registry.definitions,
     async [Symbol.asyncDispose]() {
       lifetime.abort();
-      surface[Symbol.dispose]();
-      core[Symbol.dispose]();
+      await teardown.run();
       await cache[Symbol.asyncDispose]();
       if (given === undefined) await storage[Symbol.asyncDispose]();
     },
   };
 }
-
-const ignore = (): void => undefined;
-const ignoringLogger: Omit<Logger, "error"> = {
-  debug: ignore,
-  info: ignore,
-  warn: ignore,
-  isLevelEnabled: () => false,
-};

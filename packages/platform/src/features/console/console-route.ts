@@ -7,6 +7,10 @@ import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../../foundation/foundation.ts";
+import { allowExchange, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
+import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
+import { signInLimits } from "../sign-in/sign-in-routes.ts";
 import type { ConsoleBuild, ConsoleFile, ConsoleSettings } from "./console-build.ts";
 
 const FILES = "/console/";
@@ -45,6 +49,13 @@ export type ConsoleRouteDeps = {
 
 type Page = { readonly bytes: Buffer; readonly etag: string; readonly headers: ResponseHeaders };
 type Loaded = { readonly page: Page; readonly files: ReadonlyMap<string, ConsoleFile> };
+
+export const consoleRoute = ({ names, runtime }: Foundation, load: ConsoleRouteDeps["load"]): FeatureRoute => ({
+  handle: createConsoleRoute({ load, settings: names }),
+  authenticator: anonymousCallers,
+  authorizer: allowExchange,
+  rateLimits: signInLimits(runtime.clock),
+});
 
 export function createConsoleRoute({ load, settings }: ConsoleRouteDeps): Handler {
   let loading: Promise<Loaded> | undefined;

@@ -12,7 +12,11 @@ import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../../foundation/foundation.ts";
+import { allowExchange } from "../../foundation/http/anonymous-callers.ts";
+import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { AccessKeys } from "../access-keys/feature.ts";
 import { objectNameFor } from "../directory/object-name.ts";
 import type { ManagementAnswer, ManagementCall } from "../sign-in/sign-in-service.ts";
 import { type ScimErrorType, ScimFault } from "./scim-fault.ts";
@@ -38,6 +42,16 @@ const ATTEMPTS = 5;
 const PAGE = 500;
 const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
+
+/** The request goes on to the management API, which decides about it. */
+export const scimRoute = (
+  { names }: Foundation,
+  { keys, call, publicUrl }: Pick<ScimDeps, "call" | "publicUrl"> & { readonly keys: AccessKeys },
+): FeatureRoute => ({
+  handle: createScimRoutes({ names, keys: keys.index, call, publicUrl }),
+  authorizer: allowExchange,
+  errorResponse: scimErrorResponse,
+});
 
 export function createScimRoutes(deps: ScimDeps): Handler {
   const { publicUrl } = deps;

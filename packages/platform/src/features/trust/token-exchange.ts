@@ -6,10 +6,13 @@ import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaimBudget } from "./claim-conditions.ts";
-import { decodeToken, TokenError, type UnverifiedToken } from "./signed-token.ts";
+import { decodeToken, MAX_TOKEN_LENGTH, TokenError, type UnverifiedToken } from "./signed-token.ts";
 import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
 import type { TrustRules } from "./trust-rules.ts";
+
+/** Of a form with a token: everything else in it is short. */
+export const MAX_EXCHANGE_BYTES = MAX_TOKEN_LENGTH + 8 * 1024;
 
 /** Which rules are asked: one, those of a project, or the cluster-scoped ones. */
 export type ExchangeTarget =

@@ -1,44 +1,25 @@
 // The connections to connected clusters, and to external virtual clusters that tenants register.
 
 import { networkInterfaces } from "node:os";
-import type { PlatformNames } from "@postern/api/platform-names";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Configuration } from "../../foundation/config/configuration.ts";
-import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
+import type { Foundation } from "../../foundation/foundation.ts";
 import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
 import { createClusterConnections } from "./kubernetes-backend/cluster-connections.ts";
-import {
-  createKubernetesBackends,
-  type KubernetesBackends,
-  type KubernetesBackendsDeps,
-} from "./kubernetes-backend/kubernetes-backends.ts";
+import { createKubernetesBackends, type KubernetesBackends } from "./kubernetes-backend/kubernetes-backends.ts";
 
-export type ReachClustersDeps = {
-  readonly configuration: Configuration;
-  readonly names: PlatformNames;
-  readonly runtime: Runtime;
-  readonly lookup: ObjectLookup;
-  readonly secret: KubernetesBackendsDeps["secret"];
-  /** Undefined: no tracing. */
-  readonly tracing: Tracing | undefined;
-};
-
-export function reachClusters({
-  configuration,
-  names,
-  runtime,
-  lookup,
-  secret,
-  tracing,
-}: ReachClustersDeps): KubernetesBackends & Disposable {
+/** `tracing` undefined: no tracing. */
+export function reachClusters(
+  { configuration, names, runtime, lookup }: Pick<Foundation, "configuration" | "names" | "runtime" | "lookup">,
+  tracing: Tracing | undefined,
+): KubernetesBackends & Disposable {
   const { scheduler } = runtime;
   const shared = { scheduler, userAgent: names.name, tracing };
   const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
   const addresses = tenantAddressRules(configuration);
   const external = createClusterConnections({ ...shared, addresses });
   return {
-    ...createKubernetesBackends({ names, runtime, lookup, secret, connected, external, addresses }),
+    ...createKubernetesBackends({ names, runtime, lookup, secret: lookup.secret, connected, external, addresses }),
     [Symbol.dispose]() {
       connected[Symbol.dispose]();
       external[Symbol.dispose]();

@@ -62,6 +62,8 @@ export const RECORD_KINDS = {
   },
 } as const satisfies { readonly [name: string]: RecordKind };
 
+export type RecordKindName = keyof typeof RECORD_KINDS;
+
 /** Under which the records of one kind are, with a slash at its end. */
-export const recordPrefixOf = (composition: string, kind: keyof typeof RECORD_KINDS): string =>
+export const recordPrefixOf = (composition: string, kind: RecordKindName): string =>
   `/registry/${composition}/internal/${kind}/`;

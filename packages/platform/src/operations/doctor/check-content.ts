@@ -34,17 +34,10 @@ export async function checkContent(configuration: Configuration): Promise<readon
   ];
 }
 
-function connectedClusters({ cache, core }: StoppedServer): readonly Cluster[] {
-  const { prefix } = createResourceKeys(MANAGEMENT, {
-    group: core.names.managementGroup,
-    resource: "clusters",
-    namespaced: false,
-  });
+function connectedClusters({ base }: StoppedServer): readonly Cluster[] {
+  const { view, prefix } = base.objects("clusters");
   // Stored objects have gone through the schema of their kind.
-  const clusters = cache
-    .view(prefix)
-    .list(prefix)
-    .map((object) => object.decode() as Cluster);
+  const clusters = view.list(prefix).map((object) => object.decode() as Cluster);
   return clusters.filter(({ spec }) => spec?.local !== true && spec?.networkPeer !== true);
 }
 
@@ -64,7 +57,7 @@ async function checkCluster(cluster: Cluster, stopped: StoppedServer): Promise<r
   }
 }
 
-function secretAt({ cache }: StoppedServer, namespace: string, name: string): KubeObject | undefined {
+function secretAt({ base: { cache } }: StoppedServer, namespace: string, name: string): KubeObject | undefined {
   const keys = createResourceKeys(MANAGEMENT, { group: "", resource: "secrets", namespaced: true });
   return cache.view(keys.prefix).get(keys.of(namespace, name))?.decode();
 }

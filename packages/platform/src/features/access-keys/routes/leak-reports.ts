@@ -3,9 +3,6 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
-import { anonymousUser } from "@postern/apiserver/authentication/user-info";
-import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
@@ -59,17 +56,6 @@ export type LeakReportDeps = {
 
 /** The annotation of a key that was disabled because it was reported. */
 const LEAK_REPORTED_AT = "leak-reported-at";
-
-/** Reporters are anonymous; credentials are ignored. */
-export const leakReporters: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
-
-/** Reports are anonymous: the audit log would contain credentials that the reporter sends. */
-export const leakReportAuthorizer: Authorizer = {
-  authorize: ({ verb }) =>
-    verb === "impersonate"
-      ? { verdict: "deny", reason: "" }
-      : { verdict: "allow", reason: "leak reports need no credential" },
-};
 
 /** Applies regardless of the configured limits of other requests. */
 export const leakReportLimits = (clock: Clock): RateLimits => ({

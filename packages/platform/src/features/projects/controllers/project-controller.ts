@@ -14,8 +14,8 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { projectFinalizer } from "../kinds/projects/strategy.ts";
-import { createProjectNamespaces } from "./project-namespaces.ts";
-import { projectStatus } from "./project-status.ts";
+import { createProjectNamespaces } from "../project-namespaces.ts";
+import { projectStatus } from "../project-status.ts";
 
 export type ProjectControllerDeps = {
   readonly names: PlatformNames;

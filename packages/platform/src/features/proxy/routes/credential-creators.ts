@@ -3,16 +3,22 @@
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { PlatformCore } from "../../../core/platform-core.ts";
+import type { AccessKeyAuthenticator } from "../../access-keys/access-key-authenticator.ts";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { groupsKeptInside, type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
 import { decodeLineage } from "../../certificates/key-lineage.ts";
+
+export type CreatorDeps = {
+  readonly keys: AccessKeyIndex;
+  readonly authenticator: Pick<AccessKeyAuthenticator, "identityOf">;
+};
 
 export type CredentialCreator = { readonly user: UserInfo; readonly credential: Credential };
 
 /** As they are now. None for a credential that belongs to the cluster itself. */
 export function creatorsOf(
   { credential }: Pick<RequestContext, "credential">,
-  { keys, authenticator }: Pick<PlatformCore, "keys" | "authenticator">,
+  { keys, authenticator }: CreatorDeps,
 ): readonly CredentialCreator[] {
   const lineage = credential?.lineage?.();
   if (lineage === undefined) return [];

@@ -1,5 +1,6 @@
 // The attributes for the authorization of proxied requests, and the errors when they are denied.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type {
   AuthorizationAttributes,
@@ -8,27 +9,36 @@ import type {
 } from "@postern/apiserver/authorization/authorizer";
 import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain/with-authorization";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { PlatformCore } from "../../../core/platform-core.ts";
+import type { KeyUsage } from "../../access-keys/usage/key-usage.ts";
 import { narrowRulesBehind } from "../../authorization/effective-rules.ts";
 import { instanceAt } from "../../authorization/inside-groups.ts";
+import type { DecisionDeps, PlatformAuthorizer } from "../../authorization/platform-decision.ts";
 import type { ProxyRequest } from "../../authorization/platform-request.ts";
 import { proxiedCallOf } from "../../authorization/proxied-call.ts";
 import type { ProxyPath } from "../../authorization/proxy-path.ts";
-import { creatorsOf } from "./credential-creators.ts";
+import { type CreatorDeps, creatorsOf } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
+
+/** Requests through the proxy are decided by these. */
+export type ProxyDeps = CreatorDeps & {
+  readonly names: PlatformNames;
+  readonly authorizer: PlatformAuthorizer;
+  readonly sources: DecisionDeps;
+  readonly usage: KeyUsage;
+};
 
 /**
  * Question of the chain about every request through the proxy, before any code behind it sees the request. An allowed request is noted as a use
  * of the key. Identities of the cluster itself are for its own RBAC to decide about; where they go back to an access key, the key has to be
  * allowed the request, too.
  */
-export function createProxyQuestion(core: PlatformCore): QuestionOf {
-  const { authorizer, names, usage } = core;
+export function createProxyQuestion(deps: ProxyDeps): QuestionOf {
+  const { authorizer, names, usage } = deps;
   return (context) => {
     const { user, credential, audit } = context;
     const { path, info, request: proxied } = proxiedCallOf(context);
     const attributes = { ...useOf(path, names), user, credential };
-    if (isInsideIdentity(context)) return questionAboutMakers(context, proxied, attributes, core);
+    if (isInsideIdentity(context)) return questionAboutMakers(context, proxied, attributes, deps);
     let isFirst = true;
     let isRefusedByKey = false;
     const authorize = () => {
@@ -56,11 +66,11 @@ function questionAboutMakers(
   context: RequestContext,
   proxied: ProxyRequest,
   attributes: AuthorizationAttributes,
-  core: PlatformCore,
+  deps: ProxyDeps,
 ): AuthorizationQuestion {
-  const { authorizer } = core;
+  const { authorizer } = deps;
   const findRefused = () =>
-    creatorsOf(context, core).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
+    creatorsOf(context, deps).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
   const authorize = (): AuthorizationDecision =>
     findRefused() === undefined
       ? { verdict: "allow", reason: "" }
@@ -76,7 +86,7 @@ function questionAboutMakers(
 export function createOuterAuthorizer(
   { user, credential }: RequestContext,
   { destination }: ProxyPath,
-  { authorizer, sources }: PlatformCore,
+  { authorizer, sources }: ProxyDeps,
 ): OuterAuthorizer {
   return {
     authorize: (inner) => authorizer.decide({ ...destination, inner }, { user, credential }),
@@ -100,7 +110,7 @@ function nameOfDestination({ destination }: ProxyPath): string {
 }
 
 /** Permission that the caller lacks, in the terms in which it can be granted. */
-function useOf({ destination }: ProxyPath, names: PlatformCore["names"]) {
+function useOf({ destination }: ProxyPath, names: PlatformNames) {
   const base = {
     verb: "use",
     isResourceRequest: true,

@@ -1,10 +1,10 @@
 // The virtual cluster or space behind a proxy path, and the request as it sees it.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { SpaceInstance } from "@postern/api/space-instance";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import type { PlatformCore } from "../../../core/platform-core.ts";
 import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
 import type { ProxyPath } from "../../authorization/proxy-path.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
@@ -28,7 +28,7 @@ export type Destinations = {
 
 /** Sources in which destinations are looked up. */
 export type DestinationDeps = readonly [
-  Pick<PlatformCore, "names">,
+  { readonly names: PlatformNames },
   Pick<Destinations, "lookup" | "backends" | "spaces">,
 ];
 

@@ -6,7 +6,6 @@ import { badRequestError, forbiddenPathError, notFoundError } from "@postern/api
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import type { PlatformCore } from "../../../core/platform-core.ts";
 import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../../authorization/inside-groups.ts";
 import { proxiedCallOf } from "../../authorization/proxied-call.ts";
 import type { ProxyPath } from "../../authorization/proxy-path.ts";
@@ -17,13 +16,13 @@ import { isSystemName } from "../system-name.ts";
 import { boundRemoteRequest } from "./bound-remote-request.ts";
 import { creatorsOf, withCurrentGroups } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
-import { createOuterAuthorizer } from "./proxy-decision.ts";
+import { createOuterAuthorizer, type ProxyDeps } from "./proxy-decision.ts";
 import { below, type Destinations, type FoundInstance, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
-export function createProxyRoute(core: PlatformCore, surface: Destinations): Handler {
+export function createProxyRoute(deps: ProxyDeps, places: Destinations): Handler {
   return async (context) => {
     const { path, info } = proxiedCallOf(context);
-    const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, core);
+    const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, deps);
     const { destination } = path;
     // A project may have any number of users and ServiceAccounts inside, and clusters.
     context.work?.enter(
@@ -33,28 +32,28 @@ export function createProxyRoute(core: PlatformCore, surface: Destinations): Han
       request: below(context.request, path),
       info,
       outerAuthorizer,
-      credential: isInsideIdentity(context) ? context.credential : keyInside(context, path, core),
+      credential: isInsideIdentity(context) ? context.credential : keyInside(context, path, deps),
     });
     switch (destination.target) {
       case "ProjectVirtualCluster":
-        await wake(destination, findVirtualCluster(path, core, surface), core, surface);
-        return await toInstance(inner, destination, () => findVirtualCluster(path, core, surface), core, surface);
+        await wake(destination, findVirtualCluster(path, deps, places), deps, places);
+        return await toInstance(inner, destination, () => findVirtualCluster(path, deps, places), deps, places);
       case "ProjectSpace":
-        return await toInstance(inner, destination, () => findSpace(path, core, surface), core, surface);
+        return await toInstance(inner, destination, () => findSpace(path, deps, places), deps, places);
       case "Cluster":
-        return await toCluster(inner, destination.cluster, core, surface);
+        return await toCluster(inner, destination.cluster, deps, places);
     }
   };
 }
 
-const keyOf = ({ credential }: Pick<RequestContext, "credential">, keys: PlatformCore["keys"]) =>
+const keyOf = ({ credential }: Pick<RequestContext, "credential">, keys: ProxyDeps["keys"]) =>
   credential === undefined ? undefined : keys.byId(credential.id);
 
 /** Credentials that are made with it inside go back to the key. */
 function keyInside(
   { credential }: Pick<RequestContext, "credential">,
   { destination }: ProxyPath,
-  { keys }: Pick<PlatformCore, "keys">,
+  { keys }: Pick<ProxyDeps, "keys">,
 ): RequestContext["credential"] {
   if (destination.target !== "ProjectVirtualCluster") return withKeyLineage(credential, undefined, keys);
   const { project, virtualCluster } = destination;
@@ -66,10 +65,10 @@ async function toInstance(
   context: RequestContext,
   place: InstancePlace,
   find: () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined,
-  core: PlatformCore,
+  deps: ProxyDeps,
   { lookup, destinations }: Pick<Destinations, "lookup" | "destinations">,
 ): Promise<ApiResponse> {
-  const { names, sources, authorizer, keys } = core;
+  const { names, sources, authorizer, keys } = deps;
   const found = find();
   if (found === undefined) {
     const { resource, name } = instanceAt(place);
@@ -77,7 +76,7 @@ async function toInstance(
   }
   mayBePlaced(found, place, lookup);
   const identify = isInsideIdentity(context)
-    ? () => withCurrentGroups(context.user, creatorsOf(context, core), place, sources)
+    ? () => withCurrentGroups(context.user, creatorsOf(context, deps), place, sources)
     : () => insideIdentity(context.user, place, sources);
   const user = identify();
   const backend = found.open();
@@ -123,7 +122,7 @@ function isReached(backend: Pick<VirtualClusterBackend, "assertReached">): true 
 async function wake(
   { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
   found: FoundInstance<VirtualClusterBackend> | undefined,
-  { names }: PlatformCore,
+  { names }: ProxyDeps,
   { lookup, wakeUp }: Pick<Destinations, "lookup" | "wakeUp">,
 ): Promise<void> {
   if (found === undefined || found.open().isRemote) return;
@@ -135,7 +134,7 @@ async function wake(
 async function toCluster(
   context: RequestContext,
   name: string,
-  { names, keys }: PlatformCore,
+  { names, keys }: ProxyDeps,
   { lookup, reached, destinations }: Pick<Destinations, "lookup" | "reached" | "destinations">,
 ): Promise<ApiResponse> {
   const cluster = lookup.cluster(name);

@@ -3,39 +3,22 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
-import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
-import { anonymousUser } from "@postern/apiserver/authentication/user-info";
-import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import { CODE_GRANT, DEVICE_GRANT } from "../../sign-in/oauth-routes.ts";
-import { MAX_TOKEN_LENGTH } from "../signed-token.ts";
-import { ExchangeRefusal, type ExchangeTarget, type TokenExchange } from "../token-exchange.ts";
+import { ExchangeRefusal, type ExchangeTarget, MAX_EXCHANGE_BYTES, type TokenExchange } from "../token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust-rule-state.ts";
 
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 const SUBJECT_TOKEN_TYPES = ["urn:ietf:params:oauth:token-type:jwt", "urn:ietf:params:oauth:token-type:id_token"];
-/** Everything else in a form is short. */
-export const MAX_EXCHANGE_BYTES = MAX_TOKEN_LENGTH + 8 * 1024;
 const MAX_PARAMETERS = 20;
 /** May be given several times. */
 const TARGETS = ["resource", "audience", "rule"] as const;
 const MAX_AUDITED = 1_024;
-
-/** A stranger proves who it is with the token in the body alone. */
-export const exchangers: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
-
-/** Anonymous: credentials are ignored. */
-export const exchangeAuthorizer: Authorizer = {
-  authorize: ({ verb }) =>
-    verb === "impersonate"
-      ? { verdict: "deny", reason: "" }
-      : { verdict: "allow", reason: "token exchange needs no credential besides the token" },
-};
 
 export type TokenExchangeRouteDeps = {
   readonly names: PlatformNames;

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, it } from "vitest";
-import { TEST_VERSION } from "../../../server/kinds/testing/tenancy.ts";
+import { TEST_VERSION } from "../../../server/testing/tenancy.ts";
 import type { DirectoryUser } from "../../directory/directory.ts";
 import { createCertificateHolders } from "./certificate-holders.ts";
 import { createEmbeddedBackend } from "./embedded-backend.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { TEST_VERSION } from "../../../server/kinds/testing/tenancy.ts";
+import { TEST_VERSION } from "../../../server/testing/tenancy.ts";
 import { createEmbeddedHost, type root, signal } from "./testing/embedded-host.ts";
 
 const editor = { name: "ed", groups: ["example:role:edit"] };

@@ -1,15 +1,23 @@
 // Which access keys a caller owns, and which it may change as an administrator.
 
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
-import type { PlatformContext } from "../../../authorization/platform-context.ts";
+import type { Directory } from "../../../directory/directory.ts";
+import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeyOwner } from "../../access-key-state.ts";
 import { specOf } from "../../secret-fields.ts";
 
-export type KeyOwnershipDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer">;
+export type KeyOwnershipDeps = {
+  readonly names: PlatformNames;
+  readonly keys: AccessKeyIndex;
+  readonly directory: Directory;
+  readonly authorizer: Authorizer;
+};
 
 export type KeyOwnership = {
   /** Undefined if the key has no owner. */

@@ -10,7 +10,6 @@ import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/time
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { systemUser } from "@postern/apiserver/context/system-context";
 import type { Reservation, Strategy } from "@postern/apiserver/registry/strategy";
-import type { PlatformContext } from "../../../authorization/platform-context.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerOfCaller, ownerUid } from "../../access-key-owner.ts";
@@ -24,7 +23,7 @@ import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../..
 import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../secret-fields.ts";
 import type { Claimant, ValueClaims } from "../../unique-values.ts";
 
-import { checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
+import { type CreatorLimitsDeps, checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
 import { checkDelivery, type SecretDeliveryDeps } from "./delivery-secret.ts";
 import { keyReference } from "./key-reference.ts";
 import { createsKeyDirectly, parentsOf } from "./lineage.ts";
@@ -32,10 +31,7 @@ import { readyByItself } from "./ready-condition.ts";
 import { providerOf, type TokenClientDeps } from "./token-client.ts";
 import { unfitKeyError, type ValidationDeps, validateAccessKey } from "./validation.ts";
 
-export type AccessKeyStrategyDeps = Pick<
-  PlatformContext,
-  "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
-> &
+export type AccessKeyStrategyDeps = CreatorLimitsDeps &
   SecretDeliveryDeps &
   TokenClientDeps & {
     readonly secrets: AccessKeySecrets;

@@ -1,23 +1,30 @@
 // Selves: who am I? For the login of existing clients, and for virtual clusters that check keys.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { hostField, type Self, selfSchema } from "@postern/api/self";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { reviewResponse } from "@postern/kubernetes/builtin/review-response";
 import { keyNotFoundError } from "../../../access-keys/access-key-authenticator.ts";
+import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import { ownerOfCaller } from "../../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { GuessRateLimit } from "../../../access-keys/guess-rate-limit.ts";
 import { INTROSPECT_VERB } from "../../../authorization/asks-about-others.ts";
-import type { PlatformContext } from "../../../authorization/platform-context.ts";
+import type { Directory } from "../../directory.ts";
 
-export type SelvesDeps = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {
+export type SelvesDeps = {
+  readonly names: PlatformNames;
+  readonly keys: AccessKeyIndex;
+  readonly directory: Directory;
+  readonly authorizer: Authorizer;
   readonly secrets: Pick<AccessKeySecrets, "digestsOf" | "isAmong">;
   readonly comparisons: GuessRateLimit;
   /** Identity that a key gives to its bearer. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createTenancy, GROUP, type Tenancy, userOf } from "../../../../server/kinds/testing/tenancy.ts";
+import { createTenancy, GROUP, type Tenancy, userOf } from "../../../../server/testing/tenancy.ts";
 
 let tenancy: Tenancy;
 beforeEach(async () => {

@@ -6,6 +6,7 @@ import {
   type OwnedAccessKeyExplanation,
   ownedAccessKeyExplanationSchema,
 } from "@postern/api/owned-access-key-explanation";
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -14,7 +15,6 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/request-info";
-import type { PlatformContext } from "../../../../authorization/platform-context.ts";
 import type { DecisionStep, PlatformAuthorizer } from "../../../../authorization/platform-decision.ts";
 import { managementRequest, type PlatformRequest } from "../../../../authorization/platform-request.ts";
 import { parseProxyPath, proxyRequest } from "../../../../authorization/proxy-path.ts";
@@ -34,14 +34,14 @@ import type { KeyUsage } from "../../../usage/key-usage.ts";
 import { namedInScope, type ScopeWarningDeps } from "../scope-warnings.ts";
 import { visibleKey } from "./visible-key.ts";
 
-export type ExplainDeps = ScopeWarningDeps &
-  Pick<PlatformContext, "names"> & {
-    readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
-    readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
-    readonly identityOf: (key: AccessKeyState) => UserInfo;
-    readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
-    readonly usage: Pick<KeyUsage, "of">;
-  };
+export type ExplainDeps = ScopeWarningDeps & {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
+  readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
+  readonly identityOf: (key: AccessKeyState) => UserInfo;
+  readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
+  readonly usage: Pick<KeyUsage, "of">;
+};
 
 type Question = NonNullable<OwnedAccessKeyExplanation["spec"]>;
 

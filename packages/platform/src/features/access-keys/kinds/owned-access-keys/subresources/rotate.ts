@@ -9,14 +9,13 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import type { PlatformContext } from "../../../../authorization/platform-context.ts";
 import type { AccessKeySecrets } from "../../../access-key-secrets.ts";
 import { keyEvent, type RecordKeyEvent } from "../../../key-events.ts";
 import { originsOf } from "../../../key-origins.ts";
 import { isRepeated, rotateValue } from "../../../rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../rotation/sealed-record-writer.ts";
 import { AUDIT_ISSUED_CREDENTIAL, specOf, withKey } from "../../../secret-fields.ts";
-import { checkCreator } from "../creator-limits.ts";
+import { type CreatorLimitsDeps, checkCreator } from "../creator-limits.ts";
 import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../delivery-secret.ts";
 import { othersOf } from "../sealed-fields.ts";
 import { countDescendants, type DescendantDeps } from "./count-descendants.ts";
@@ -26,10 +25,7 @@ import { visibleKey } from "./visible-key.ts";
 export const MAX_GRACE_SECONDS = 7 * 86_400;
 const MAX_NONCE_LENGTH = 128;
 
-export type RotateDeps = Pick<
-  PlatformContext,
-  "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
-> &
+export type RotateDeps = CreatorLimitsDeps &
   SecretDeliveryDeps &
   DescendantDeps & {
     readonly secrets: AccessKeySecrets;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { createWorkspace, openssl, type Workspace } from "../../../../../foundation/pki/testing/openssl.ts";
-import { createTenancy, type Tenancy, userOf } from "../../../../../server/kinds/testing/tenancy.ts";
+import { createTenancy, type Tenancy, userOf } from "../../../../../server/testing/tenancy.ts";
 import { accessKey } from "../../../../access-keys/testing/access-key.ts";
 import { ask, countOf, dump, withTenancy } from "./testing/ask-kubeconfig.ts";
 

@@ -9,7 +9,7 @@ import {
   PLATFORM_URL,
   type Tenancy,
   userOf,
-} from "../../../../../server/kinds/testing/tenancy.ts";
+} from "../../../../../server/testing/tenancy.ts";
 import { accessKey } from "../../../../access-keys/testing/access-key.ts";
 import { alice, ask, countOf, URL_OF, withTenancy } from "./testing/ask-kubeconfig.ts";
 

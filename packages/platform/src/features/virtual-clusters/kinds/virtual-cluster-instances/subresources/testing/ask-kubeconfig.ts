@@ -7,7 +7,7 @@ import {
   type Tenancy,
   type TenancyOptions,
   userOf,
-} from "../../../../../../server/kinds/testing/tenancy.ts";
+} from "../../../../../../server/testing/tenancy.ts";
 
 export const URL_OF = (name = "demo") =>
   `/apis/${GROUP}/v1/namespaces/p-default/virtualclusterinstances/${name}/kubeconfig`;

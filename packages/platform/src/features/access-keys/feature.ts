@@ -1,0 +1,155 @@
+// Access keys in memory: the index of their values, who they are, and the records that are kept beside them.
+
+import { restrictionNames } from "@postern/api/access-key-restrictions";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import type { Foundation } from "../../foundation/foundation.ts";
+import { followAccounts } from "../../foundation/store/record-accounts.ts";
+import type { Directory } from "../directory/directory.ts";
+import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "./access-key-authenticator.ts";
+import { type AccessKeySecrets, createAccessKeySecrets } from "./access-key-secrets.ts";
+import { type CatchUp, createCatchUp } from "./catch-up.ts";
+import { createAccessKeyIndex, type LiveAccessKeyIndex } from "./create-access-key-index.ts";
+import { createDigestRenewal } from "./digest-renewal.ts";
+import { createGuessRateLimit, type GuessRateLimit } from "./guess-rate-limit.ts";
+import { createIssuedGrants, type IssuedGrants } from "./issued-grants.ts";
+import { eventOfKey, type RecordKeyEvent } from "./key-events.ts";
+import type { KeyGrants } from "./key-grant.ts";
+import { createKeyMetrics, type KeyMetrics } from "./key-metrics.ts";
+import { createLastActivity, type LastActivity } from "./last-activity.ts";
+import { createLastActivityWriter } from "./last-activity-writer.ts";
+import { createRotationGuard, type RotationGuard } from "./rotation/rotation-guard.ts";
+import { createSealedRecordWriter, type SealedRecordWriter } from "./rotation/sealed-record-writer.ts";
+import { createRotationMarks } from "./rotation-marks.ts";
+import { accountOfClaim, createValueClaims, type ValueClaims } from "./unique-values.ts";
+import { createKeyUsage, type KeyUsage } from "./usage/key-usage.ts";
+import { createKeyUsageWriter } from "./usage/key-usage-writer.ts";
+
+export const DAY_MS = 86_400_000;
+
+export type AccessKeys = Disposable & {
+  readonly index: LiveAccessKeyIndex;
+  /** Of `ownedaccesskeys`. */
+  readonly records: ViewPrefix;
+  readonly secrets: AccessKeySecrets;
+  readonly authenticator: AccessKeyAuthenticator;
+  readonly rotations: RotationGuard;
+  /** Writes the sealed part of records, which nothing may stop. */
+  readonly sealedRecords: SealedRecordWriter;
+  readonly activity: LastActivity;
+  readonly usage: KeyUsage;
+  readonly grants: IssuedGrants;
+  /** The owners of values that clients chose. */
+  readonly valueClaims: ValueClaims;
+  readonly comparisons: GuessRateLimit;
+  readonly catchUp: CatchUp;
+  readonly metrics: KeyMetrics;
+  /** Records and counts an Event about a key. */
+  readonly recordEvent: RecordKeyEvent;
+};
+
+/** `grants`: whether what issued a key still grants it. */
+export function openAccessKeys(
+  base: Foundation,
+  { directory, grants }: { readonly directory: Directory; readonly grants: KeyGrants },
+): AccessKeys {
+  const { configuration, names, storage, cache, runtime, keyRing, epochs, onError } = base;
+  const { clock, scheduler, random } = runtime;
+  const metrics = createKeyMetrics(base.metrics);
+  const recordEvent: RecordKeyEvent = (event) => {
+    metrics.event(event.reason);
+    base.recordEvent(event);
+  };
+  const records = base.objects("ownedaccesskeys");
+  const secrets = createAccessKeySecrets({ platformName: names.name, keyRing, random });
+  const sealedRecords = createSealedRecordWriter({ ...records, storage, cache });
+  const marks = createRotationMarks();
+  const activity = createLastActivity(epochs, base.records("key-activity"));
+  const usage = createKeyUsage(
+    { names, keys: { byId: (id) => index.byId(id) }, records: base.records("key-usage") },
+    clock.now(),
+  );
+  const catchUp = createCatchUp({ cache, clock, scheduler });
+  const index: LiveAccessKeyIndex = createAccessKeyIndex({
+    ...records,
+    directory,
+    secrets,
+    restrictionNames: restrictionNames(names.name),
+    activity: {
+      ...activity,
+      forget(key) {
+        activity.forget(key);
+        usage.forget(key.uid);
+      },
+    },
+    epochs,
+    rotationMarks: marks,
+    grants,
+    catchUp,
+    maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
+    clock,
+    random,
+    scheduler,
+  });
+  const rotations = createRotationGuard({
+    marks,
+    currentOf: (uid) => index.byUid(uid),
+    writer: sealedRecords,
+    clock,
+    scheduler,
+    onLocked: (key) => recordEvent(eventOfKey(names, key, "RetiredValueUsed")),
+    onRetiredUse: metrics.retiredValueUsed,
+    onError,
+  });
+  const values = base.records("key-values");
+  const valueAccounts = followAccounts(values, scheduler, accountOfClaim);
+  return {
+    index,
+    records,
+    secrets,
+    authenticator: createAccessKeyAuthenticator({
+      keys: index,
+      activity,
+      rotations,
+      renewal: createDigestRenewal({ keyRing, secrets, writer: sealedRecords, onError }),
+      directory,
+      names,
+      clock,
+      onRefused: metrics.refused,
+    }),
+    rotations,
+    sealedRecords,
+    activity,
+    usage,
+    grants: createIssuedGrants(),
+    valueClaims: createValueClaims({
+      prefix: values.prefix,
+      accounts: valueAccounts,
+      keyPrefix: records.prefix,
+      storage,
+      secrets,
+      rememberMs: configuration.accessKeys.rememberValuesDays * DAY_MS,
+      clock,
+    }),
+    comparisons: createGuessRateLimit(clock),
+    catchUp,
+    metrics,
+    recordEvent,
+    [Symbol.dispose]() {
+      valueAccounts[Symbol.dispose]();
+      index[Symbol.dispose]();
+    },
+  };
+}
+
+/** Write into the store for what keys were used, and which values they have after a rotation; they write a last time when they are disposed. */
+export function keyWriters(
+  { records, storage, runtime: { scheduler }, onError }: Foundation,
+  { index: keys, activity, usage, rotations }: AccessKeys,
+): readonly AsyncDisposable[] {
+  const written = { keys, storage, scheduler, onError };
+  return [
+    createLastActivityWriter({ ...written, activity, records: records("key-activity") }),
+    createKeyUsageWriter({ ...written, usage, records: records("key-usage") }),
+    rotations,
+  ];
+}

@@ -1,0 +1,65 @@
+// The decision point, with what it decides by: roles and bindings, members of projects, owners of instances.
+
+import { MANAGEMENT } from "@postern/api/platform-names";
+import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
+import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
+import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
+import { createEscalationCheck, type EscalationCheck } from "@postern/kubernetes/builtin/rbac/escalation-check";
+import { rbacViews } from "@postern/kubernetes/server/standard-surface";
+import type { Foundation } from "../../foundation/foundation.ts";
+import type { AccessKeys } from "../access-keys/feature.ts";
+import { createEffectiveRules } from "./effective-rules.ts";
+import { filterByVisibility } from "./filter-by-visibility.ts";
+import type { FilteredResource } from "./filtered-resources.ts";
+import { createInstancePermissionIndex } from "./instance-permissions.ts";
+import { createMembershipCheck, type MembershipCheck } from "./membership-check.ts";
+import { createPlatformAuthorizer } from "./platform-authorizer.ts";
+import type { DecisionDeps, PlatformAuthorizer } from "./platform-decision.ts";
+import { createProjectMembershipIndex } from "./project-memberships.ts";
+import { createVisibility } from "./visibility.ts";
+
+export type Authorization = Disposable & {
+  readonly authorizer: PlatformAuthorizer;
+  readonly ruleResolver: RuleResolver;
+  readonly rbac: RbacSource;
+  /** Decisions are made by these. */
+  readonly sources: DecisionDeps;
+  readonly escalation: EscalationCheck;
+  readonly checkMembership: MembershipCheck;
+  visibilityOf(resource: FilteredResource): ObjectVisibility;
+};
+
+export function openAuthorization(
+  { names, cache, objects, runtime: { scheduler } }: Foundation,
+  { keys }: { readonly keys: AccessKeys },
+): Authorization {
+  const rbac = createCachedRbacSource(rbacViews(MANAGEMENT, cache), scheduler);
+  const projects = createProjectMembershipIndex(objects("projects"), scheduler);
+  const instances = createInstancePermissionIndex(
+    {
+      virtualclusterinstances: objects("virtualclusterinstances", { namespaced: true }),
+      spaceinstances: objects("spaceinstances", { namespaced: true }),
+    },
+    scheduler,
+  );
+  const sources: DecisionDeps = { names, keys: keys.index, rbac, projects, instances };
+  const authorizer = createPlatformAuthorizer(sources);
+  const ruleResolver = createEffectiveRules(sources);
+  const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });
+  const visibility = createVisibility(sources);
+  return {
+    authorizer,
+    ruleResolver,
+    rbac,
+    sources,
+    escalation,
+    checkMembership: createMembershipCheck({ names, escalation }),
+    visibilityOf: (resource) => filterByVisibility(visibility, resource),
+    [Symbol.dispose]() {
+      instances[Symbol.dispose]();
+      projects[Symbol.dispose]();
+      rbac[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,60 @@
+// Roles, bindings and reviews, as the decision point answers them.
+
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { selfSubjectReviews } from "@postern/kubernetes/builtin/authentication/self-subject-reviews";
+import { tokenReviews } from "@postern/kubernetes/builtin/authentication/token-reviews";
+import { selfSubjectRulesReviews } from "@postern/kubernetes/builtin/authorization/self-subject-rules-reviews";
+import {
+  localSubjectAccessReviews,
+  selfSubjectAccessReviews,
+  subjectAccessReviews,
+} from "@postern/kubernetes/builtin/authorization/subject-access-reviews";
+import { clusterRoles } from "@postern/kubernetes/builtin/rbac/cluster-roles";
+import { clusterRoleBindings, roleBindings } from "@postern/kubernetes/builtin/rbac/role-bindings";
+import { roles } from "@postern/kubernetes/builtin/rbac/roles";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import type { AccessKeys } from "../../access-keys/feature.ts";
+import type { Authorization } from "../feature.ts";
+import { createReviewGuard } from "../review-guard.ts";
+
+export function authorizationKinds(
+  { names }: Foundation,
+  { keys, authorization }: { readonly keys: AccessKeys; readonly authorization: Authorization },
+): {
+  /** Of the platform's own group. */
+  readonly ownAccessReviews: ResourceDefinition;
+  readonly policies: readonly ResourceDefinition[];
+  readonly reviews: readonly ResourceDefinition[];
+} {
+  const { authorizer, ruleResolver, escalation } = authorization;
+  const { authenticator, comparisons } = keys;
+  return {
+    ownAccessReviews: { ...selfSubjectAccessReviews({ authorizer }), group: names.managementGroup },
+    policies: [roles(escalation), roleBindings(escalation), clusterRoles(escalation), clusterRoleBindings(escalation)],
+    reviews: [
+      tokenReviews({
+        tokens: authenticator,
+        audiences: [],
+        accepts: createReviewGuard({ names, keys: keys.index, authorizer }),
+        limited: (asker, token, question) => comparisons.ask(asker, token, question, (answer) => answer !== undefined),
+      }),
+      selfSubjectReviews,
+      subjectAccessReviews({ authorizer, showsReasons: (asker) => mayListBindings(asker, authorizer) }),
+      localSubjectAccessReviews({ authorizer }),
+      selfSubjectAccessReviews({ authorizer }),
+      selfSubjectRulesReviews({ ruleResolver }),
+    ],
+  };
+}
+
+/** In all projects: those are what the reasons of access reviews name. A control plane asks about users of every project, and may not. */
+async function mayListBindings({ user, credential }: RequestContext, authorizer: Authorizer): Promise<boolean> {
+  const list = { verb: "list", apiGroup: "rbac.authorization.k8s.io", apiVersion: "v1", isResourceRequest: true };
+  const everywhere = { ...list, user, credential, subresource: "", namespace: "", name: "", path: "" };
+  const decisions = await Promise.all(
+    ["rolebindings", "clusterrolebindings"].map((resource) => authorizer.authorize({ ...everywhere, resource })),
+  );
+  return decisions.every(({ verdict }) => verdict === "allow");
+}

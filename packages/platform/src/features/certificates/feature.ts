@@ -1,0 +1,74 @@
+// The ledger of issued certificates, and the metrics of all credentials.
+
+import { Gauge } from "@postern/apiserver/metrics/gauge";
+import type { Foundation } from "../../foundation/foundation.ts";
+import type { RecordPrefixes } from "../../foundation/store/record-prefixes.ts";
+import type { AccessKeys } from "../access-keys/feature.ts";
+import type { Directory } from "../directory/directory.ts";
+import { type CertificateLedger, createCertificateLedger } from "./certificate-ledger.ts";
+import { createKeyCounts, EXPIRY_WINDOWS, type KeyCounts } from "./key-counts.ts";
+
+export const openCertificates = (
+  { storage, cache, names, epochs, records, runtime: { clock, scheduler } }: Foundation,
+  { keys, directory }: { readonly keys: AccessKeys; readonly directory: Directory },
+): CertificateLedger =>
+  createCertificateLedger({
+    prefix: records("certificates").prefix,
+    catchUp: keys.catchUp,
+    storage,
+    cache,
+    keys: keys.index,
+    directory,
+    names,
+    epochs,
+    clock,
+    scheduler,
+  });
+
+/** Where the records of credentials are in the store. */
+export const credentialPrefixes = ({ objects, records }: Foundation): RecordPrefixes => ({
+  accessKeys: objects("ownedaccesskeys").prefix,
+  certificates: records("certificates").prefix,
+});
+
+/** Shows the numbers of keys and certificates in the metrics. They are counted in slices, because validity depends on time, owners and ancestors. */
+export function gaugeCredentials(
+  { metrics: { registry }, runtime: { clock } }: Foundation,
+  { keys, certificates }: { readonly keys: AccessKeys; readonly certificates: CertificateLedger },
+): () => Promise<KeyCounts> {
+  const census = createKeyCounts({ keys: keys.index, certificates, clock });
+  const registers = [registry];
+  new Gauge({
+    name: "postern_access_keys",
+    help: "Access keys, by state (the reason of their condition Ready), type and kind of owner",
+    labelNames: ["state", "type", "owner_kind"],
+    registers,
+    async collect() {
+      const counts = await census();
+      this.reset();
+      for (const { state, type, ownerKind, count } of counts.keys)
+        this.set({ state, type, owner_kind: ownerKind }, count);
+    },
+  });
+  new Gauge({
+    name: "postern_access_keys_expiring",
+    help: "Access keys that work now and expire within the time",
+    labelNames: ["within"],
+    registers,
+    async collect() {
+      const { expiring } = await census();
+      EXPIRY_WINDOWS.forEach(({ within }, at) => {
+        this.set({ within }, expiring[at] ?? 0);
+      });
+    },
+  });
+  new Gauge({
+    name: "postern_live_certificates",
+    help: "Client certificates that are valid",
+    registers,
+    async collect() {
+      this.set((await census()).liveCertificates);
+    },
+  });
+  return census;
+}

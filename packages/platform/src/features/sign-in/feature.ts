@@ -1,0 +1,162 @@
+// Sign-in with identity providers: the providers, their client, the users and teams that they bring, and the sessions.
+
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../../foundation/foundation.ts";
+import { allowExchange, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
+import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
+import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
+import type { AccessKeys } from "../access-keys/feature.ts";
+import type { KeyMint } from "../access-keys/kinds/mint-keys.ts";
+import type { Directory } from "../directory/directory.ts";
+import type { Trust } from "../trust/feature.ts";
+import { MAX_EXCHANGE_BYTES } from "../trust/token-exchange.ts";
+import { markTokenUsed } from "../trust/used-tokens.ts";
+import type { BackChannelLogoutDeps } from "./back-channel-logout.ts";
+import { createIdentityProviders, type IdentityProviders } from "./identity-providers.ts";
+import { createMintChild, createMintLogin } from "./login-keys.ts";
+import { redeem } from "./oauth-routes.ts";
+import { createProviderClient, type ProviderClient } from "./provider-client.ts";
+import { fetchFromProviders } from "./provider-fetch.ts";
+import { IDENTITY_PROVIDERS } from "./provider-state.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
+import { createSignInTransactions } from "./sign-in-flow.ts";
+import { createSignInRecords } from "./sign-in-records.ts";
+import { createSignInRoutes, signInLimits } from "./sign-in-routes.ts";
+import { createSignInService, type ManagementAnswer, type ManagementCall } from "./sign-in-service.ts";
+import { createSignInUsers, type SignInUsers } from "./sign-in-users.ts";
+
+/** Before access keys: a provider says whether the sessions that began with it are accepted. */
+export const openIdentityProviders = (
+  { objects, runtime, onError }: Foundation,
+  { directory }: { readonly directory: Directory },
+): IdentityProviders =>
+  createIdentityProviders({
+    records: objects(IDENTITY_PROVIDERS),
+    directory,
+    scheduler: runtime.scheduler,
+    onError,
+  });
+
+export type SignIn = {
+  readonly providers: IdentityProviders;
+  readonly client: ProviderClient;
+  readonly users: SignInUsers;
+  readonly isReserved: (name: string) => boolean;
+  /** Sign-ins in progress. */
+  readonly records: ExpiringRecords;
+  readonly backChannel: BackChannelLogoutDeps;
+  readonly publicUrl: () => string;
+};
+
+export type SignInNeeds = {
+  readonly providers: IdentityProviders;
+  readonly directory: Directory;
+  readonly keys: AccessKeys;
+  readonly mint: KeyMint;
+  readonly trust: Trust;
+  /** The address of this server for clients. */
+  readonly publicUrl: () => string;
+};
+
+export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
+  const { providers, directory, keys, mint, trust, publicUrl } = needs;
+  const { configuration, names, storage, runtime, signal } = base;
+  const { clock, scheduler } = runtime;
+  const { issuerKeys, takenTokens } = trust;
+  const client = createProviderClient({
+    fetchFrom: fetchFromProviders(configuration, names, scheduler, signal),
+    issuerKeys,
+    secretAt(namespace, name, key) {
+      const { view, keys: secretKeys } = base.installed("", "Secret");
+      const data = view.get(secretKeys.of(namespace, name))?.decode()["data"];
+      const value = isJsonObject(data) ? data[key] : undefined;
+      return typeof value === "string" ? Buffer.from(value, "base64").toString("utf8") : undefined;
+    },
+    clock,
+    scheduler,
+  });
+  const users = createSignInUsers({
+    directory,
+    users: () => base.own("User"),
+    teams: () => base.own("Team"),
+    clock,
+    signal,
+  });
+  const records = { ...base.records("sign-ins"), storage };
+  const isReserved = (name: string): boolean => {
+    const folded = name.trim().toLowerCase();
+    return folded.startsWith("system:") || folded.startsWith(`${names.name.toLowerCase()}:`);
+  };
+  return {
+    providers,
+    client,
+    users,
+    isReserved,
+    records,
+    backChannel: {
+      providers,
+      issuerKeys,
+      allKeys: () => keys.index.all(),
+      take: ({ source }, id, expiresAt) =>
+        markTokenUsed(takenTokens, { source, project: undefined }, `logout ${id}`, expiresAt),
+      endSession: ({ name }) => mint.revoke(name, signal),
+      annotation: (name) => names.key(name),
+      now: () => clock.now(),
+    },
+    publicUrl,
+  };
+}
+
+export type SignInRouteNeeds = Omit<SignInNeeds, "providers" | "trust" | "publicUrl"> & {
+  readonly signIn: SignIn;
+  /** Sends a request of a page to the management API, for the user who has signed in. */
+  readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
+} & Pick<SignInRoutesDeps, "administrator" | "home">;
+
+/** The pages and routes, and the grants of sign-ins at the token endpoint. */
+export function signInRoute(
+  { names, runtime, signal, onError }: Foundation,
+  { signIn, directory, keys, mint, call, administrator, home }: SignInRouteNeeds,
+): {
+  readonly route: FeatureRoute;
+  readonly redeem: (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
+} {
+  const { providers, client, users, isReserved, publicUrl } = signIn;
+  const { clock, random } = runtime;
+  const deps: SignInRoutesDeps = {
+    names,
+    directory,
+    keys: keys.index,
+    providers,
+    client,
+    transactions: createSignInTransactions(keys.secrets, clock, random),
+    records: createSignInRecords(signIn.records, keys.secrets, clock),
+    service: createSignInService({
+      providers,
+      users,
+      mintLogin: createMintLogin(mint, clock, signal),
+      mintChild: createMintChild({ mint, keys: keys.index, records: keys.records, directory, clock, signal }),
+      endSession: (keyName) => mint.revoke(keyName, signal),
+      isReserved,
+      apiVersion: `${names.managementGroup}/v1`,
+      call,
+    }),
+    publicUrl,
+    administrator,
+    home,
+    clock,
+    onError,
+  };
+  return {
+    route: {
+      handle: createSignInRoutes(deps, signIn.backChannel),
+      authenticator: anonymousCallers,
+      authorizer: allowExchange,
+      rateLimits: signInLimits(clock),
+      bodyBytes: MAX_EXCHANGE_BYTES,
+    },
+    redeem: (form, context) => redeem(form, context, deps),
+  };
+}

@@ -1,0 +1,57 @@
+// Calls the management API from inside the server, on behalf of the holder of an access key.
+
+import { Readable } from "node:stream";
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
+import { resolveRequest } from "@postern/apiserver/request/request-info";
+import { requestOf } from "@postern/apiserver/transport/api-request";
+import type { ResponseBody } from "@postern/apiserver/transport/api-response";
+import type { ManagementAnswer, ManagementCall } from "./sign-in-service.ts";
+
+/** Through the whole chain of filters: what a page does is allowed, limited and audited as if the browser had done it. */
+export const createManagementCall =
+  (management: HandlerChain, group: string, signal: AbortSignal) =>
+  async ({ method, path, query = {}, key, from, body }: ManagementCall): Promise<ManagementAnswer> => {
+    const text = body === undefined ? "" : stringifyJson(body);
+    const address = `/apis/${group}/v1/${path}`;
+    const parameters = new URLSearchParams({ ...query });
+    const request = requestOf({
+      method,
+      path: address,
+      basePath: "",
+      query: parameters,
+      requestUri: parameters.size === 0 ? address : `${address}?${parameters}`,
+      headers: {
+        accept: "application/json",
+        authorization: `Bearer ${key}`,
+        "user-agent": "sign-in",
+        ...(text === "" ? {} : { "content-type": "application/json" }),
+      },
+      httpVersion: "1.1",
+      remoteAddress: from,
+      host: "localhost",
+      peerCertificate: () => undefined,
+      body: () => Promise.resolve(Buffer.from(text)),
+      bodyStream: () => Readable.from([text]),
+      signal,
+    });
+    const answer = await management(request, resolveRequest(request));
+    const bytes = await bytesOf(answer.body, signal);
+    const value = parseJson(bytes);
+    return { status: answer.status, body: isJsonObject(value) ? value : {}, size: bytes.length };
+  };
+
+/** Long lists come as a stream. */
+async function bytesOf(body: ResponseBody, signal: AbortSignal): Promise<Uint8Array> {
+  if (body.type === "bytes") return Buffer.from(body.bytes);
+  if (body.type === "upgraded") throw new Error("the management API upgraded the connection of a request");
+  const chunks: Buffer[] = [];
+  const write = (chunk: Uint8Array | string): boolean => {
+    chunks.push(Buffer.from(chunk));
+    return true;
+  };
+  await body.run({ write, bufferedBytes: 0 }, signal);
+  return Buffer.concat(chunks);
+}

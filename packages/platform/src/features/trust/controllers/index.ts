@@ -1,0 +1,15 @@
+// Controllers of trust rules.
+
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import type { Trust } from "../feature.ts";
+import { createTrustRuleController } from "./trust-rules.ts";
+
+export const trustControllers = (
+  port: ControllerPort,
+  { own }: Foundation,
+  { trust: { rules: trustRules, issuerKeys, verifier } }: { readonly trust: Trust },
+): readonly Controller[] =>
+  ["ClusterTrustRule", "TrustRule"].map((kind) =>
+    createTrustRuleController(port, { resource: own(kind), trustRules, issuerKeys, verifier }),
+  );

@@ -1,0 +1,43 @@
+// POST /oauth/token.
+
+import type { Foundation } from "../../../foundation/foundation.ts";
+import { allowExchange, anonymousCallers } from "../../../foundation/http/anonymous-callers.ts";
+import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
+import type { AccessKeys } from "../../access-keys/feature.ts";
+import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
+import type { Trust } from "../feature.ts";
+import { createTokenExchange, MAX_EXCHANGE_BYTES } from "../token-exchange.ts";
+import { markTokenUsed } from "../used-tokens.ts";
+import { issueByRule } from "./issue-by-rule.ts";
+import { createTokenExchangeRoute, type TokenExchangeRouteDeps } from "./token-exchange-route.ts";
+
+export type ExchangeNeeds = Pick<TokenExchangeRouteDeps, "redeem"> & {
+  readonly trust: Trust;
+  readonly keys: AccessKeys;
+  readonly mint: KeyMint;
+};
+
+export const exchangeRoute = (
+  { names, runtime: { clock }, signal }: Foundation,
+  { trust, keys, mint, redeem }: ExchangeNeeds,
+): FeatureRoute => ({
+  handle: createTokenExchangeRoute({
+    redeem,
+    names,
+    exchange: createTokenExchange({
+      rules: trust.rules,
+      verifier: trust.verifier,
+      take: (rule, id, expiresAt) => markTokenUsed(trust.takenTokens, rule, id, expiresAt),
+      issue: issueByRule({ mint, clock, signal }),
+      clock,
+    }),
+    format: keys.secrets.format,
+    now: () => clock.now(),
+  }),
+  // The credential is in the body.
+  authenticator: anonymousCallers,
+  authorizer: allowExchange,
+  // The exchange answers in the words of OAuth when it is asked too much.
+  rateLimits: {},
+  bodyBytes: MAX_EXCHANGE_BYTES,
+});

@@ -1,0 +1,53 @@
+// Controllers of clusters, virtual clusters and spaces.
+
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import { SERVED_VERSION } from "../../../foundation/served-version.ts";
+import type { VirtualClusters } from "../feature.ts";
+import { createClusterController } from "./clusters/cluster-controller.ts";
+import { createInsideBindingsController } from "./inside-bindings/inside-bindings-controller.ts";
+import { createSpaceController } from "./space-instances/space-controller.ts";
+import { createVirtualClusterController } from "./virtual-cluster-instances/virtual-cluster-controller.ts";
+
+type Needs = { readonly clusters: VirtualClusters };
+
+const recheckMsOf = ({ configuration }: Foundation): number => configuration.proxy.healthCheckIntervalSeconds * 1000;
+
+export function virtualClusterControllers(
+  port: ControllerPort,
+  base: Foundation,
+  { clusters: { backends, embedded, reached, controlPlaneKeys } }: Needs,
+): readonly Controller[] {
+  const { names, lookup, own } = base;
+  const clusters = own("Cluster");
+  const instances = own("VirtualClusterInstance");
+  const recheckMs = recheckMsOf(base);
+  return [
+    createClusterController(port, { clusters, localVersion: SERVED_VERSION.gitVersion, reached, recheckMs }),
+    createVirtualClusterController(port, {
+      names,
+      instances,
+      clusters,
+      templates: own("VirtualClusterTemplate"),
+      lookup,
+      backends,
+      async remove(uid, signal) {
+        await controlPlaneKeys.revokeVirtualCluster(uid, signal);
+        await embedded.remove(uid, signal);
+        reached.remove(uid);
+      },
+      stop: (uid) => embedded.stop(uid),
+      recheckMs,
+    }),
+    createInsideBindingsController(port, { names, instances, backends }),
+  ];
+}
+
+export const spaceController = (port: ControllerPort, base: Foundation, { clusters: { spaces } }: Needs): Controller =>
+  createSpaceController(port, {
+    names: base.names,
+    instances: base.own("SpaceInstance"),
+    clusters: base.own("Cluster"),
+    spaces,
+    recheckMs: recheckMsOf(base),
+  });

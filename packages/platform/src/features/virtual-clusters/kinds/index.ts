@@ -1,0 +1,114 @@
+// The kinds Cluster, VirtualClusterInstance, VirtualClusterTemplate and SpaceInstance.
+
+import type { Cluster } from "@postern/api/cluster";
+import { followView } from "@postern/apiserver/cache/view-informer";
+import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import { followingValues } from "../../../foundation/lookup/follow-values.ts";
+import { labelledCounter } from "../../../foundation/metrics/counters.ts";
+import type { AccessKeys } from "../../access-keys/feature.ts";
+import { credentialsOfInstance } from "../../access-keys/kinds/credentials-of-owner.ts";
+import { type CredentialsDeps, credentialsSubresource } from "../../access-keys/kinds/credentials-subresource.ts";
+import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
+import type { Authorization } from "../../authorization/feature.ts";
+import { insideIdentity } from "../../authorization/inside-groups.ts";
+import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
+import type { Directory } from "../../directory/directory.ts";
+import type { VirtualClusters } from "../feature.ts";
+import type { PlatformEndpoint } from "../platform-endpoint.ts";
+import { clusters } from "./clusters/index.ts";
+import { createClusterSecretAdmission } from "./clusters/secret-writers.ts";
+import { secretOf } from "./clusters/strategy.ts";
+import { spaceInstances } from "./space-instances/index.ts";
+import { virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
+import { virtualClusterTemplates } from "./virtual-cluster-templates/index.ts";
+
+export type VirtualClusterKindsNeeds = {
+  readonly clusters: VirtualClusters;
+  readonly keys: AccessKeys;
+  readonly mint: KeyMint;
+  readonly directory: Directory;
+  readonly authorization: Authorization;
+  readonly certificates: CertificateLedger;
+  readonly credentials: CredentialsDeps;
+  readonly endpoint: PlatformEndpoint;
+};
+
+type Kinds = "clusters" | "virtualClusterInstances" | "virtualClusterTemplates" | "spaceInstances";
+
+export function virtualClusterKinds(
+  { configuration, names, lookup, metrics }: Foundation,
+  needs: VirtualClusterKindsNeeds,
+): { readonly [kind in Kinds]: ResourceDefinition } {
+  const { clusters: own, keys, mint, directory, certificates, endpoint } = needs;
+  const { authorizer, sources, visibilityOf } = needs.authorization;
+  const shared = {
+    names,
+    lookup,
+    directory,
+    authorizer,
+    keys: keys.index,
+    insideIdentity: (user: Parameters<typeof insideIdentity>[0], place: Parameters<typeof insideIdentity>[1]) =>
+      insideIdentity(user, place, sources),
+  };
+  const allKeys = () => keys.index.all();
+  return {
+    clusters: clusters({
+      names,
+      lookup,
+      directory,
+      authorizer,
+      endpoint,
+      keys: own.controlPlaneKeys,
+      visibility: visibilityOf("clusters"),
+    }),
+    virtualClusterInstances: virtualClusterInstances({
+      ...shared,
+      certificates,
+      endpoint,
+      backends: own.backends,
+      reached: own.reached,
+      controlPlaneKeys: own.controlPlaneKeys,
+      clusterUsage: own.usage,
+      mintAccessKey: mint.mintAccessKey,
+      onKubeconfigIssued: labelledCounter(
+        metrics.registry,
+        "postern_kubeconfigs_issued_total",
+        "Issued kubeconfigs, by kind of credential",
+        "kind",
+      ),
+      proxyFallback: configuration.kubeConfig.proxyFallback,
+      credentials: credentialsSubresource(
+        (context) => credentialsOfInstance(context, { names, lookup, keys: keys.index, certificates, allKeys }),
+        needs.credentials,
+      ),
+      visibility: visibilityOf("virtualclusterinstances"),
+    }),
+    virtualClusterTemplates: virtualClusterTemplates({ names }),
+    spaceInstances: spaceInstances({ ...shared, visibility: visibilityOf("spaceinstances") }),
+  };
+}
+
+/** Follows the Secrets that clusters name, until disposed: writing one of them is writing where the cluster is. */
+export function openClusterSecretAdmission(
+  { names, objects, runtime, lookup }: Foundation,
+  { authorization }: { readonly authorization: Authorization },
+): AdmissionPlugin & Disposable {
+  const places = new Map<string, string>();
+  const following = followView(
+    objects("clusters"),
+    runtime.scheduler,
+    followingValues<Cluster, string>(places, (cluster) => {
+      const place = secretOf(cluster);
+      return [cluster.metadata.name ?? "", place && `${place.namespace}/${place.name}`];
+    }),
+  );
+  const plugin = createClusterSecretAdmission({
+    names,
+    authorizer: authorization.authorizer,
+    places,
+    refresh: (signal) => lookup.refresh(signal),
+  });
+  return { ...plugin, [Symbol.dispose]: () => following[Symbol.dispose]() };
+}

@@ -1,0 +1,90 @@
+// POST /backup: sends a backup of the store, or the list of valid keys, at runtime.
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
+import { readJsonBody } from "../foundation/http/read-json-body.ts";
+import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "./backup-key.ts";
+import { type CredentialsInForce, listValidKeys } from "./list-valid-keys.ts";
+import { encodeValidKeys } from "./valid-keys.ts";
+import { openBackup } from "./write-backup.ts";
+
+/** Requires permission to `post` to it, which administrators have. */
+export const BACKUP_PATH = "/backup";
+
+const MAX_BODY_BYTES = 64 * 1024;
+
+export type BackupRouteDeps = CredentialsInForce & {
+  readonly storage: Storage;
+  readonly runtime: Pick<Runtime, "clock" | "random">;
+  /** The server's key for backups. */
+  readonly serverKey: Uint8Array;
+};
+
+/** The same handler, and the backup beside what it answers. */
+export function withBackup(next: NonResourceHandler, deps: BackupRouteDeps): NonResourceHandler {
+  const answer = createBackupHandler(deps);
+  return (context) =>
+    !context.info.isResourceRequest && context.info.path === BACKUP_PATH ? answer(context) : next(context);
+}
+
+/**
+ * The body may say `{"content": "backup" | "revocations"}`, and for a backup under a passphrase its key, which the client makes of it,
+ * as `{"key": {"salt", "secret"}}` in base64. An empty one means a backup under the key of the server.
+ */
+function createBackupHandler({ storage, runtime, serverKey, ...inForce }: BackupRouteDeps): Handler {
+  const { clock, random } = runtime;
+  return async ({ request, signal }) => {
+    if (request.method !== "POST") throw methodNotAllowedError();
+    const { content, key } = readBody(await request.body(MAX_BODY_BYTES));
+    if (content === "revocations") {
+      return textResponse(200, encodeValidKeys(await listValidKeys(inForce, clock), serverKey));
+    }
+    const { bytes } = await openBackup({
+      storage,
+      key: key ?? serverBackupKey(serverKey),
+      serverKey,
+      prefixes: inForce.prefixes,
+      clock,
+      random,
+      signal,
+    });
+    return streamed(bytes);
+  };
+}
+
+const streamed = (bytes: AsyncIterable<Uint8Array>): ApiResponse => ({
+  status: 200,
+  headers: { "cache-control": "no-store", "content-type": "application/octet-stream" },
+  body: {
+    type: "stream",
+    async run(sink) {
+      for await (const chunk of bytes) if (!(await sink.write(chunk))) return;
+    },
+  },
+});
+
+function readBody(bytes: Uint8Array): { readonly content: "backup" | "revocations"; readonly key?: BackupKey } {
+  if (bytes.length === 0) return { content: "backup" };
+  const body = readJsonBody(bytes);
+  const content = body["content"] ?? "backup";
+  if (content !== "backup" && content !== "revocations") {
+    throw badRequestError(`content must be "backup" or "revocations"`);
+  }
+  return body["key"] === undefined ? { content } : { content, key: readKey(body["key"]) };
+}
+
+function readKey(value: unknown): BackupKey {
+  const { salt, secret }: JsonObject = isJsonObject(value) ? value : {};
+  if (typeof salt === "string" && typeof secret === "string") {
+    const bytes = Buffer.from(secret, "base64");
+    if (bytes.length === KEY_BYTES && Buffer.from(salt, "base64").length === SALT_BYTES) {
+      return { source: { from: "passphrase", salt }, secret: bytes };
+    }
+  }
+  throw badRequestError(`key must have a salt of ${SALT_BYTES} and a secret of ${KEY_BYTES} bytes, in base64`);
+}

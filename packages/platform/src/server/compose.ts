@@ -1,0 +1,166 @@
+// The whole product in the order of its dependencies: each feature names the features that it needs.
+
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { type Controller, controlledResources } from "@postern/apiserver/controllers/controller-port";
+import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Teardown } from "@postern/apiserver/runtime/teardown";
+import type { Tracing } from "@postern/apiserver/tracing/tracing";
+import { leases } from "@postern/kubernetes/builtin/coordination/leases";
+import { events } from "@postern/kubernetes/builtin/core/events";
+import { secrets } from "@postern/kubernetes/builtin/core/secrets";
+import { services } from "@postern/kubernetes/builtin/core/services";
+import { newEvents } from "@postern/kubernetes/builtin/events/new-events";
+import { createEventExpiry } from "@postern/kubernetes/controllers/event-expiry";
+import { createGarbageCollector } from "@postern/kubernetes/controllers/garbage-collector/garbage-collector";
+import { createNamespaceController } from "@postern/kubernetes/controllers/namespace-controller/namespace-controller";
+import { createRoleAggregationController } from "@postern/kubernetes/controllers/role-aggregation/role-aggregation-controller";
+import {
+  endedCredentialControllers,
+  keyEndControllers,
+  keyRecordControllers,
+} from "../features/access-keys/controllers/index.ts";
+import { type AccessKeys, keyWriters, openAccessKeys } from "../features/access-keys/feature.ts";
+import { accessKeyKinds, credentialsOf, openKeyMint, openKeyQuota } from "../features/access-keys/kinds/index.ts";
+import type { KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
+import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
+import { authorizationKinds } from "../features/authorization/kinds/index.ts";
+import { openBudgets } from "../features/budgets/feature.ts";
+import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
+import { gaugeStorage } from "../features/budgets/storage-metrics.ts";
+import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
+import { gaugeCredentials, openCertificates } from "../features/certificates/feature.ts";
+import type { Directory } from "../features/directory/directory.ts";
+import { openDirectory } from "../features/directory/feature.ts";
+import { directoryKinds } from "../features/directory/kinds/index.ts";
+import { createNoticeController, createNoticeMetrics } from "../features/notices/feature.ts";
+import type { NoticeWebhook } from "../features/notices/notice-webhook.ts";
+import { projectControllers } from "../features/projects/controllers/index.ts";
+import { projectKinds } from "../features/projects/kinds/index.ts";
+import { signInControllers } from "../features/sign-in/controllers/index.ts";
+import { createSignIn, openIdentityProviders, type SignIn } from "../features/sign-in/feature.ts";
+import { unionGrants } from "../features/sign-in/identity-providers.ts";
+import { signInKinds } from "../features/sign-in/kinds/index.ts";
+import { trustControllers } from "../features/trust/controllers/index.ts";
+import { openTrust, openTrustRules, type Trust } from "../features/trust/feature.ts";
+import { trustKinds } from "../features/trust/kinds/index.ts";
+import { createTakenTokenReaper } from "../features/trust/used-tokens.ts";
+import { spaceController, virtualClusterControllers } from "../features/virtual-clusters/controllers/index.ts";
+import { openVirtualClusters, type VirtualClusters } from "../features/virtual-clusters/feature.ts";
+import { openClusterSecretAdmission, virtualClusterKinds } from "../features/virtual-clusters/kinds/index.ts";
+import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
+import { createFoundation, type Foundation, type FoundationParts } from "../foundation/foundation.ts";
+import type { ServerKeys } from "../foundation/store/server-keys.ts";
+import { createManagementApi, type ManagementApi, type NonResourceRoutes } from "./management-api.ts";
+
+export type PlatformParts = FoundationParts & {
+  readonly serverKeys: ServerKeys;
+  readonly memory: MemoryBudgets;
+  readonly endpoint: PlatformEndpoint;
+  /** Absent: no tracing. */
+  readonly tracing?: Tracing | undefined;
+  /** Paths of the management API beside its resources. */
+  readonly routes: (base: Foundation, needs: NonResourceNeeds) => NonResourceRoutes;
+};
+
+type NonResourceNeeds = { readonly keys: AccessKeys; readonly certificates: CertificateLedger };
+
+/** For the routes of a server, and for the work of its start. */
+export type Platform = {
+  readonly base: Foundation;
+  readonly directory: Directory;
+  readonly keys: AccessKeys;
+  readonly mint: KeyMint;
+  readonly certificates: CertificateLedger;
+  readonly authorization: Authorization;
+  readonly trust: Trust;
+  readonly clusters: VirtualClusters;
+  readonly signIn: SignIn;
+  readonly api: ManagementApi;
+  /** Starts all controllers, in order. */
+  startControllers(led: Runtime, webhook: NoticeWebhook | undefined): readonly Controller[];
+};
+
+/** `use` takes what is disposed with the server, in the opposite order. */
+export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "use">): Platform {
+  const { memory, endpoint, tracing } = parts;
+  const continueTokens = createContinueTokens(parts.serverKeys.continueTokens);
+  const base = createFoundation(parts, () => api.registry);
+  const { installed, metrics } = base;
+
+  const directory = use(openDirectory(base));
+  const rules = use(openTrustRules(base));
+  const providers = use(openIdentityProviders(base, { directory }));
+  const keys = use(openAccessKeys(base, { directory, grants: unionGrants(rules, providers) }));
+  const certificates = use(openCertificates(base, { keys, directory }));
+  const authorization = use(openAuthorization(base, { keys }));
+  const trust = use(openTrust(base, { rules, providers, keys, directory }));
+  for (const writer of keyWriters(base, keys)) use(writer);
+  const mint = openKeyMint(base, keys);
+  const quota = openKeyQuota(base, { keys, directory, authorization });
+  const budgets = use(openBudgets(base, { keys, memory }));
+  // biome-ignore format: the dependencies of the whole product fit on one screen
+  const clusters = use(openVirtualClusters(base, {
+    keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, tracing,
+  }));
+  const signIn = createSignIn(base, { providers, directory, keys, mint, trust, publicUrl: endpoint.url });
+  const notices = createNoticeMetrics(metrics);
+  const census = gaugeCredentials(base, { keys, certificates });
+  gaugeStorage(metrics, { budgets: budgets.management, clusters, census });
+
+  const credentials = credentialsOf(base, { keys, certificates });
+  // biome-ignore format: as above
+  const ofKeys = accessKeyKinds(base, {
+    keys, directory, authorization, quota, budgets, providers, certificates, credentials, endpoint,
+  });
+  const ofDirectory = directoryKinds(base, { directory, keys, authorization, budgets, credentials });
+  const ofProjects = projectKinds(base, { directory, authorization, budgets, endpoint });
+  // biome-ignore format: as above
+  const ofClusters = virtualClusterKinds(base, {
+    clusters, keys, mint, directory, authorization, certificates, credentials, endpoint,
+  });
+  const ofTrust = trustKinds(base, { trust, keys, directory, authorization });
+  const ofSignIn = signInKinds(base, { authorization });
+  const ofAuthorization = authorizationKinds(base, { keys, authorization });
+  const api: ManagementApi = use(
+    createManagementApi(base, {
+      // biome-ignore format: a table, in the order of discovery
+      kinds: [
+        ofKeys.ownedAccessKeys, ofDirectory.users, ofDirectory.teams, ofProjects.projects,
+        ofClusters.clusters, ofClusters.virtualClusterInstances, ofClusters.virtualClusterTemplates, ofClusters.spaceInstances,
+        ofDirectory.selves, ofAuthorization.ownAccessReviews, ofKeys.accessKeys, ofProjects.projectSecrets, ofProjects.sharedSecrets,
+        ofTrust.clusterTrustRules, ofTrust.trustRules, ofSignIn.identityProviders,
+        ofProjects.namespaces, secrets, services, events, newEvents, leases,
+        ...ofAuthorization.policies, ...ofAuthorization.reviews,
+      ],
+      admission: [use(openClusterSecretAdmission(base, { authorization }))],
+      routes: parts.routes(base, { keys, certificates }),
+      authorization,
+      budgets,
+      memory,
+      continueTokens,
+    }),
+  );
+
+  const startControllers: Platform["startControllers"] = (runtime, webhook) => {
+    const resources = controlledResources(api.registry);
+    const port = { resources, runtime, onError: base.onError, queueMetrics: metrics.workQueues };
+    return [
+      createNamespaceController(port, installed("", "Namespace")),
+      createGarbageCollector(port),
+      createEventExpiry(port, installed("", "Event")),
+      createRoleAggregationController(port, installed(RBAC_GROUP, "ClusterRole")),
+      ...keyEndControllers(port, base, { keys }),
+      createNoticeController(port, base, { keys, directory, webhook, metrics: notices }),
+      ...keyRecordControllers(port, base, { keys }),
+      ...projectControllers(port, base, { quota }),
+      ...virtualClusterControllers(port, base, { clusters }),
+      ...trustControllers(port, base, { trust }),
+      ...endedCredentialControllers(port, { keys, certificates }),
+      createTakenTokenReaper(port, trust.takenTokens),
+      ...signInControllers(port, base, { signIn, keys, mint }),
+      spaceController(port, base, { clusters }),
+    ];
+  };
+  return { base, directory, keys, mint, certificates, authorization, trust, clusters, signIn, api, startControllers };
+}

@@ -1,0 +1,79 @@
+// The management API: the kinds of all features on one API surface.
+
+import { MANAGEMENT } from "@postern/api/platform-names";
+import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
+import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
+import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
+import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import { fixedRoom } from "@postern/apiserver/registry/store/converted-object-budget";
+import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api-surface";
+import { createDefinitionLimit } from "@postern/kubernetes/custom-resources/definition-limit";
+import { namespaceLookup } from "@postern/kubernetes/server/standard-surface";
+import type { Authorization } from "../features/authorization/feature.ts";
+import type { Budgets } from "../features/budgets/feature.ts";
+import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
+import { createCustomResources } from "../features/custom-resources/feature.ts";
+import type { Foundation } from "../foundation/foundation.ts";
+import { withTextLimits } from "../foundation/kinds/text-limits.ts";
+import { SERVED_VERSION } from "../foundation/served-version.ts";
+
+export type ManagementApi = ApiSurface & Disposable;
+
+export type NonResourceRoutes = {
+  readonly nonResource: NonResourceHandler;
+  /** For the list at `/`. */
+  readonly nonResourcePaths: readonly string[];
+};
+
+export type ManagementApiNeeds = {
+  /** In the order of discovery. */
+  readonly kinds: readonly ResourceDefinition[];
+  readonly admission: readonly AdmissionPlugin[];
+  readonly routes: NonResourceRoutes;
+  readonly authorization: Authorization;
+  readonly budgets: Budgets;
+  readonly memory: MemoryBudgets;
+  readonly continueTokens: ContinueTokens;
+};
+
+/** Of the memory for what the platform stores, as much again is for custom resources that are kept as they are shown. */
+const SHOWN_PART = 8;
+
+export function createManagementApi(base: Foundation, needs: ManagementApiNeeds): ManagementApi {
+  const { names, cache, runtime, metrics, onError } = base;
+  const { authorizer } = needs.authorization;
+  // Limits that upstream does not have are left out.
+  const ours = [names.managementGroup, names.storageGroup];
+  const kinds = needs.kinds.map((kind) => (ours.includes(kind.group) ? withTextLimits(kind) : kind));
+  const customResources = createCustomResources(base, kinds);
+  const surface = createApiSurface({
+    composition: MANAGEMENT,
+    storage: needs.budgets.management.storage,
+    shown: fixedRoom(needs.memory.platformBytes / SHOWN_PART),
+    cache,
+    runtime,
+    continueTokens: needs.continueTokens,
+    authorizer,
+    resources: [...kinds, customResources.definitions],
+    admission: (registry) => [
+      createNamespaceLifecycle({ namespaces: namespaceLookup(registry, runtime.clock) }),
+      createOwnerReferencesAdmission({
+        authorizer,
+        findKind: (group, kind) => registry.findKind(group, kind)?.definition,
+      }),
+      createDefinitionLimit(registry),
+      ...needs.admission,
+    ],
+    ...needs.routes,
+    info: { title: "Postern", version: SERVED_VERSION.gitVersion },
+    watchMetrics: {
+      watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),
+      watchTerminated: ({ definition: { group, plural } }, scope) => metrics.watchTerminated(group, plural, scope),
+    },
+    onHookError: (error) => onError(error, "hook"),
+  });
+  const serving = customResources.serve(surface.registry);
+  return { ...surface, [Symbol.dispose]: () => serving[Symbol.dispose]() };
+}

@@ -1,0 +1,91 @@
+// Runs the suite of every resource on what the platform registers, in memory; test/conformance/ runs it on the other stores.
+
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { afterAll, describe, expect, it } from "vitest";
+import { openManagementSuiteSurface } from "../testing/management-suite-surface.ts";
+import { caseOf, describeResources, RESOURCE_CASES } from "./testing/resource-cases.ts";
+
+/** Only what is registered is looked at here: each case opens its own. */
+const registered = await openManagementSuiteSurface();
+afterAll(() => registered[Symbol.asyncDispose]());
+
+const GROUP = "management.postern";
+
+/** They are answered at once: there is nothing to read or to change. */
+const ANSWERED = [
+  `selves.${GROUP}`,
+  `selfsubjectaccessreviews.${GROUP}`,
+  "localsubjectaccessreviews.authorization.k8s.io",
+  "selfsubjectaccessreviews.authorization.k8s.io",
+  "selfsubjectreviews.authentication.k8s.io",
+  "selfsubjectrulesreviews.authorization.k8s.io",
+  "subjectaccessreviews.authorization.k8s.io",
+  "tokenreviews.authentication.k8s.io",
+];
+
+describe("the resources of the platform", () => {
+  const nameOf = ({ group, plural }: { readonly group: string; readonly plural: string }) => `${plural}.${group}`;
+  const answered = registered.definitions.filter(({ submit }) => submit !== undefined);
+
+  it("is answered without being stored here alone", () => {
+    expect(answered.map(nameOf).toSorted()).toEqual(ANSWERED.toSorted());
+  });
+
+  it("has a case for each resource that is stored, and none for another", () => {
+    const stored = registered.definitions.filter(
+      (definition) => !answered.includes(definition) && definition.verbs?.includes("create") !== false,
+    );
+    expect(Object.keys(RESOURCE_CASES).toSorted()).toEqual(stored.map(caseOf).toSorted());
+  });
+
+  it("has names that mean one resource each, short ones among them", () => {
+    // Names of a resource that kubectl accepts, without its group.
+    const names = registered.definitions.flatMap(({ plural, singular, shortNames = [] }) => [
+      ...new Set([plural, singular, ...shortNames]),
+    ]);
+    const ambiguous = names.filter((name, index) => names.indexOf(name) !== index);
+    // Served in both groups, as existing clients expect; kubectl takes the first.
+    expect(ambiguous).toEqual(["events", "event", "ev", "selfsubjectaccessreviews", "selfsubjectaccessreview"]);
+    const short = registered.definitions.flatMap(({ plural, shortNames = [] }) =>
+      shortNames.map((name) => `${name} ${plural}`),
+    );
+    expect(short.toSorted()).toEqual([
+      "ak accesskeys",
+      "crd customresourcedefinitions",
+      "crds customresourcedefinitions",
+      "ev events",
+      "ev events",
+      "ns namespaces",
+      "oak ownedaccesskeys",
+      "proj projects",
+      "spi spaceinstances",
+      "svc services",
+      "vci virtualclusterinstances",
+    ]);
+  });
+
+  it("describes every field, and every request of its subresources", () => {
+    const fields = registered.definitions.flatMap(({ kind, schema, subresources = [] }) => [
+      ...undescribed(schema, kind),
+      ...subresources.flatMap((each) => (each.schema === undefined ? [] : undescribed(each.schema, each.kind.kind))),
+    ]);
+    expect(fields).toEqual([]);
+  });
+});
+
+/** The paths of what `kubectl explain` would print nothing for. */
+function undescribed(schema: StructuralSchema, path: string): readonly string[] {
+  const { description = "", properties = {}, items, additionalProperties } = schema;
+  const below = [
+    ...Object.entries(properties).map(([name, member]) => [member, `${path}.${name}`] as const),
+    ...Object.entries(items?.properties ?? {}).map(([name, member]) => [member, `${path}[].${name}`] as const),
+    ...(typeof additionalProperties === "object"
+      ? Object.entries(additionalProperties.properties ?? {}).map(
+          ([name, member]) => [member, `${path}.*.${name}`] as const,
+        )
+      : []),
+  ];
+  return [...(description === "" ? [path] : []), ...below.flatMap(([member, name]) => undescribed(member, name))];
+}
+
+describeResources(registered.definitions, openManagementSuiteSurface);
