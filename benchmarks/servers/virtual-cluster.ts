@@ -9,6 +9,8 @@ const INSTANCES = `/apis/${GROUP}/v1/namespaces/p-default/virtualclusterinstance
 const REMOTE = "remote";
 const CONFIG_MAPS_OF_A_CLUSTER = "/api/v1/namespaces/default/configmaps";
 
+/** The path of that one. */
+export const REMOTE_CLUSTER = `${PROJECT}/${REMOTE}`;
 export const INSTANCE = `${INSTANCES}/demo`;
 export const CONFIG_MAPS = `${PROJECT}/demo${CONFIG_MAPS_OF_A_CLUSTER}`;
 export const REMOTE_CONFIG_MAPS = `${PROJECT}/${REMOTE}${CONFIG_MAPS_OF_A_CLUSTER}`;
@@ -35,7 +37,7 @@ export async function openRemoteCluster(target: Target, upstream: Target): Promi
         },
       },
     ],
-    users: [{ name: REMOTE, user: { token: "of-the-platform" } }],
+    users: [{ name: REMOTE, user: { token: upstream.token } }],
   };
   const secret = {
     apiVersion: "v1",

@@ -1,0 +1,147 @@
+// Requests through the proxy to a cluster that others run, beside the same requests to that cluster directly: GETs by `wrk` and `h2load`, and
+// long answers. Rounds take turns; shows medians. Without a peer, the cluster is the bare server.
+// Usage: npm run build && npx tsx --conditions=@postern/source benchmarks/proxy.ts [--seconds 3] [--rounds 3] [--in-flight 32]
+//        [--server packages/cli/bin/postern.js] [--node /other/bin/node] [--cpu-prof folder] [--streams]
+//        [--peer https://… --token … [--peer-ca file] [--peer-pid pid]]: a kube-apiserver
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { request as askHttps } from "node:https";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { performance } from "node:perf_hooks";
+import { parseArgs } from "node:util";
+import { type IndependentLoad, installedLoads } from "./load/independent-load.ts";
+import type { Target } from "./load/order.ts";
+import { type Round, type Summary, summarize } from "./report/measurement.ts";
+import { median } from "./report/median.ts";
+import { type Row, renderTable } from "./report/render-table.ts";
+import { cpuSeconds, type MeasuredServer, residentMegabytes } from "./servers/measured-server.ts";
+import { openPeer, PEER_OPTIONS } from "./servers/open-peer.ts";
+import { startBare } from "./servers/start-bare.ts";
+import { MAIN, startPostern } from "./servers/start-postern.ts";
+import { ALLOW_REMOTE_CLUSTERS, openRemoteCluster, REMOTE_CLUSTER } from "./servers/virtual-cluster.ts";
+
+const { values: options } = parseArgs({
+  args: process.argv.slice(2).filter((argument) => argument !== "--"),
+  options: {
+    seconds: { type: "string", default: "3" },
+    rounds: { type: "string", default: "3" },
+    "in-flight": { type: "string", default: "32" },
+    server: { type: "string", default: MAIN },
+    node: { type: "string", default: process.execPath },
+    "cpu-prof": { type: "string" },
+    streams: { type: "boolean", default: false },
+    ...PEER_OPTIONS,
+  },
+});
+const [seconds, rounds, inFlight] = [options.seconds, options.rounds, options["in-flight"]].map(Number) as [
+  number,
+  number,
+  number,
+];
+
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+/** On the bare server, the number of bytes is in the name. */
+const [ONE, LONG] =
+  options.peer === undefined
+    ? [`${CONFIG_MAPS}/bytes-700`, [`${CONFIG_MAPS}/bytes-100000000`, `${CONFIG_MAPS}/bytes-10000000`]]
+    : [`${CONFIG_MAPS}/kube-root-ca.crt`, [CONFIG_MAPS]];
+
+const folder = mkdtempSync(join(tmpdir(), "postern-proxy-"));
+try {
+  const profile = options["cpu-prof"];
+  const nodeOptions = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
+  const dataDir = join(folder, "data");
+  const main = resolve(options.server);
+  await using postern = await startPostern(dataDir, main, nodeOptions, options.node, ALLOW_REMOTE_CLUSTERS);
+  await using bare = await startBare(postern, dataDir, options.node);
+  const cluster = (await openPeer(options)) ?? bare;
+  const caller = await openRemoteCluster(postern.target, cluster.target);
+  const through = { ...caller, url: `${caller.url}${REMOTE_CLUSTER}` };
+
+  const rows: Row[] = [];
+  for (const load of installedLoads()) rows.push(...(await compare(load, cluster, { ...postern, target: through })));
+  process.stdout.write(`${renderTable(rows)}\n`);
+  if (options.streams) {
+    const long: Row[] = [];
+    for (const path of LONG) long.push(await compareLong(path, cluster.target, { ...postern, target: through }));
+    process.stdout.write(`\n${renderTable(long)}\n`);
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+async function compare(load: IndependentLoad, cluster: MeasuredServer, proxy: MeasuredServer): Promise<readonly Row[]> {
+  const measured: { readonly [way in "direct" | "proxied"]: Round[] } = { direct: [], proxied: [] };
+  for (let round = -1; round < rounds; round++) {
+    for (const [way, server] of [
+      ["direct", cluster],
+      ["proxied", proxy],
+    ] as const) {
+      const before = cpuSeconds(server);
+      const report = await load.run({ target: server.target, path: ONE, inFlight, seconds });
+      const after = cpuSeconds(server);
+      const used = before === undefined || after === undefined ? undefined : ((after - before) / report.count) * 1e6;
+      // The first round warms up new code.
+      if (round >= 0) measured[way].push({ report, cpuMicroseconds: used });
+    }
+  }
+  const [direct, proxied] = [summarize(measured.direct), summarize(measured.proxied)];
+  return [row(`${load.name}, direct`, direct), row(`${load.name}, through the proxy`, proxied, direct)];
+}
+
+function row(work: string, own: Summary | undefined, direct?: Summary): Row {
+  const compared = own !== undefined && direct !== undefined;
+  return {
+    "GET of a ConfigMap": work,
+    "per second": own?.perSecond.toFixed(0) ?? "",
+    "p50 ms": own?.p50.toFixed(1) ?? "",
+    "p99 ms": own?.p99.toFixed(1) ?? "",
+    "CPU µs": own?.cpuMicroseconds?.toFixed(0) ?? "",
+    "of direct": compared ? (own.perSecond / direct.perSecond).toFixed(2) : "",
+    "p99 × direct": compared ? (own.p99 / direct.p99).toFixed(1) : "",
+    failures: own?.failures ?? "",
+  };
+}
+
+/** The same answer by both ways in turns; the growth of the server's memory is the largest that was seen. */
+async function compareLong(path: string, direct: Target, proxy: MeasuredServer): Promise<Row> {
+  const rates: { readonly [way in "direct" | "proxied"]: number[] } = { direct: [], proxied: [] };
+  await download(proxy.target, path);
+  const before = residentMegabytes(proxy) ?? Number.NaN;
+  let most = before;
+  const watching = setInterval(() => {
+    most = Math.max(most, residentMegabytes(proxy) ?? 0);
+  }, 20);
+  for (let round = 0; round < rounds; round++) {
+    rates.direct.push(await download(direct, path));
+    rates.proxied.push(await download(proxy.target, path));
+  }
+  clearInterval(watching);
+  const [ofDirect, ofProxy] = [median(rates.direct), median(rates.proxied)];
+  return {
+    answer: path,
+    "direct MB/s": ofDirect.toFixed(0),
+    "proxied MB/s": ofProxy.toFixed(0),
+    "of direct": (ofProxy / ofDirect).toFixed(2),
+    "memory MB": `+${(most - before).toFixed(0)}`,
+  };
+}
+
+/** Megabytes a second. */
+function download({ url, ca, token }: Target, path: string): Promise<number> {
+  const from = performance.now();
+  let bytes = 0;
+  const headers = { authorization: `Bearer ${token}` };
+  return new Promise((resolve, reject) => {
+    const asked = askHttps(`${url}${path}`, { headers, ...(ca === undefined ? {} : { ca }) }, (response) => {
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      response.on("error", reject);
+      response.on("end", () => resolve(bytes / 1_000 / (performance.now() - from)));
+    });
+    asked.on("error", reject);
+    asked.end();
+  });
+}
