@@ -10,7 +10,7 @@ import { type Redact, redactedTexts } from "../request/credential-redaction.ts";
 import type { InnerRequest, RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
-import type { ApiResponse } from "../transport/api-response.ts";
+import { type ApiResponse, RelayedBody } from "../transport/api-response.ts";
 import type { AuditContext } from "./audit-context.ts";
 import type { AuditEvent, AuditObjectReference, AuditStage, AuditUser } from "./audit-event.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
@@ -120,7 +120,8 @@ class RequestRecorder implements AuditRecorder {
 
   /** Before the last stage is written. */
   responseSent(response: ApiResponse): void {
-    if (this.#decide().level !== "RequestResponse" || response.body.type !== "bytes") return;
+    const { body } = response;
+    if (this.#decide().level !== "RequestResponse" || body.type !== "bytes" || body instanceof RelayedBody) return;
     const { value, isTooLarge } = responseDocument(response, this.#deps.maxBodyLength);
     if (isTooLarge) this.annotate(TRUNCATED_ANNOTATION, "true");
     this.#responseObject = this.#kept(value);

@@ -4,7 +4,7 @@ import type { AuditMode } from "../audit/audit-backend.ts";
 import type { AuditEvent } from "../audit/audit-event.ts";
 import { type AuditPolicy, METADATA } from "../audit/audit-policy.ts";
 import type { Handler } from "../context/request-context.ts";
-import { jsonResponse } from "../transport/api-response.ts";
+import { jsonResponse, RelayedBody } from "../transport/api-response.ts";
 import { streamResponse } from "../transport/testing/serve-handler.ts";
 import { http1 } from "../transport/testing/test-clients.ts";
 import { as, PODS, serveChain } from "./testing/serve-chain.ts";
@@ -90,6 +90,17 @@ describe("audit", () => {
       ["ResponseComplete", { data: "s3cret" }, undefined],
       ["RequestReceived", undefined, undefined],
       ["ResponseComplete", { data: "REDACTED" }, { data: "REDACTED" }],
+    ]);
+  });
+
+  it("records no part of what another server answered with", async () => {
+    const policy = () => ({ level: "RequestResponse" as const, omitStages: ["RequestReceived" as const] });
+    const headers = { "content-type": "application/json" };
+    const relayed = { status: 200, headers, body: new RelayedBody(Buffer.from('{"data":"of others"}')) };
+    const { events, port } = await record(async () => relayed, policy);
+    expect((await http1({ port, path: `${PODS}/x`, headers: as("admin") })).body).toBe('{"data":"of others"}');
+    expect(events.map(({ stage, responseObject }) => [stage, responseObject])).toEqual([
+      ["ResponseComplete", undefined],
     ]);
   });
 

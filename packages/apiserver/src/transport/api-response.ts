@@ -23,6 +23,7 @@ export class StreamFault extends Error {
 export type ResponseBody =
   | { readonly type: "bytes"; readonly bytes: Uint8Array | string }
   | JoinedBody
+  | RelayedBody
   /**
    * Headers are flushed at once; the response ends when `run` settles, and is cut when it rejects. `run` is called exactly once,
    * also where nobody is left to read: then `write` gives false and the signal is aborted.
@@ -48,6 +49,16 @@ export class JoinedBody {
   get bytes(): Uint8Array {
     this.#bytes ??= Buffer.concat(this.parts, this.length);
     return this.#bytes;
+  }
+}
+
+/** Bytes that another server answered with. They are its own business: the audit log records no part of them. */
+export class RelayedBody {
+  readonly type = "bytes";
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
   }
 }
 

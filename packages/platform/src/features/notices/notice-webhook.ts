@@ -1,13 +1,13 @@
 // Sends notices to the configured webhook, signed, with a timeout, and only to allowed addresses. Callers retry.
 
 import { readFile } from "node:fs/promises";
-import type { IncomingMessage } from "node:http";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
 import type { AddressRules } from "../proxy/address-rules.ts";
 import type { ResolveHost } from "../proxy/resolve-host.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import type { UpstreamRequest } from "../proxy/upstream-exchange.ts";
+import type { UpstreamResponse } from "../proxy/upstream-response.ts";
 import { readWebhookSecrets, signatureHeaders } from "./webhook-signature.ts";
 
 export type NoticeWebhook = Disposable & {
@@ -85,22 +85,17 @@ export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<Noti
         path: `${url.pathname}${url.search}`,
         headers: {
           "content-type": "application/json",
-          "content-length": Buffer.byteLength(body),
           "user-agent": "postern",
           ...signatureHeaders({ id, body, sentAt: runtime.clock.now() }, secrets),
         },
         signal,
-        writeBody: (request) => void request.end(body),
+        body,
       };
-      const answer = await current.connections.send(asked).catch((error: unknown) => {
+      const response = await current.connections.send(asked).catch((error: unknown) => {
         throw signal.aborted ? error : notDelivered(error);
       });
-      if (answer.type === "upgraded") {
-        answer.socket.destroy();
-        throw new NotDeliveredError("the webhook upgraded the connection without a request for it");
-      }
-      const { statusCode = 0 } = answer.response;
-      await drain(answer.response);
+      const { statusCode } = response;
+      await drain(response);
       // A redirect is not a receipt, and leads to an address that is not configured.
       if (statusCode < 200 || statusCode > 299) {
         throw new NotDeliveredError(`the webhook answered ${statusCode}`);
@@ -124,11 +119,11 @@ async function readAuthorities(caFile: string): Promise<string> {
 }
 
 /** The body of the answer changes nothing, nor does its end. */
-async function drain(response: IncomingMessage): Promise<void> {
+async function drain(response: UpstreamResponse): Promise<void> {
   let size = 0;
   try {
     for await (const chunk of response) {
-      size += (chunk as Uint8Array).length;
+      size += chunk.length;
       if (size > MAX_ANSWER_BYTES) break;
     }
   } catch {}

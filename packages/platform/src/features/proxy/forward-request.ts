@@ -1,9 +1,8 @@
 // Forwards a request over HTTP, and relays the response without buffering. The index of OpenAPI v3 is rewritten to the paths of the platform, which
 // `kubectl explain` requests.
 
-import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { asError, caught } from "@postern/apimachinery/steps/caught";
+import { caught } from "@postern/apimachinery/steps/caught";
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
@@ -13,7 +12,8 @@ import { relayResponse } from "./relay-response.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
 import type { UpstreamConnections } from "./upstream-connections.ts";
 import type { UpstreamRequest } from "./upstream-exchange.ts";
-import { badGatewayError, credentialRefusedError, unaskedUpgradeError } from "./upstream-failure.ts";
+import { badGatewayError, credentialRefusedError } from "./upstream-failure.ts";
+import type { UpstreamResponse } from "./upstream-response.ts";
 
 /** A request as the target is to get it. */
 export type ForwardedRequest = {
@@ -34,22 +34,20 @@ export async function forwardRequest(
   const body = await bodyOf(request);
   const { "accept-encoding": _, ...readable } = headers;
   const sent = isOpenApiIndex(withoutQuery(path)) ? readable : headers;
-  const answer = await connections.send({
+  const response = await connections.send({
     method: request.method,
     path,
     headers: body === undefined ? sent : { ...sent, ...bodyHeaders(request) },
     signal,
     ...expected,
-    ...(body === undefined ? {} : { writeBody: (upstream) => pipeBody(body, upstream) }),
+    ...(body === undefined ? {} : { body }),
   });
-  if (answer.type === "response") return respondWith(answer.response, request, path, connections);
-  answer.socket.destroy();
-  throw unaskedUpgradeError();
+  return respondWith(response, request, path, connections);
 }
 
 /** The target's response as the caller gets it. Throws ApiError 502 for one that is not for the caller. */
 export function respondWith(
-  response: IncomingMessage,
+  response: UpstreamResponse,
   request: ApiRequest,
   path: string,
   { target }: UpstreamConnections,
@@ -63,17 +61,16 @@ export function respondWith(
     if (isIndex && response.headers["content-encoding"] === undefined) {
       return relayOpenApiIndex(response, returned, place);
     }
-    return relayResponse(response, returned);
+    return relayResponse(response, returned, request.method);
   } catch (error) {
     response.destroy();
     throw error;
   }
 }
 
-/** HTTP/2 has no others, and 101 is an answer to an upgrade alone. */
-function refuseUnknownStatus({ statusCode = 0 }: IncomingMessage): void {
+/** HTTP/2 has no others. */
+function refuseUnknownStatus({ statusCode }: UpstreamResponse): void {
   if (statusCode >= 200 && statusCode <= 599) return;
-  if (statusCode === 101) throw unaskedUpgradeError();
   throw badGatewayError({ reason: "InvalidResponse", message: `${statusCode} is no status of HTTP` });
 }
 
@@ -81,14 +78,12 @@ function refuseUnknownStatus({ statusCode = 0 }: IncomingMessage): void {
 const PROXY_SUBRESOURCE = /^\/api\/v1\/(?:namespaces\/[^/]+\/(?:pods|services)|nodes)\/[^/]+\/proxy(?:\/|$)/;
 
 /** The caller has shown who it is: what the target refuses is our own credential, and a new login would change nothing. */
-function refuseUnauthorized({ statusCode }: IncomingMessage, path: string): void {
+function refuseUnauthorized({ statusCode }: UpstreamResponse, path: string): void {
   if (statusCode !== 401 || PROXY_SUBRESOURCE.test(withoutQuery(path))) return;
   throw credentialRefusedError();
 }
 
 const withoutQuery = (path: string): string => textBefore(path, "?");
-
-// Hands the body of a request on as it arrives, no faster than the target takes it.
 
 /** Undefined when the request has no body. An HTTP/2 request need not say so in advance: its first bytes, or its end, are awaited. */
 async function bodyOf(request: ApiRequest): Promise<Readable | undefined> {
@@ -98,22 +93,6 @@ async function bodyOf(request: ApiRequest): Promise<Readable | undefined> {
   // Node's streams all are; the port names less.
   const stream = request.bodyStream() as Readable;
   return length === undefined && !isChunked && !(await hasContent(stream)) ? undefined : stream;
-}
-
-/** Ends `upstream` with the body. A body that breaks off breaks the request off: it never looks whole. */
-function pipeBody(body: Readable, upstream: ClientRequest): void {
-  const fail = (error: unknown): void => void upstream.destroy(asError(error));
-  const onClose = caught(fail, () => {
-    if (!body.readableEnded) upstream.destroy();
-  });
-  const onError = (): void => void upstream.destroy();
-  const onUpstreamClose = (): void => {
-    body.off("close", onClose);
-    body.unpipe(upstream);
-  };
-  body.on("close", onClose).on("error", onError);
-  upstream.once("close", caught(fail, onUpstreamClose));
-  body.pipe(upstream);
 }
 
 function hasContent(stream: Readable): Promise<boolean> {

@@ -2,7 +2,7 @@
 // Source: k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go
 
 import { createHash } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
@@ -41,30 +41,33 @@ export async function forwardUpgrade(
 ): Promise<ApiResponse> {
   refuseStrangeOrigin(request, isAllowedOrigin);
   refuseBody(request);
-  const answer = await connections.send({
+  const answer = await connections.upgrade({
     method: request.method,
     path,
-    headers: { ...headers, ...upgradeHeaders(request, upgrade.protocol) },
-    upgrade: true,
+    headers: { ...headers, ...upgradeHeaders(request) },
+    upgrade: upgrade.protocol,
     lasts: true,
     signal,
   });
   if (answer.type === "response") return respondWith(answer.response, request, path, connections);
 
-  const { response, socket, head } = answer;
-  if (!goesOverTo(upgrade.protocol, response, request)) {
+  const { headers: switched, socket } = answer;
+  if (!goesOverTo(upgrade.protocol, switched, request)) {
     socket.destroy();
     throw badGatewayError({ reason: "UpgradeFailed", message: "it upgraded to another protocol than was requested" });
   }
   const client = upgrade.accept();
-  client.socket.write(switchingProtocols(response.headers), "latin1");
-  const done = spliceSockets(client, { socket, head }, { signal, scheduler, halfOpenTimeoutMs });
+  client.socket.write(switchingProtocols(switched), "latin1");
+  const done = spliceSockets(client, { socket, head: NO_BYTES }, { signal, scheduler, halfOpenTimeoutMs });
   return { status: 101, headers: {}, body: { type: "upgraded", done } };
 }
 
+/** Bytes behind the head are still to be read from the socket. */
+const NO_BYTES = new Uint8Array(0);
+
 /** A caller over HTTP/2 cannot check by itself whether the target has read the key of its WebSocket. */
-function goesOverTo(protocol: string, { statusCode, headers }: IncomingMessage, request: ApiRequest): boolean {
-  if (statusCode !== 101 || headers.upgrade?.toLowerCase() !== protocol.toLowerCase()) return false;
+function goesOverTo(protocol: string, headers: IncomingHttpHeaders, request: ApiRequest): boolean {
+  if (headers.upgrade?.toLowerCase() !== protocol.toLowerCase()) return false;
   if (protocol.toLowerCase() !== WEB_SOCKET) return true;
   return headers["sec-websocket-accept"] === acceptOf(headerOf(request, "sec-websocket-key"));
 }

@@ -120,29 +120,24 @@ function callersHeaders(headers: RequestHeaders): HeaderValues {
 
 const STREAM_PROTOCOLS = "x-stream-protocol-version";
 
-/** The headers that ask to leave HTTP. The subprotocol that carries a token stays with us. */
-export function upgradeHeaders(request: Pick<ApiRequest, "headers">, protocol: string): HeaderValues {
+/** The headers beside the protocol that a request asks to leave HTTP for. The subprotocol that carries a token stays with us. */
+export function upgradeHeaders(request: Pick<ApiRequest, "headers">): HeaderValues {
   const subprotocols = webSocketProtocols(request);
   const streamProtocols = headerOf(request, STREAM_PROTOCOLS)
     .split(",")
     .map((version) => version.trim())
     .filter((version) => version !== "");
   return {
-    connection: "Upgrade",
-    upgrade: protocol,
     ...(subprotocols.length === 0 ? {} : { "sec-websocket-protocol": subprotocols.join(", ") }),
     // One line each: servers before Kubernetes 1.27 do not look for commas, by which Node has joined them.
     ...(streamProtocols.length === 0 ? {} : { [STREAM_PROTOCOLS]: streamProtocols }),
   };
 }
 
-/**
- * How the body is framed on the way on: as long as it was declared, or in chunks of our own. Throws ApiError 400 for a length that
- * is no number.
- */
+/** The length of the body, where it was declared: it goes on in chunks otherwise. Throws ApiError 400 for one that is no number. */
 export function bodyHeaders({ headers }: Pick<ApiRequest, "headers">): HeaderValues {
   const length = headers["content-length"];
-  if (length === undefined || headers["transfer-encoding"] !== undefined) return { "transfer-encoding": "chunked" };
+  if (length === undefined || headers["transfer-encoding"] !== undefined) return {};
   if (typeof length !== "string" || !/^\d+$/.test(length)) throw badRequestError("the Content-Length is not a number");
   return { "content-length": length };
 }

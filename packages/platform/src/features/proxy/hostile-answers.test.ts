@@ -51,14 +51,17 @@ test("304 keeps the length of what was not sent", async () => {
   }
 });
 
-test.each(["100 Continue", "102 Processing", "103 Early Hints"])(
-  "a few answers of %s are passed over",
-  async (status) => {
-    for (const { status: code, body, headers } of await askBoth(`${head(status, "link: </a>").repeat(5)}${OK}`)) {
-      expect([code, body, headers["link"]]).toEqual([200, "ok", undefined]);
-    }
-  },
-);
+test.each(["102 Processing", "103 Early Hints"])("a few answers of %s are passed over", async (status) => {
+  for (const { status: code, body, headers } of await askBoth(`${head(status, "link: </a>").repeat(5)}${OK}`)) {
+    expect([code, body, headers["link"]]).toEqual([200, "ok", undefined]);
+  }
+});
+
+test("100 Continue, for which no request of ours has asked, is 502", async () => {
+  for (const { status, body } of await askBoth(`${head("100 Continue")}${OK}`)) {
+    expect([status, JSON.parse(body).details.causes[0].reason]).toEqual([502, "InvalidResponse"]);
+  }
+});
 
 test.each([
   ["a GET", "/api/v1/pods"],
@@ -88,4 +91,59 @@ test("an index of OpenAPI that is larger than any is not read to its end", async
   const { port, connections } = await serveProxy(target);
   expect((await http1({ port, path: `${BASE}/openapi/v3` })).body).toBe("");
   await expect.poll(() => connections.active).toBe(0);
+});
+
+test("what a target sends behind a response is no response to the next request", async () => {
+  let count = 0;
+  const { target } = await serveRaw((socket) => {
+    count += 1;
+    const body = `answer ${count}`;
+    socket.write(`${head("200 OK", `content-length: ${body.length}`)}${body}`);
+    socket.write(`${head("200 OK", "content-length: 6")}forged`);
+  });
+  const { port } = await serveProxy(target);
+  const ask = async () => (await http1({ port, path: `${BASE}/api/v1/pods` })).body;
+  expect([await ask(), await ask(), await ask()]).toEqual(["answer 1", "answer 2", "answer 3"]);
+});
+
+test("a head that is longer than any is 502", async () => {
+  for (const long of ["a".repeat(100_000), "a: b\r\nx-".repeat(20_000)]) {
+    const [over1] = await askBoth(`${head("200 OK", `x-${long}: b`, "content-length: 2")}ok`);
+    expect([over1?.status, JSON.parse(over1?.body ?? "").details.causes[0].reason]).toEqual([502, "InvalidResponse"]);
+  }
+});
+
+test.each(["timeout=999999999999999999", "timeout=-1", "timeout=0", "timeout=1e9, max=0", ""])(
+  "Keep-Alive: %s does not make more of a connection than it is",
+  async (value) => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", onWarning);
+    onTestFinished(() => void process.off("warning", onWarning));
+    for (const { status, body } of await askBoth(`${head("200 OK", `keep-alive: ${value}`, "content-length: 2")}ok`)) {
+      expect([status, body]).toEqual([200, "ok"]);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warnings).toEqual([]);
+  },
+);
+
+test("a target that closes each connection at once, or speaks before it is asked, is dialled once for a request", async () => {
+  for (const first of ["", OK, "no HTTP"]) {
+    let dialled = 0;
+    const server = createServer((socket) => {
+      dialled += 1;
+      socket.on("error", () => undefined);
+      socket.end(first);
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const proxy = await serveProxy({ server: `http://127.0.0.1:${port}`, credential: {} });
+    const { status } = await http1({ port: proxy.port, method: "POST", path: `${BASE}/api/v1/pods`, body: "{}" });
+    expect(status).toBeGreaterThanOrEqual(first === OK ? 200 : 500);
+    expect(dialled).toBe(1);
+    await expect.poll(() => proxy.connections.active).toBe(0);
+  }
 });

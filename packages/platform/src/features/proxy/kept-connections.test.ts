@@ -1,11 +1,12 @@
 // When a connection to the target is kept for the next request.
 
 import { once } from "node:events";
+import { Readable } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { serverCertificate } from "@postern/apiserver/transport/testing/serve-handler";
-import { readAll } from "@postern/apiserver/transport/testing/test-clients";
 import { expect, onTestFinished, test } from "vitest";
 import { openConnections } from "./testing/serve-proxy.ts";
+import { serveUpstream } from "./testing/serve-upstream.ts";
 
 /** A target in another thread, which answers while this one is busy. `counts`: connections, and responses that have been written. */
 const TARGET = `
@@ -35,13 +36,11 @@ test("a response that is read before Node hears that the request has left leaves
   };
   const connections = openConnections(target);
   const ask = async () => {
-    const answer = await connections.send({
-      method: "GET",
-      path: "/",
-      headers: {},
-      signal: new AbortController().signal,
-    });
-    return readAll(answer.response);
+    const signal = new AbortController().signal;
+    const response = await connections.send({ method: "GET", path: "/", headers: {}, signal });
+    return Readable.from(response)
+      .setEncoding("utf8")
+      .reduce((text, chunk) => text + chunk, "");
   };
   await ask();
   for (let count = 2; count < 12; count++) {
@@ -53,4 +52,40 @@ test("a response that is read before Node hears that the request has left leaves
     expect(await asked).toBe("{}");
   }
   expect(counts[0]).toBe(1);
+});
+
+test.each(["HEAD", "DELETE", "OPTIONS", "PATCH"])("%s leaves its connection for the next request", async (method) => {
+  const upstream = await serveUpstream((request, response) => {
+    request.resume().once("end", () => void response.end("{}"));
+  });
+  const connections = openConnections({ ...upstream, server: upstream.url, credential: {} });
+  const signal = new AbortController().signal;
+  for (let count = 0; count < 3; count++) {
+    const body = method === "HEAD" ? {} : { body: "{}" };
+    const response = await connections.send({ method, path: "/", headers: {}, signal, ...body });
+    for await (const _ of response);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(upstream.accepted()).toBe(1);
+});
+
+test("a POST that was not sent, since its kept connection was closed before, takes another one", async () => {
+  const upstream = await serveUpstream((request, response) => {
+    request.resume().once("end", () => void response.end("{}"));
+  });
+  const connections = openConnections({ ...upstream, server: upstream.url, credential: {} });
+  const ask = async () => {
+    const signal = new AbortController().signal;
+    const response = await connections.send({ method: "POST", path: "/", headers: {}, body: "{}", signal });
+    for await (const _ of response);
+    return response.statusCode;
+  };
+  for (let count = 1; count <= 3; count++) {
+    expect(await ask()).toBe(200);
+    const [socket] = upstream.sockets;
+    const closed = new Promise((resolve) => socket?.once("close", resolve));
+    socket?.end();
+    await closed;
+    expect(upstream.accepted()).toBe(count);
+  }
 });

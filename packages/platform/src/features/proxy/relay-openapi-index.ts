@@ -1,10 +1,10 @@
 // Hands on the index of OpenAPI v3 with the paths of its documents as they stand at the platform: `kubectl explain` asks for those that it names.
 // Source: k8s.io/kube-openapi/pkg/handler3/handler.go (serverRelativeURL)
 
-import type { IncomingMessage } from "node:http";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { badGatewayError } from "./upstream-failure.ts";
+import type { UpstreamResponse } from "./upstream-response.ts";
 
 /** A target with thousands of groups has less, and it is read in one go. */
 const MAX_BYTES = 512 << 10;
@@ -20,7 +20,7 @@ type Place = {
 export const isOpenApiIndex = (path: string): boolean => path === "/openapi/v3" || path === "/openapi/v3/";
 
 /** Read as a whole: it must not be compressed. Rejects with ApiError 502 where it is larger than any. */
-export function relayOpenApiIndex(response: IncomingMessage, headers: ResponseHeaders, place: Place): ApiResponse {
+export function relayOpenApiIndex(response: UpstreamResponse, headers: ResponseHeaders, place: Place): ApiResponse {
   const { "content-length": _, ...others } = headers;
   const run: Extract<ApiResponse["body"], { readonly type: "stream" }>["run"] = async (sink, signal) => {
     const onAbort = (): void => void response.destroy();
@@ -32,10 +32,10 @@ export function relayOpenApiIndex(response: IncomingMessage, headers: ResponseHe
       signal.removeEventListener("abort", onAbort);
     }
   };
-  return { status: response.statusCode ?? 0, headers: others, body: { type: "stream", run } };
+  return { status: response.statusCode, headers: others, body: { type: "stream", run } };
 }
 
-async function readText(response: IncomingMessage): Promise<string> {
+async function readText(response: UpstreamResponse): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response) {

@@ -1,15 +1,13 @@
 // Connections to one target: TLS, kept alive, limited in number, and only to allowed addresses.
 
-import http, { type ClientRequest } from "node:http";
-import https from "node:https";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import type { AddressRules } from "./address-rules.ts";
-import { AddressRefusedError, createGuardedLookup, refuseLiteral } from "./guarded-lookup.ts";
 import type { ProxyTarget } from "./proxy-target.ts";
 import type { ResolveHost } from "./resolve-host.ts";
+import { createDialer } from "./upstream-dialer.ts";
 import {
   type ExchangeLimits,
   exchange,
@@ -17,11 +15,14 @@ import {
   type UpstreamAnswer,
   type UpstreamRequest,
 } from "./upstream-exchange.ts";
-import { busyError, upstreamError } from "./upstream-failure.ts";
-import { upstreamTls } from "./upstream-tls.ts";
+import { busyError, unaskedUpgradeError, upstreamError } from "./upstream-failure.ts";
+import { createUpstreamPool } from "./upstream-pool.ts";
+import type { UpstreamResponse } from "./upstream-response.ts";
 
 export type UpstreamLimits = SlotLimits &
   ExchangeLimits & {
+    /** Name resolution, TCP and TLS together. */
+    readonly connectTimeoutMs: number;
     /** How long an unused connection is kept: less than Kubernetes' API servers do, so that we are the one who closes it. */
     readonly idleTimeoutMs: number;
   };
@@ -50,7 +51,9 @@ export type UpstreamConnections = Disposable & {
    * Resolves with the head of the response. Rejects with an ApiError, or with the reason of the signal, which goes on to cut the
    * response after that.
    */
-  send(request: UpstreamRequest): Promise<UpstreamAnswer>;
+  send(request: UpstreamRequest): Promise<UpstreamResponse>;
+  /** The same for a request that asks to leave HTTP. */
+  upgrade(request: UpstreamRequest & { readonly upgrade: string }): Promise<UpstreamAnswer>;
   /** Requests under way. */
   readonly active: number;
   /** Closes long-running requests, waits for all others, then closes the connections. */
@@ -61,26 +64,31 @@ export type UpstreamConnections = Disposable & {
 export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDeps): UpstreamConnections {
   const { scheduler, addresses, resolve, tracing } = deps;
   const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...deps.limits };
-  const dialer = createUpstreamDialer(target, { addresses, resolve, idleTimeoutMs: limits.idleTimeoutMs });
-  const upgraded = new Set<Socket>();
+  const { connectTimeoutMs, idleTimeoutMs } = limits;
+  const dial = createDialer(target, { scheduler, addresses, resolve, connectTimeoutMs });
+  const { origin, pathname, hostname, port } = new URL(target.server);
+  const basePath = trimTrailing(pathname, "/");
+  const pool = createUpstreamPool({ origin, dial, idleTimeoutMs });
+  const upgraded = new Set<Duplex>();
   /** Callbacks that end the lasting requests. */
   const lasting = new Set<(reason: Error) => void>();
   let retired = false;
   const closeWhenIdle = (): void => {
-    if (retired && slots.active === 0) dialer.close();
+    if (retired && slots.active === 0) pool.close();
   };
   const slots = createRequestSlots(limits, closeWhenIdle);
 
   /** The slot is given back when nothing of the exchange is under way any more, which outlasts the request where it is upgraded. */
   async function sendOnce(wanted: UpstreamRequest): Promise<UpstreamAnswer> {
     wanted.signal.throwIfAborted();
-    const giveBack = slots.take(wanted.upgrade === true);
+    const isUpgrade = wanted.upgrade !== undefined;
+    const giveBack = slots.take(isUpgrade);
     const { asked, done } = endingWithTarget(wanted, lasting);
     const release = (): void => {
       done();
       giveBack();
     };
-    const onUpgraded = (socket: Socket): void => {
+    const onUpgraded = (socket: Duplex): void => {
       upgraded.add(socket);
       socket.once("close", () => {
         upgraded.delete(socket);
@@ -88,28 +96,33 @@ export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDep
       });
     };
     try {
-      return await exchange(dialer.open(asked), asked, { scheduler, limits, onUpgraded, onClosed: release });
+      // An upgraded connection is nobody else's before or after: whatever comes of it, it is not used again.
+      const connection = isUpgrade ? pool.open() : pool.take();
+      return await exchange(connection, basePath + asked.path, asked, {
+        scheduler,
+        limits,
+        onUpgraded,
+        onClosed: release,
+      });
     } catch (error) {
       release();
       throw error;
     }
   }
 
-  async function send(request: UpstreamRequest): Promise<UpstreamAnswer> {
-    const { mayRepeat = request.writeBody === undefined && ["GET", "HEAD"].includes(request.method) } = request;
+  async function sendUntilAnswered(request: UpstreamRequest): Promise<UpstreamAnswer> {
+    const { mayRepeat = request.body === undefined && ["GET", "HEAD"].includes(request.method) } = request;
     for (;;) {
       try {
         return await sendOnce(request);
       } catch (error) {
-        if (error instanceof AddressRefusedError) throw upstreamError(error, false);
         if (!(error instanceof FailedRequestError)) throw error;
         // Each attempt uses one stale connection up, so that this ends.
-        if (!(mayRepeat && error.stale)) throw upstreamError(error.cause, error.sent && !mayRepeat);
+        if (!(error.stale && (mayRepeat || !error.sent))) throw upstreamError(error.cause, error.sent && !mayRepeat);
       }
     }
   }
 
-  const { hostname, port } = new URL(target.server);
   /** The span ends with the head of the response. Of the path nothing is told that the span of the request does not have. */
   const sendTraced = (spans: Tracing, request: UpstreamRequest): Promise<UpstreamAnswer> => {
     const attributes = {
@@ -120,20 +133,29 @@ export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDep
     return inSpan(spans, { name: request.method, kind: "client", attributes }, async (span) => {
       // Those of the caller belong to another span.
       const { traceparent: _, tracestate: __, ...headers } = request.headers;
-      const answer = await send({ ...request, headers: { ...headers, ...spans.headers() } });
-      const { statusCode = 0 } = answer.response;
+      const answer = await sendUntilAnswered({ ...request, headers: { ...headers, ...spans.headers() } });
+      const statusCode = answer.type === "response" ? answer.response.statusCode : 101;
       span.set({ "http.response.status_code": statusCode });
       if (statusCode >= 400) span.fail(String(statusCode));
       return answer;
     });
   };
 
+  const ask = (request: UpstreamRequest): Promise<UpstreamAnswer> =>
+    tracing?.isActive() === true ? sendTraced(tracing, request) : sendUntilAnswered(request);
+
   return {
     target,
     get active() {
       return slots.active;
     },
-    send: (request) => (tracing?.isActive() === true ? sendTraced(tracing, request) : send(request)),
+    async send(request) {
+      const answer = await ask(request);
+      if (answer.type === "response") return answer.response;
+      answer.socket.destroy();
+      throw unaskedUpgradeError();
+    },
+    upgrade: ask,
     retire() {
       retired = true;
       for (const end of [...lasting]) end(new Error("the connection settings of the cluster have changed"));
@@ -141,7 +163,7 @@ export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDep
     },
     [Symbol.dispose]() {
       retired = true;
-      dialer.close();
+      pool.close();
       for (const socket of upgraded) socket.destroy();
     },
   };
@@ -203,61 +225,5 @@ function createRequestSlots({ maxConnections, maxUpgrades }: SlotLimits, onRelea
         onRelease();
       };
     },
-  };
-}
-
-// Opens requests to one target: its address, its TLS, and the connections that are kept for the next request.
-
-type UpstreamDialer = {
-  /** The caller writes the body of the request, and ends it. Throws AddressRefusedError. */
-  open(request: Pick<UpstreamRequest, "method" | "path" | "headers" | "upgrade">): ClientRequest;
-  /** Closes the connections that were not upgraded. */
-  close(): void;
-};
-
-type UpstreamDialerDeps = {
-  readonly addresses: AddressRules;
-  readonly resolve: ResolveHost | undefined;
-  readonly idleTimeoutMs: number;
-};
-
-const MAX_FREE_SOCKETS = 32;
-
-/** Throws TypeError for a base URL that is none, CostlyTlsError, and what OpenSSL says about certificates and keys that do not fit together. */
-function createUpstreamDialer(
-  target: ProxyTarget,
-  { addresses, resolve, idleTimeoutMs }: UpstreamDialerDeps,
-): UpstreamDialer {
-  const base = new URL(target.server);
-  const isSecure = base.protocol === "https:";
-  if (!isSecure && base.protocol !== "http:") throw new TypeError("the target must be an http or https URL");
-  const { Agent, request } = isSecure ? https : http;
-  const host = base.hostname.replace(/^\[(.*)\]$/, "$1");
-  const basePath = trimTrailing(base.pathname, "/");
-  const connection = {
-    lookup: createGuardedLookup(addresses, resolve),
-    ...(isSecure ? upstreamTls(target) : {}),
-  };
-  const agent = new Agent({
-    ...connection,
-    keepAlive: true,
-    maxFreeSockets: MAX_FREE_SOCKETS,
-    timeout: idleTimeoutMs,
-  });
-
-  return {
-    open({ method, path, headers, upgrade }) {
-      refuseLiteral(host, addresses);
-      return request({
-        // An upgraded connection is nobody else's before or after: whatever comes of it, it is not used again.
-        ...(upgrade === true ? { ...connection, agent: false } : { agent }),
-        host,
-        port: base.port === "" ? undefined : base.port,
-        method,
-        path: basePath + path,
-        headers: { host: base.host, ...headers },
-      });
-    },
-    close: () => agent.destroy(),
   };
 }

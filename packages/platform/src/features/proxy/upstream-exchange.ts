@@ -1,16 +1,16 @@
 // One request to a target: timeouts, cancellation, and errors.
 
-import type { EventEmitter } from "node:events";
-import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import type { Socket } from "node:net";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import type { Duplex, Readable } from "node:stream";
 import { timeoutError } from "@postern/apimachinery/meta/api-error";
-import { asError, caught } from "@postern/apimachinery/steps/caught";
+import { asError } from "@postern/apimachinery/steps/caught";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { ConnectTimeoutError, codeOf, InvalidResponseError } from "./upstream-failure.ts";
+import type { Dispatcher } from "undici";
+import { codeOf, InvalidResponseError, unaskedUpgradeError } from "./upstream-failure.ts";
+import { LostConnectionError, type PooledConnection } from "./upstream-pool.ts";
+import { UpstreamResponse } from "./upstream-response.ts";
 
 export type ExchangeLimits = {
-  /** Name resolution, TCP and TLS together. */
-  readonly connectTimeoutMs: number;
   /** From the request to the end of the response, for requests that do not last; for upgrades and watches, to its head. */
   readonly responseTimeoutMs: number;
 };
@@ -19,175 +19,216 @@ export type UpstreamRequest = {
   readonly method: string;
   /** Below the base URL of the target, encoded, with the query. */
   readonly path: string;
-  /** Complete, but for Host. */
+  /** Complete, but for Host and what frames the body. A length is that of a stream. */
   readonly headers: OutgoingHttpHeaders;
-  /** Whether the request asks to leave HTTP. */
-  readonly upgrade?: boolean;
+  /** The protocol for which the request asks to leave HTTP. */
+  readonly upgrade?: string;
   /** Whether it may take as long as it likes. */
   readonly lasts?: boolean;
   /** Of what lasts: whether at least the head of the response is due as soon as any other. */
   readonly answersAtOnce?: boolean;
   readonly signal: AbortSignal;
-  /** Writes the body and ends the request. Absent: there is none. */
-  readonly writeBody?: (request: ClientRequest) => void;
+  /** A stream is read no faster than the target takes it, and is left as it is where the target takes no more. Absent: there is none. */
+  readonly body?: string | Readable;
   /**
-   * Whether the request may be sent again if the server closes a kept connection instead of answering; `writeBody` is called again then. Default: for GET and HEAD
+   * Whether the request may be sent again if the server closes a kept connection instead of answering. Default: for GET and HEAD
    * without a body.
    */
   readonly mayRepeat?: boolean;
 };
 
 export type UpstreamAnswer =
-  | { readonly type: "response"; readonly response: IncomingMessage }
-  | { readonly type: "upgraded"; readonly response: IncomingMessage; readonly socket: Socket; readonly head: Buffer };
+  | { readonly type: "response"; readonly response: UpstreamResponse }
+  | { readonly type: "upgraded"; readonly headers: IncomingHttpHeaders; readonly socket: Duplex };
 
 export type ExchangeDeps = {
   readonly scheduler: Scheduler;
   readonly limits: ExchangeLimits;
   /** Receives an upgraded connection, which outlives its request. */
-  readonly onUpgraded: (socket: Socket) => void;
+  readonly onUpgraded: (socket: Duplex) => void;
   /** Request and response are over, and the connection is not upgraded. */
   readonly onClosed: () => void;
 };
-
-const TCP_KEEP_ALIVE_MS = 30_000;
 
 /**
  * Resolves with the head of the response. Rejects with FailedRequestError, or with the reason of the signal, which goes on to cut the
  * response or the upgraded connection after that.
  */
-export function exchange(
-  request: ClientRequest,
+export const exchange = (
+  connection: PooledConnection,
+  path: string,
   asked: UpstreamRequest,
-  { scheduler, limits, onUpgraded, onClosed }: ExchangeDeps,
-): Promise<UpstreamAnswer> {
-  const { signal, upgrade = false, lasts = false, answersAtOnce = upgrade, writeBody } = asked;
-  return new Promise<UpstreamAnswer>((resolve, reject) => {
-    /** An error of ours is not one of the target. */
-    const fail = (error: unknown): void => {
-      reject(error);
-      request.destroy(asError(error));
-    };
-    onAbortWhileOpen(request, signal, fail, () => request.destroy(asError(signal.reason)));
-    let begun: IncomingMessage | undefined;
-    const expire = (): void => {
-      const late = noResponse();
-      // Its reader would hear only that the connection broke.
-      begun?.destroy(late);
-      request.destroy(late);
-    };
-    const deadline = lasts && !answersAtOnce ? undefined : scheduler.schedule(limits.responseTimeoutMs, expire);
-    const endDeadline = (): void => deadline?.[Symbol.dispose]();
-    refuseManyInterim(request, fail);
-    const connected = watchConnect(request, scheduler, limits.connectTimeoutMs, fail);
-    let isUpgraded = false;
-
-    const onError = (error: Error): void => {
-      endDeadline();
-      reject(signal.aborted ? signal.reason : new FailedRequestError(error, connected(), isStale(request, error)));
-    };
-    const onResponse = (response: IncomingMessage): void => {
-      if (lasts) endDeadline();
-      begun = response;
-      const onEnd = (): void => leaveInTime(request, scheduler, limits.connectTimeoutMs);
-      response.once("end", caught(fail, onEnd));
-      resolve({ type: "response", response });
-    };
-    const onUpgrade = (response: IncomingMessage, socket: Socket, head: Buffer): void => {
-      const failUpgraded = (error: unknown): void => {
-        reject(error);
-        socket.destroy(asError(error));
-      };
-      const upgraded = (): void => {
-        endDeadline();
-        isUpgraded = true;
-        onAbortWhileOpen(socket, signal, failUpgraded, () => socket.destroy());
-        onUpgraded(socket);
-        resolve({ type: "upgraded", response, socket, head });
-      };
-      caught(failUpgraded, upgraded)();
-    };
-    const onClose = (): void => {
-      endDeadline();
-      if (!isUpgraded) onClosed();
-    };
-    request.on("error", caught(fail, onError));
-    request.once("response", caught(fail, onResponse));
-    request.once("upgrade", caught(fail, onUpgrade));
-    request.once("close", caught(fail, onClose));
-    if (writeBody === undefined) request.end();
-    else writeBody(request);
-  });
-}
+  deps: ExchangeDeps,
+): Promise<UpstreamAnswer> =>
+  new Promise((resolve, reject) => new Exchange(connection, asked, deps, resolve, reject).send(path));
 
 /** Go's client had five as its limit. A server could send them for as long as nothing else limits the request. */
 const MAX_INTERIM = 20;
 
-function refuseManyInterim(request: ClientRequest, fail: (error: unknown) => void): void {
-  let interim = 0;
-  const count = (): void => {
-    if (++interim > MAX_INTERIM) request.destroy(new InvalidResponseError("it sent too many interim responses"));
-  };
-  request.on("information", caught(fail, count));
-}
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #connection: PooledConnection;
+  readonly #asked: UpstreamRequest;
+  readonly #deps: ExchangeDeps;
+  readonly #resolve: (answer: UpstreamAnswer) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #onAbort = (): void => this.#cut(asError(this.#asked.signal.reason));
+  #deadline: Disposable | undefined;
+  #isSent = false;
+  #isOver = false;
+  #interim = 0;
+  #response: UpstreamResponse | undefined;
+  /** For which we ended it. */
+  #reason: Error | undefined;
 
-/**
- * A server that answers without reading the body to its end would keep the connection for ever. The last bytes of a request that was written may
- * still be on their way, since Node hears that they have left after it reads an answer: these get as long as a new connection, and the connection is kept.
- */
-function leaveInTime(request: ClientRequest, scheduler: Scheduler, timeoutMs: number): void {
-  if (request.writableFinished) return;
-  if (!request.writableEnded) return void request.destroy();
-  const timer = scheduler.schedule(timeoutMs, () => request.destroy());
-  request.once("close", () => timer[Symbol.dispose]());
-}
+  constructor(
+    connection: PooledConnection,
+    asked: UpstreamRequest,
+    deps: ExchangeDeps,
+    resolve: (answer: UpstreamAnswer) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#connection = connection;
+    this.#asked = asked;
+    this.#deps = deps;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
 
-function onAbortWhileOpen(
-  stream: EventEmitter,
-  signal: AbortSignal,
-  fail: (error: unknown) => void,
-  act: () => void,
-): void {
-  const onAbort = caught(fail, act);
-  signal.addEventListener("abort", onAbort);
-  stream.once(
-    "close",
-    caught(fail, () => signal.removeEventListener("abort", onAbort)),
-  );
-}
+  send(path: string): void {
+    const {
+      method,
+      headers,
+      upgrade,
+      lasts = false,
+      answersAtOnce = upgrade !== undefined,
+      body,
+      signal,
+    } = this.#asked;
+    const { scheduler, limits } = this.#deps;
+    signal.addEventListener("abort", this.#onAbort);
+    if (!lasts || answersAtOnce) {
+      this.#deadline = scheduler.schedule(limits.responseTimeoutMs, () => this.#cut(noResponse()));
+    }
+    const sent = {
+      method: method as Dispatcher.HttpMethod,
+      path,
+      headers,
+      body: typeof body === "object" ? chunksOf(body) : body,
+      // Otherwise undici closes the connection behind HEAD, and behind a DELETE with a body.
+      ...(upgrade === undefined ? { reset: false } : { upgrade }),
+    };
+    // Undici takes any iterable; its types name streams alone.
+    this.#connection.client.dispatch(sent as Dispatcher.DispatchOptions, this);
+  }
 
-/** Destroys a request that gets no connection in time. The result is whether it has one. */
-function watchConnect(
-  request: ClientRequest,
-  scheduler: Scheduler,
-  timeoutMs: number,
-  fail: (error: unknown) => void,
-): () => boolean {
-  let connected = false;
-  const timer = scheduler.schedule(timeoutMs, () => request.destroy(new ConnectTimeoutError()));
-  const done = (): void => timer[Symbol.dispose]();
-  const onConnected = caught(fail, () => {
-    connected = true;
-    done();
-  });
-  const onSocket = (socket: Socket): void => {
-    if (request.reusedSocket) {
-      onConnected();
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#reason !== undefined) controller.abort(this.#reason);
+    else this.#isSent = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
+    if (statusCode < 200) {
+      this.#onInterim(statusCode);
       return;
     }
-    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
-    socket.once(request.protocol === "https:" ? "secureConnect" : "connect", onConnected);
-  };
-  request.once("socket", caught(fail, onSocket));
-  request.once("close", caught(fail, done));
-  return () => connected;
+    if (this.#asked.lasts === true) this.#endDeadline();
+    const response = new UpstreamResponse(statusCode, withFirstValues(headers), {
+      pause: () => controller.pause(),
+      resume: () => controller.resume(),
+      cut: (reason) => this.#cut(reason),
+    });
+    this.#response = response;
+    this.#resolve({ type: "response", response });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#response?.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#finish();
+    this.#connection.release();
+    this.#deps.onClosed();
+    this.#response?.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#isOver) return;
+    const cause = this.#reason ?? (error instanceof LostConnectionError ? error.cause : error);
+    const isStale = this.#connection.isReused && STALE.includes(codeOf(cause)) && this.#response === undefined;
+    this.#finish();
+    this.#connection.destroy(cause);
+    this.#deps.onClosed();
+    const { signal } = this.#asked;
+    this.#reject(signal.aborted ? signal.reason : new FailedRequestError(cause, this.#isSent, isStale));
+    this.#response?.end(cause);
+  }
+
+  onRequestUpgrade(
+    _controller: Dispatcher.DispatchController,
+    _statusCode: number,
+    headers: IncomingHttpHeaders,
+    socket: Duplex,
+  ): void {
+    this.#finish();
+    const { signal } = this.#asked;
+    const onAbort = (): void => void socket.destroy();
+    signal.addEventListener("abort", onAbort);
+    socket.once("close", () => signal.removeEventListener("abort", onAbort));
+    this.#connection.release();
+    this.#deps.onUpgraded(socket);
+    this.#resolve({ type: "upgraded", headers: withFirstValues(headers), socket });
+  }
+
+  #onInterim(statusCode: number): void {
+    if (statusCode === 101) this.#cut(unaskedUpgradeError());
+    else if (statusCode < 100) this.#cut(new InvalidResponseError(`${statusCode} is no status of HTTP`));
+    else if (++this.#interim > MAX_INTERIM) {
+      this.#cut(new InvalidResponseError("it sent too many interim responses"));
+    }
+  }
+
+  /** `onResponseError` hears of it. */
+  #cut(reason: Error): void {
+    if (this.#isOver || this.#reason !== undefined) return;
+    this.#reason = reason;
+    this.#connection.destroy(reason);
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#endDeadline();
+    this.#asked.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  #endDeadline(): void {
+    this.#deadline?.[Symbol.dispose]();
+    this.#deadline = undefined;
+  }
 }
 
-/** The server closed a kept connection just when we took it. */
-const isStale = (request: ClientRequest, error: Error): boolean =>
-  request.reusedSocket && ["ECONNRESET", "EPIPE"].includes(codeOf(error));
+/** By the iterator, since undici would destroy a stream that it has for a body: with a request over HTTP/2, its response, too. */
+const chunksOf = (body: Readable): AsyncIterable<Buffer> => body.iterator({ destroyOnReturn: false });
 
-/** The request broke off, or there was no answer in time; `cause` is what Node says. */
+/** The server closed a kept connection just when we took it. */
+const STALE: readonly string[] = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_INFO"];
+
+/** Of headers that Node takes the first value of; others are joined, as Node joins them. */
+const SINGLE: ReadonlySet<string> = new Set([
+  ...["age", "content-length", "content-type", "etag", "expires", "last-modified", "location", "retry-after", "server"],
+]);
+
+/** Undici gives repeated headers as lists, and spaces behind a value as a part of it. */
+function withFirstValues(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  for (const name in headers) {
+    const value = headers[name];
+    if (Array.isArray(value)) headers[name] = SINGLE.has(name) ? value[0] : value.join(", ");
+    else if (value?.endsWith(" ") || value?.endsWith("\t")) headers[name] = value.replace(/[ \t]+$/, "");
+  }
+  return headers;
+}
+
+/** The request broke off, or there was no answer in time; `cause` is what undici or Node says. */
 export class FailedRequestError extends Error {
   override readonly name = "FailedRequestError";
   /** Whether the target may have got to see the request. */

@@ -72,9 +72,10 @@ export function upstreamError(error: unknown, sent: boolean): ApiError {
   if (isTlsFault(code)) {
     return badGatewayError({ reason: "TLSHandshakeFailed", message: "the TLS handshake failed" }, error);
   }
-  if (code.startsWith("HPE_")) {
+  if (isInvalidHttp(error)) {
     return badGatewayError({ reason: "InvalidResponse", message: "its response is not valid HTTP" }, error);
   }
+  if (isMessage(error, "bad upgrade")) return unaskedUpgradeError();
   const fault = CONNECT_FAULTS[code] ?? { reason: "ConnectionLost", message: "the connection was lost" };
   return sent ? badGatewayError(fault, error) : unreachableError(fault, error);
 }
@@ -87,6 +88,15 @@ export function faultOf(error: ApiError): UpstreamFault {
 
 export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+
+const isInvalidHttp = (error: unknown): boolean =>
+  (error instanceof Error && error.name === "HTTPParserError") ||
+  codeOf(error) === "UND_ERR_HEADERS_OVERFLOW" ||
+  isMessage(error, "bad response");
+
+/** Undici has one code for all that happens to a connection. */
+const isMessage = (error: unknown, message: string): boolean =>
+  codeOf(error) === "UND_ERR_SOCKET" && error instanceof Error && error.message === message;
 
 const isTlsFault = (code: string): boolean =>
   code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_") || code === "EPROTO";

@@ -1,10 +1,10 @@
 // A transport for the API client over the proxy's connections, with the same addresses, limits and trust.
 
-import type { IncomingMessage } from "node:http";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
 import type { Transport } from "@postern/client/transport/transport";
 import type { UpstreamConnections } from "./upstream-connections.ts";
-import { badGatewayError, credentialRefusedError, unaskedUpgradeError, upstreamError } from "./upstream-failure.ts";
+import { badGatewayError, credentialRefusedError, upstreamError } from "./upstream-failure.ts";
+import type { UpstreamResponse } from "./upstream-response.ts";
 
 /** Answers to our own requests are read into memory, and are no larger than any object. */
 const MAX_ANSWER_BYTES = 8 << 20;
@@ -26,24 +26,19 @@ export function createUpstreamClient(connections: UpstreamConnections, userAgent
 export function createUpstreamTransport(connections: UpstreamConnections): Transport {
   return {
     async send({ method, path, headers, body, signal = new AbortController().signal }) {
-      const answer = await connections.send({
+      const response = await connections.send({
         method,
         path,
         signal,
-        headers: body === undefined ? headers : { ...headers, "content-length": Buffer.byteLength(body) },
-        ...(body === undefined ? {} : { writeBody: (request) => void request.end(body) }),
+        headers,
+        ...(body === undefined ? {} : { body }),
       });
-      if (answer.type === "upgraded") {
-        answer.socket.destroy();
-        throw unaskedUpgradeError();
-      }
-      const { response } = answer;
       if (response.statusCode === 401) {
         response.destroy();
         throw credentialRefusedError();
       }
       return {
-        status: response.statusCode ?? 0,
+        status: response.statusCode,
         header: (name) => (name === RETRY_AFTER ? undefined : headerText(response, name)),
         body: readBounded(response),
       };
@@ -55,17 +50,15 @@ export function createUpstreamTransport(connections: UpstreamConnections): Trans
 /** Kept from the client, which would wait as long as the target tells it to. */
 const RETRY_AFTER = "retry-after";
 
-function headerText({ headers }: IncomingMessage, name: string): string | undefined {
+function headerText({ headers }: UpstreamResponse, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
-async function* readBounded(response: IncomingMessage): AsyncIterable<Uint8Array> {
+async function* readBounded(response: UpstreamResponse): AsyncIterable<Uint8Array> {
   let size = 0;
   try {
-    for await (const chunk of response) {
-      // The stream has no encoding set: its chunks are Buffers.
-      const bytes = chunk as Buffer;
+    for await (const bytes of response) {
       size += bytes.length;
       if (size > MAX_ANSWER_BYTES) {
         throw badGatewayError({ reason: "AnswerTooLarge", message: "its response is too large" });

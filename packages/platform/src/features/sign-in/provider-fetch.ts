@@ -1,13 +1,13 @@
 // Requests to identity providers: over TLS, only to allowed addresses, without following redirects. It has the interface of fetch, so that
 // openid-client uses it for all requests.
 
-import type { IncomingMessage } from "node:http";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { CustomFetch } from "openid-client";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import type { AddressRules } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
+import type { UpstreamResponse } from "../proxy/upstream-response.ts";
 import { issuerAddresses } from "../trust/fetch-issuer-keys.ts";
 import { discoveryUrlOf, httpsUrl, ISSUER_LIMITS, type IssuerPlace, textOf } from "../trust/fetch-key-set.ts";
 import { FetchError } from "../trust/issuer-keys.ts";
@@ -46,18 +46,14 @@ export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
         },
         { scheduler, addresses: origin === own ? addresses : otherAddresses, limits: ISSUER_LIMITS },
       );
-      const { response } = await connections.send({
+      const response = await connections.send({
         method,
         path: `${pathname}${search}`,
-        headers: {
-          ...headers,
-          "user-agent": userAgent,
-          ...(content === undefined ? {} : { "content-length": content.length }),
-        },
+        headers: { ...headers, "user-agent": userAgent },
         signal,
-        ...(content === undefined ? {} : { writeBody: (request) => void request.end(content) }),
+        ...(content === undefined ? {} : { body: content }),
       });
-      const { statusCode: status = 0 } = response;
+      const { statusCode: status } = response;
       if (status < 200 || status > 599) {
         response.destroy();
         throw new FetchError(`a response of the provider has the status ${status}, which is none of HTTP`);
@@ -70,13 +66,13 @@ export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
   };
 };
 
-function bodyOf(body: unknown): Buffer | undefined {
+function bodyOf(body: unknown): string | undefined {
   if (body === undefined || body === null) return undefined;
-  if (typeof body === "string" || body instanceof URLSearchParams) return Buffer.from(String(body));
+  if (typeof body === "string" || body instanceof URLSearchParams) return String(body);
   throw new TypeError("a request to an identity provider has a form for its body");
 }
 
-function headersOf({ headers }: IncomingMessage): Headers {
+function headersOf({ headers }: UpstreamResponse): Headers {
   const copied = new Headers();
   for (const name of ["content-type", "www-authenticate", "date"]) {
     const value = headers[name];

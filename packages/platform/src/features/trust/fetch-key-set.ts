@@ -2,7 +2,6 @@
 // following anybody anywhere else.
 // Source: OpenID Connect Discovery 1.0, sections 4.2 and 4.3
 
-import type { IncomingMessage } from "node:http";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
@@ -11,6 +10,7 @@ import { withoutInvisible } from "../directory/readable-name.ts";
 import type { AddressRules } from "../proxy/address-rules.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import { faultOf } from "../proxy/upstream-failure.ts";
+import type { UpstreamResponse } from "../proxy/upstream-response.ts";
 import { FetchError, type FetchKeySet } from "./issuer-keys.ts";
 import type { IssuerSource } from "./trust-rule-state.ts";
 
@@ -96,8 +96,8 @@ async function readDocument(
       { scheduler, addresses, limits: ISSUER_LIMITS },
     );
     const headers = { accept: "application/json", "user-agent": userAgent };
-    const { response } = await connections.send({ method: "GET", path: `${pathname}${search}`, headers, signal });
-    const { statusCode = 0 } = response;
+    const response = await connections.send({ method: "GET", path: `${pathname}${search}`, headers, signal });
+    const { statusCode } = response;
     if (statusCode !== 200) {
       response.destroy();
       const redirects = statusCode >= 300 && statusCode < 400;
@@ -121,22 +121,19 @@ const isTimeout = (error: unknown): boolean => isApiError(error) && error.code =
 
 /** Rejects with FetchError where it is too long, or the time for it is over, and with the error of a connection that broke. */
 export async function textOf(
-  response: IncomingMessage,
+  response: UpstreamResponse,
   what: string,
   maxBytes: number = MAX_DOCUMENT_BYTES,
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    for await (const chunk of response) {
-      // No encoding is set: these are bytes.
-      const bytes = chunk as Buffer;
+    for await (const bytes of response) {
       size += bytes.length;
       if (size > maxBytes) throw new FetchError(`${what} has more than ${maxBytes} bytes`);
       chunks.push(bytes);
     }
   } catch (error) {
-    response.destroy();
     throw isTimeout(error) ? new FetchError(`${what} ${TOO_LATE}`, { cause: error }) : error;
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -1,7 +1,6 @@
 // Connections to the webhooks of one embedded cluster. Their addresses come from a tenant: the same address rules apply as for targets that tenants
 // register, redirects are not followed, and time, size of responses and number of concurrent calls are limited.
 
-import type { IncomingMessage } from "node:http";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import {
@@ -15,6 +14,7 @@ import type { AddressRules } from "../../proxy/address-rules.ts";
 import type { ResolveHost } from "../../proxy/resolve-host.ts";
 import { createUpstreamConnections, type UpstreamConnections } from "../../proxy/upstream-connections.ts";
 import { faultOf } from "../../proxy/upstream-failure.ts";
+import type { UpstreamResponse } from "../../proxy/upstream-response.ts";
 import { CostlyTlsError, checkBundle } from "../../proxy/upstream-tls.ts";
 
 export type WebhookConnectionsDeps = {
@@ -131,34 +131,29 @@ export function createWebhookConnections(deps: WebhookConnectionsDeps): WebhookC
 
   async function post(endpoint: WebhookEndpoint, body: string, signal: AbortSignal): Promise<string> {
     const connections = await connectionsTo(endpoint);
-    const answer = await connections.send({
+    const response = await connections.send({
       method: "POST",
       path: endpoint.path,
       headers: {
         "content-type": "application/json",
         accept: "application/json, */*",
-        "content-length": Buffer.byteLength(body),
         "user-agent": userAgent,
       },
       signal,
-      writeBody: (request) => void request.end(body),
+      body,
       // Webhooks have to be idempotent: they are asked again after conflicts as well.
       mayRepeat: true,
     });
-    if (answer.type === "upgraded") {
-      answer.socket.destroy();
-      throw new WebhookCallError("the server upgraded the connection without a request for it");
-    }
-    const { statusCode = 0 } = answer.response;
+    const { statusCode } = response;
     if (statusCode < 200 || statusCode > 299) {
-      answer.response.destroy();
+      response.destroy();
       // Upstream follows them.
       if (statusCode >= 300 && statusCode < 400) {
         throw new WebhookCallError(`the server responded with code ${statusCode}, and redirects are not followed`);
       }
       throw new WebhookStatusError(statusCode);
     }
-    return await readText(answer.response);
+    return await readText(response);
   }
 
   return {
@@ -196,15 +191,12 @@ function callErrorOf(error: unknown): WebhookCallError {
   return new WebhookCallError(why, { cause: error });
 }
 
-async function readText(response: IncomingMessage): Promise<string> {
+async function readText(response: UpstreamResponse): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of response) {
-    // No encoding is set: these are bytes.
-    const bytes = chunk as Buffer;
+  for await (const bytes of response) {
     size += bytes.length;
     if (size > MAX_ANSWER_BYTES) {
-      response.destroy();
       throw new WebhookCallError(`the response has more than ${MAX_ANSWER_BYTES} bytes`);
     }
     chunks.push(bytes);

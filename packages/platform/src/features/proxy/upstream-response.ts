@@ -1,0 +1,100 @@
+// The response of a target: its head, and its body as it arrives, no faster than it is read.
+
+import type { IncomingHttpHeaders } from "node:http";
+
+/** How a response sets the pace of its connection. */
+export type ResponseFlow = {
+  pause(): void;
+  resume(): void;
+  /** Closes the connection in the middle of the response. */
+  cut(reason: Error): void;
+};
+
+/** This much waits for a reader before the connection is read no further. */
+const MAX_WAITING = 64 << 10;
+
+/** To be iterated over once. Leaving the iteration before the end closes the connection. */
+export class UpstreamResponse implements AsyncIterable<Buffer> {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly #flow: ResponseFlow;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #isPaused = false;
+  #hasEnded = false;
+  #error: Error | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(statusCode: number, headers: IncomingHttpHeaders, flow: ResponseFlow) {
+    this.statusCode = statusCode;
+    this.headers = headers;
+    this.#flow = flow;
+  }
+
+  /** The body, where all of it has come and none has been read; otherwise undefined. */
+  whole(): Buffer | undefined {
+    if (!this.#hasEnded || this.#error !== undefined) return undefined;
+    const parts = this.#waiting;
+    this.#waiting = [];
+    return parts.length === 1 ? parts[0] : Buffer.concat(parts);
+  }
+
+  /** Whether the target broke it off. */
+  get errored(): Error | undefined {
+    return this.#error;
+  }
+
+  /** Lets the rest go: a connection on which nothing is left to read may be used again. */
+  destroy(reason: Error = new Error("the response is not wanted")): void {
+    this.#waiting = [];
+    if (!this.#hasEnded) this.#flow.cut(reason);
+  }
+
+  /** For the exchange: a part of the body has come. */
+  push(chunk: Buffer): void {
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes >= MAX_WAITING) {
+      this.#isPaused = true;
+      this.#flow.pause();
+    }
+    this.#wake?.();
+  }
+
+  /** For the exchange: the body has come to its end, or breaks off with an error. */
+  end(error?: Error): void {
+    this.#hasEnded = true;
+    this.#error = error;
+    this.#wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
+    try {
+      for (;;) {
+        const chunk = this.#waiting.shift();
+        if (chunk !== undefined) {
+          this.#waitingBytes -= chunk.length;
+          yield chunk;
+          continue;
+        }
+        if (this.#error !== undefined) throw this.#error;
+        if (this.#hasEnded) return;
+        await this.#untilMore();
+      }
+    } finally {
+      this.destroy();
+    }
+  }
+
+  #untilMore(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined;
+        resolve();
+      };
+      if (!this.#isPaused) return;
+      this.#isPaused = false;
+      this.#flow.resume();
+    });
+  }
+}
