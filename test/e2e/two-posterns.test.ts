@@ -174,7 +174,7 @@ describe("an external virtual cluster", () => {
       "get",
       "cm",
     ]);
-    expect(through).toMatchObject({ code: 1, stderr: expect.stringContaining("Forbidden") });
+    expect(through).toMatchObject({ code: 1, stderr: expect.stringContaining("You must be logged in") });
   });
 
   it("accepts a client certificate for as long as it says, whatever becomes of its key here, and refuses it at once where it is verified", async () => {
