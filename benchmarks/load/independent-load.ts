@@ -8,7 +8,7 @@ import { latenciesOf } from "./latencies.ts";
 import type { LoadReport, Target } from "./order.ts";
 
 /** GETs of one path in a closed loop. */
-export type IndependentOrder = {
+type IndependentOrder = {
   readonly target: Target;
   readonly path: string;
   /** Connections of `wrk`; streams of one connection of `h2load`. */
@@ -52,7 +52,7 @@ const H2LOAD: IndependentLoad = {
 };
 
 /** Throws for a text without the figures. */
-export function readWrk(text: string): LoadReport {
+function readWrk(text: string): LoadReport {
   const [, count = "", seconds = ""] = match(text, /(\d+) requests in ([\d.]+m?s),/);
   const failed = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
   const broken = /Socket errors: (.*)/.exec(text)?.[1];
@@ -70,7 +70,7 @@ const percentile = (text: string, share: number): number =>
 const maximumOf = (text: string): string => match(text, /Latency\s+\S+\s+\S+\s+(\S+)/)[1] ?? "";
 
 /** `log` has a line for each request: when it began, its status, and how many microseconds it took. */
-export function readH2load(text: string, log: string): LoadReport {
+function readH2load(text: string, log: string): LoadReport {
   const [, seconds = ""] = match(text, /finished in ([\d.]+m?s)/);
   const requests = log
     .trim()
