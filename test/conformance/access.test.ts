@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { decodeProtobufObject } from "@postern/apimachinery/protobuf/protobuf-object";
 import { expect, test } from "vitest";
 import { allow, clusterRole, clusterRoleBinding, RBAC } from "./testing/allow.ts";
 import { API, APPLY_PATCH, GROUP, KEYS, key, MERGE_PATCH, useServer, WIDGETS } from "./testing/api.ts";
@@ -49,14 +50,14 @@ test("adds the group of authenticated users (A-04)", async () => {
 
 type ProtobufCase = { readonly base64: string; readonly json: JsonObject; readonly note: string };
 
-test("reads reviews in protobuf, as kubectl sends them, and answers in JSON (Z-01)", async () => {
+test("reads reviews in protobuf, as kubectl sends them, and answers so (Z-01)", async () => {
   const file = new URL("../../packages/apimachinery/src/protobuf/testdata/protobuf-reviews.json", import.meta.url);
   const { cases }: { readonly cases: readonly ProtobufCase[] } = JSON.parse(await readFile(file, "utf8"));
   const reviews = cases.filter(({ json }) => String(json["apiVersion"]).startsWith("authorization.k8s.io/"));
   expect(reviews.length).toBeGreaterThan(5);
   for (const { base64, json, note } of reviews) {
     const metadata = json["metadata"] as JsonObject;
-    const { status, headers, text } = await api.server.client.send({
+    const { status, headers, bytes } = await api.server.client.send({
       method: "POST",
       path: `${AUTHORIZATION}/${String(json["kind"]).toLowerCase()}s`,
       headers: {
@@ -71,11 +72,11 @@ test("reads reviews in protobuf, as kubectl sends them, and answers in JSON (Z-0
     expect({ note, status, type: headers["content-type"] }).toEqual({
       note,
       status: expected,
-      type: "application/json",
+      type: "application/vnd.kubernetes.protobuf",
     });
-    if (expected === 201 && json["kind"] === "SelfSubjectAccessReview") {
-      expect(JSON.parse(text).status).toMatchObject({ allowed: true });
-    }
+    const answer = decodeProtobufObject(bytes, { apiVersion: "", kind: "" });
+    if (expected === 422) expect(answer).toMatchObject({ kind: "Status", code: 422 });
+    else if (json["kind"] === "SelfSubjectAccessReview") expect(answer["status"]).toMatchObject({ allowed: true });
   }
 });
 

@@ -127,7 +127,7 @@ test("refuses clients that accept none of its formats, and honours q (N-05)", as
   expect((await accept("application/json;q=0.1, application/yaml")).headers["content-type"]).toBe("application/yaml");
 });
 
-test("answers in JSON if protobuf is preferred but not required (N-06)", async () => {
+test("answers in JSON if protobuf is preferred but not required, and the kind has none (N-06)", async () => {
   const { status, headers } = await api.get(KEYS, {
     headers: { Accept: "application/vnd.kubernetes.protobuf, application/json" },
   });

@@ -202,7 +202,8 @@ test("sends Tables of one row, with columns in the first only (W-13)", async () 
     ["Table", 1, undefined],
   ]);
   watch.close();
-  const message = "only the following media types are accepted: application/json;stream=watch";
+  const message =
+    "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
   const accepting = (type: string) => api.get(`${KEYS}?watch=true`, { headers: { Accept: type } });
   expect((await accepting("text/html")).json).toMatchObject({ code: 406, message });
   // The refusal itself can be written in what was asked for.
@@ -254,6 +255,7 @@ describe("a watch in a form of lists", () => {
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
     "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
     "application/json;stream=watch;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
   ];
   test.each(LIST_FORMS)("ends without a frame: %s", async (accept) => {
     await create("list-form").catch(() => undefined);
@@ -290,7 +292,8 @@ describe("a watch in a form of lists", () => {
   test.each([
     "application/yaml",
     "application/cbor",
-    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    "application/vnd.kubernetes.protobuf",
+    "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io",
     "application/json;as=PartialObjectMetadataList;v=v9;g=meta.k8s.io",
     "application/json;as=PartialObjectMetadataList;v=v1;g=elsewhere.example.com",
     "application/json;as=TableList;v=v1;g=meta.k8s.io",

@@ -9,7 +9,7 @@ export const CONTENT_NEGOTIATION: BehaviourLines = {
   "N-03": "YAML is YAML 1.1: yes and on are booleans, 010 is octal, merge keys work, only the first document counts",
   "N-04": "JSON can be sent as YAML, YAML not as JSON; a byte order mark or a compressed body is 400",
   "N-05": "no or any Accept gives JSON; only unknown types are 406; weights count, and ties keep their order",
-  "N-06": "a client that prefers protobuf gets JSON if it accepts that, too",
+  "N-06": "a client that prefers protobuf gets it for built-in kinds, and JSON for others if it accepts that, too",
   "N-07": "a form that cannot be given (`as=`) is skipped, and 406 when nothing else is taken",
   "N-08": "CBOR is off: skipped in Accept, refused in bodies",
   "N-09": "responses are `application/json` without a charset and not cacheable; text is UTF-8 with nosniff",
@@ -20,4 +20,7 @@ export const CONTENT_NEGOTIATION: BehaviourLines = {
   "N-14": "of duplicate keys the last counts, with a warning",
   "N-15": "names of fields are case-sensitive",
   "N-16": "discovery and OpenAPI answer 304 to a known ETag and vary by Accept, resources never",
+  "N-17": "built-in kinds come and go in protobuf: objects, lists, frames of watches, refusals",
+  "N-18": "kinds without a message are refused in protobuf with 406, but for their metadata; a Table is JSON or YAML",
+  "N-19": "discovery comes in protobuf too",
 };

@@ -98,7 +98,7 @@ const jsonSpans = ({ resourceSpans }: any): readonly CollectedSpan[] =>
   );
 
 /** The fields of a message by their number. */
-function fieldsOf(bytes: Uint8Array): (number: number) => readonly (bigint | Uint8Array)[] {
+function fieldsOf(bytes: Uint8Array): (number: number) => readonly (number | bigint | Uint8Array)[] {
   const fields = [...readFields(bytes)];
   return (number) => fields.filter((field) => field.number === number).map(({ value }) => value);
 }

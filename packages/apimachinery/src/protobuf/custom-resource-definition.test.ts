@@ -1,6 +1,6 @@
 // Field numbers: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/generated.proto.
 import { describe, expect, it } from "vitest";
-import { decodeProtobufObject, isProtobufKind } from "./decode-protobuf-object.ts";
+import { decodeProtobufObject, isProtobufKind } from "./protobuf-object.ts";
 import { ProtobufError } from "./wire-reader.ts";
 
 const varint = (value: bigint): number[] =>

@@ -1,132 +1,181 @@
-// Describes protobuf messages by tables, and decodes them into JSON.
+// A protobuf message as fields that are read to JSON, and written from it, as Kubernetes' types in Go are.
 
-import { type JsonObject, type JsonValue, type MutableJsonObject, setMember } from "../json/json-value.ts";
-import { ProtobufError, readFields, type WireField } from "./wire-reader.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableJsonObject,
+  setMember,
+} from "../json/json-value.ts";
+import { LENGTH_DELIMITED, ProtobufError, WireReader, type WireValue } from "./wire-reader.ts";
+import type { WireWriter } from "./wire-writer.ts";
 
-/** Turns one field's wire value into JSON; `previous` is what the member already holds, for lists and maps. */
-export type FieldReader = (value: WireField["value"], previous: JsonValue | undefined) => JsonValue | undefined;
+/** The form of a value on the wire and in JSON. */
+export type Form = {
+  readonly wireType: number;
+  /** Undefined: JSON leaves it out. */
+  read(value: WireValue): JsonValue | undefined;
+  /** The value without its tag and length. Undefined, and what is of another type, is written as the zero value. */
+  write(writer: WireWriter, value: JsonValue | undefined): void;
+  /** Of scalars: what is left out of JSON unless the field is a pointer, or always in it. */
+  readonly zero?: JsonValue;
+  /** Whether an absent value is no field at all, rather than its zero value: bytes. */
+  readonly isOptional?: boolean;
+};
 
-export type FieldType = { readonly name: string; readonly read: FieldReader };
+/** A list or a map is a field for each of its elements. */
+export type Shape = "one" | "list" | "map";
 
-/** Fields by their number. Unknown numbers are skipped, as every protobuf reader does. */
-export type MessageType = { readonly [fieldNumber: number]: FieldType };
+export type Field = {
+  readonly number: number;
+  /** "": a message whose members are those of the message around it. */
+  readonly name: string;
+  readonly shape: Shape;
+  readonly form: Form;
+  /** A pointer in Go: absent or there, whatever its value. */
+  readonly isPointer: boolean;
+  /** A scalar that is in JSON when it is zero, too. */
+  readonly isRequired: boolean;
+};
+
+export class MessageType {
+  /** By number. Unknown numbers are skipped, as every protobuf reader does. */
+  readonly #byNumber: (Field | undefined)[] = [];
+  /** The highest number first: they are written backwards. */
+  readonly #backwards: readonly Field[];
+  readonly #required: readonly Field[];
+
+  constructor(fields: readonly Field[]) {
+    for (const field of fields) this.#byNumber[field.number] = field;
+    this.#backwards = fields.toSorted((a, b) => b.number - a.number);
+    this.#required = fields.filter(({ isRequired }) => isRequired);
+  }
+
+  /** Members that JSON omits as empty are absent. @throws ProtobufError */
+  decode(bytes: Uint8Array): JsonObject {
+    const object: MutableJsonObject = {};
+    const reader = new WireReader(bytes);
+    while (reader.next()) {
+      const field = this.#byNumber[reader.number];
+      const value = reader.value();
+      if (field !== undefined) readField(object, field, value);
+    }
+    for (const { name, form } of this.#required) if (object[name] === undefined) object[name] = form.zero;
+    return object;
+  }
+
+  /** Writes what there are fields for. Nothing is refused: what is of another type than its field is left out, or zero. */
+  encode(writer: WireWriter, value: JsonValue | undefined): void {
+    const object: JsonObject = isJsonObject(value) ? value : NOTHING;
+    for (const field of this.#backwards) writeField(writer, field, field.name === "" ? object : object[field.name]);
+  }
+}
+
+const NOTHING: JsonObject = {};
+
+/** The form of a message, whose type is made when it is first needed. */
+export function messageForm(typeOf: () => MessageType): Form {
+  let known: MessageType | undefined;
+  const type = (): MessageType => {
+    known ??= typeOf();
+    return known;
+  };
+  return {
+    wireType: LENGTH_DELIMITED,
+    read: (value) => type().decode(bytesOf(value)),
+    write: (writer, value) => type().encode(writer, value),
+  };
+}
+
+function readField(object: MutableJsonObject, { name, shape, form, isPointer, isRequired }: Field, value: WireValue) {
+  if (shape === "list") {
+    // Extended in place: a copy for each element would be quadratic.
+    const elements = (object[name] ?? []) as JsonValue[];
+    elements.push(form.read(value) ?? null);
+    object[name] = elements;
+  } else if (shape === "map") {
+    const entries = (object[name] ?? {}) as MutableJsonObject;
+    readEntry(entries, form, bytesOf(value));
+    object[name] = entries;
+  } else {
+    const read = form.read(value);
+    if (name === "") Object.assign(object, read);
+    else if (read !== undefined && (isPointer || isRequired || read !== form.zero)) object[name] = read;
+    else if (read === form.zero) delete object[name];
+  }
+}
+
+function readEntry(entries: MutableJsonObject, form: Form, bytes: Uint8Array): void {
+  let key = "";
+  let member: JsonValue | undefined;
+  const reader = new WireReader(bytes);
+  while (reader.next()) {
+    const value = reader.value();
+    if (reader.number === 1) key = textOf(value);
+    else if (reader.number === 2) member = form.read(value);
+  }
+  setMember(entries, key, member ?? form.zero ?? form.read(EMPTY) ?? null);
+}
+
+const EMPTY = new Uint8Array();
+
+function writeField(writer: WireWriter, field: Field, value: JsonValue | undefined): void {
+  const { number, shape, form, isPointer } = field;
+  if (shape === "list") {
+    if (!Array.isArray(value)) return;
+    for (let i = value.length - 1; i >= 0; i--) writeValue(writer, number, form, value[i]);
+  } else if (shape === "map") {
+    if (!isJsonObject(value)) return;
+    const names = Object.keys(value).sort();
+    for (let i = names.length - 1; i >= 0; i--) {
+      const name = names[i] ?? "";
+      const from = writer.length;
+      writeValue(writer, 2, form, value[name]);
+      writeText(writer, 1, name);
+      writer.lengthSince(from);
+      writer.varint((number << 3) | LENGTH_DELIMITED);
+    }
+  } else if (value !== undefined && value !== null) writeValue(writer, number, form, value);
+  else if (!isPointer && form.isOptional !== true) writeValue(writer, number, form, undefined);
+}
+
+function writeValue(writer: WireWriter, number: number, { wireType, write }: Form, value: JsonValue | undefined): void {
+  const from = writer.length;
+  write(writer, value);
+  if (wireType === LENGTH_DELIMITED) writer.lengthSince(from);
+  writer.varint((number << 3) | wireType);
+}
+
+/** A field with a text. */
+export function writeText(writer: WireWriter, number: number, text: string): void {
+  const from = writer.length;
+  writer.text(text);
+  writer.lengthSince(from);
+  writer.varint((number << 3) | LENGTH_DELIMITED);
+}
+
+export function bytesOf(value: WireValue): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  throw new ProtobufError("proto: wrong wire type for a field with a length");
+}
+
+export function integerOf(value: WireValue): number | bigint {
+  if (value instanceof Uint8Array) throw new ProtobufError("proto: wrong wire type for an integer");
+  return value;
+}
 
 const utf8 = new TextDecoder();
 
-const bytesOf = (value: WireField["value"]): Uint8Array => {
-  if (typeof value === "bigint") throw new ProtobufError("proto: wrong wire type for a field with a length");
-  return value;
-};
+/** Texts that are so short are read character by character: a call into Node costs more. */
+const SHORT_TEXT = 32;
 
-const integerOf = (value: WireField["value"]): bigint => {
-  if (typeof value !== "bigint") throw new ProtobufError("proto: wrong wire type for an integer");
-  return value;
-};
-
-export const textOf = (value: WireField["value"]): string => utf8.decode(bytesOf(value));
-
-/** The JSON object of a message. Members that JSON omits as empty are absent. */
-export function decodeMessage(type: MessageType, bytes: Uint8Array): JsonObject {
-  const object: MutableJsonObject = {};
-  for (const { number, value } of readFields(bytes)) {
-    const field = type[number];
-    if (field === undefined) continue;
-    const decoded = field.read(value, object[field.name]);
-    if (decoded === undefined) continue;
-    // A message without a name of its own gives its members to the one around it.
-    if (field.name === "") Object.assign(object, decoded);
-    else setMember(object, field.name, decoded);
+export function textOf(value: WireValue): string {
+  const bytes = bytesOf(value);
+  if (bytes.length > SHORT_TEXT) return utf8.decode(bytes);
+  let text = "";
+  for (const byte of bytes) {
+    if (byte > 0x7f) return utf8.decode(bytes);
+    text += String.fromCharCode(byte);
   }
-  return object;
+  return text;
 }
-
-/** A string that is absent when empty. */
-export const string = (name: string): FieldType => ({ name, read: (value) => textOf(value) || undefined });
-
-/** A string whose emptiness counts: a pointer in Go. */
-export const optionalString = (name: string): FieldType => ({ name, read: textOf });
-
-/** A boolean that is absent when false. */
-export const bool = (name: string): FieldType => ({
-  name,
-  read: (value) => (integerOf(value) === 0n ? undefined : true),
-});
-
-/** A boolean whose false counts: a pointer in Go. */
-export const optionalBool = (name: string): FieldType => ({ name, read: (value) => integerOf(value) !== 0n });
-
-/** An int32 or int64 that is absent when zero. */
-export const integer = (name: string): FieldType => ({
-  name,
-  read: (value) => (integerOf(value) === 0n ? undefined : signed(integerOf(value))),
-});
-
-/** An integer whose zero counts: a pointer in Go. */
-export const optionalInteger = (name: string): FieldType => ({ name, read: (value) => signed(integerOf(value)) });
-
-function signed(value: bigint): number | bigint {
-  const exact = BigInt.asIntN(64, value);
-  const rounded = Number(exact);
-  return Number.isSafeInteger(rounded) ? rounded : exact;
-}
-
-export const message = (name: string, type: MessageType): FieldType => ({
-  name,
-  read: (value) => decodeMessage(type, bytesOf(value)),
-});
-
-/** A message that has a JSON form of its own; undefined leaves the member out. */
-export const converted = (name: string, convert: (bytes: Uint8Array) => JsonValue | undefined): FieldType => ({
-  name,
-  read: (value) => convert(bytesOf(value)),
-});
-
-/** Bytes, which JSON writes in base64; absent when empty. */
-export const base64 = (name: string): FieldType => ({ name, read: (value) => base64Of(value) || undefined });
-
-function base64Of(value: WireField["value"]): string {
-  let binary = "";
-  for (const byte of bytesOf(value)) binary += String.fromCharCode(byte);
-  return btoa(binary);
-}
-
-export const strings = (name: string): FieldType => list(name, textOf);
-
-export const messages = (name: string, type: MessageType): FieldType =>
-  list(name, (value) => decodeMessage(type, bytesOf(value)));
-
-function list(name: string, read: (value: WireField["value"]) => JsonValue): FieldType {
-  return {
-    name,
-    read(value, previous) {
-      // The list is still being built here, so it is extended in place: a copy per element would be quadratic.
-      const elements = Array.isArray(previous) ? (previous as JsonValue[]) : [];
-      elements.push(read(value));
-      return elements;
-    },
-  };
-}
-
-/** A map with string keys; `read` turns the bytes or text of an entry's value into JSON. */
-export function map(name: string, read: (value: WireField["value"]) => JsonValue, empty: JsonValue): FieldType {
-  return {
-    name,
-    read(value, previous) {
-      // Extended in place for the same reason as a list.
-      const entries = (previous ?? {}) as MutableJsonObject;
-      let key = "";
-      let member = empty;
-      for (const field of readFields(bytesOf(value))) {
-        if (field.number === 1) key = textOf(field.value);
-        else if (field.number === 2) member = read(field.value);
-      }
-      setMember(entries, key, member);
-      return entries;
-    },
-  };
-}
-
-export const stringMap = (name: string): FieldType => map(name, textOf, "");
-
-/** A map of bytes, which JSON writes in base64. */
-export const base64Map = (name: string): FieldType => map(name, base64Of, "");

@@ -4,6 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { decodeProtobufObject } from "@postern/apimachinery/protobuf/protobuf-object";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { AuditEvent } from "./audit-event.ts";
@@ -16,6 +17,9 @@ export const TRUNCATED_ANNOTATION = "audit.k8s.io/truncated";
 
 /** YAML takes a hundred times as long to read as JSON. */
 const MAX_YAML_BYTES = 16 * 1024;
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const UNTYPED = { apiVersion: "", kind: "" };
 
 /** `value` is absent where there is no document, or none that may be kept; only the latter is too large. */
 export type ResponseDocument = { readonly value?: JsonValue; readonly isTooLarge: boolean };
@@ -31,6 +35,7 @@ export function responseDocument({ headers, body }: ApiResponse, maxBytes: numbe
         ? gunzipSync(Buffer.from(body.bytes), { maxOutputLength: maxBytes })
         : Buffer.from(body.bytes);
     if (mediaType.startsWith("application/json")) return { value: parseJson(bytes), isTooLarge: false };
+    if (mediaType === PROTOBUF) return { value: decodeProtobufObject(bytes, UNTYPED), isTooLarge: false };
     if (!mediaType.startsWith("application/yaml")) return { isTooLarge: false };
     return bytes.length > MAX_YAML_BYTES
       ? { isTooLarge: true }

@@ -262,7 +262,7 @@ describe("watches of one object with many items", () => {
       definition: boats,
       id: table,
       tick: () => tick,
-      render: () => ({ json: String(++renders), work: 1, isWhole: true }),
+      render: () => ({ bytes: Buffer.from(`{"object":${++renders}}`), work: 1, isWhole: true }),
     };
     const send = () => Buffer.from(lines.converted(form, "ADDED", object).bytes).toString();
     expect([send(), send()].map((line) => line.includes('"object":1}'))).toEqual([true, true]);
@@ -282,7 +282,7 @@ describe("watches of one object with many items", () => {
       definition: boats,
       id: "a",
       tick: () => 0,
-      render: () => ({ json: "1", work: 1_000_000, isWhole: true }),
+      render: () => ({ bytes: Buffer.from("1"), work: 1_000_000, isWhole: true }),
     };
     expect(lines.hasTime(form, "ADDED", one!)).toBe(true);
     lines.converted(form, "ADDED", one!);

@@ -3,7 +3,7 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
+import { decodeProtobufObject } from "@postern/apimachinery/protobuf/protobuf-object";
 import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type BodyKind, conform, unrecognizedError } from "./decode-object.ts";

@@ -4,7 +4,7 @@
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
+import { isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";

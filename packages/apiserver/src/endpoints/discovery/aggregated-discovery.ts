@@ -19,7 +19,10 @@ const isAggregated = ({ group, version, kind }: GroupVersionKind): boolean =>
   group === GROUP && kind === KIND && (version === "v2" || version === "v2beta1");
 
 /** `/api` and `/apis` can be asked for as aggregated documents. */
-export const AGGREGATED_OUTPUT: OutputRestrictions = { allowsConversion: isAggregated, allowsStream: () => false };
+export const AGGREGATED_OUTPUT: OutputRestrictions = {
+  allows: (_, target) => target === undefined || isAggregated(target),
+  allowsStream: () => false,
+};
 
 /** The parameters that the Content-Type must echo, or client-go takes the answer for a legacy document. */
 export const aggregatedParameters = (version: AggregatedVersion): string => `g=${GROUP};v=${version};as=${KIND}`;

@@ -8,7 +8,7 @@ import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiRequest } from "../../transport/api-request.ts";
 import { type ApiResponse, jsonResponse, textResponse } from "../../transport/api-response.ts";
 import { encodeObject } from "../negotiation/encode-object.ts";
-import { negotiateOutput, type OutputMedia, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
+import { mediaTypeOf, negotiateWithin, type OutputMedia, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { contentTypeOf, encodedResponse } from "../negotiation/object-response.ts";
 import { refuseUnroutable } from "../negotiation/refuse-unroutable.ts";
 import { createOpenApiRouter, OPENAPI_PATHS } from "../openapi/openapi-router.ts";
@@ -94,12 +94,12 @@ async function groupDocument(
   prefix: "api" | "apis",
 ): Promise<ApiResponse> {
   const { request } = context;
-  const output = negotiateOutput(request, AGGREGATED_OUTPUT);
+  const output = negotiateWithin(request, AGGREGATED_OUTPUT);
   if (output.convert !== undefined) {
     // The restrictions let no other version through.
     const version = output.convert.version as AggregatedVersion;
     return preparedResponse(request, await documents.aggregated(prefix, version)(output, context), {
-      "content-type": `application/${output.format};${aggregatedParameters(version)}`,
+      "content-type": `${mediaTypeOf(output.format)};${aggregatedParameters(version)}`,
       "cache-control": "public",
       vary: "Accept",
     });
@@ -121,7 +121,7 @@ async function resourceListDocument(
 }
 
 const plain = async (context: RequestContext, document: PreparedDocument): Promise<ApiResponse> =>
-  preparedPlain(context, document, negotiateOutput(context.request, PLAIN_OUTPUT));
+  preparedPlain(context, document, negotiateWithin(context.request, PLAIN_OUTPUT));
 
 const preparedPlain = async (
   context: RequestContext,
@@ -131,6 +131,6 @@ const preparedPlain = async (
   preparedResponse(
     context.request,
     await document(output, context),
-    { "content-type": `application/${output.format}`, "cache-control": "no-cache, private" },
+    { "content-type": mediaTypeOf(output.format), "cache-control": "no-cache, private" },
     { etag: false },
   );

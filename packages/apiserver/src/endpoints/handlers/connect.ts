@@ -3,7 +3,7 @@
 
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
-import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
+import { isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
 import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { Subresource } from "../../registry/resource-definition.ts";
@@ -12,13 +12,24 @@ import type { ApiResponse } from "../../transport/api-response.ts";
 import type { BodyKind } from "../decode/decode-object.ts";
 import { decodeBody, readBody } from "../decode/read-object.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
-import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
+import {
+  isWrittenAs,
+  negotiateWithin,
+  type OutputRestrictions,
+  PLAIN_OUTPUT,
+} from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 import { unservedVerbError } from "../unserved-verb-error.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import { validCreateOptions } from "./valid-create-options.ts";
 
 const ANYTHING = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as const;
+
+/** Its own kind, as it is. */
+const actionOutput = ({ kind }: Subresource): OutputRestrictions => ({
+  ...PLAIN_OUTPUT,
+  allows: (mediaType, target) => target === undefined && isWrittenAs(mediaType, kind),
+});
 
 export async function handleSubresource(
   context: RequestContext,
@@ -28,7 +39,7 @@ export async function handleSubresource(
 ): Promise<ApiResponse> {
   const { verb } = context.info;
   if (subresource.connect !== undefined) return await subresource.connect(context);
-  const output = negotiateOutput(context.request, PLAIN_OUTPUT);
+  const output = negotiateWithin(context.request, actionOutput(subresource));
   if (verb === "get" && subresource.get !== undefined) {
     return await objectResponse(context, 200, await subresource.get(context), resource.definition, output);
   }

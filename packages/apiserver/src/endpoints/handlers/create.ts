@@ -26,7 +26,7 @@ export const handleCreate: VerbHandler = (context, resource, endpoint) => {
   if (definition.submit !== undefined) return handleSubmit(context, resource, definition.submit, endpoint);
   if (servedStore.create === undefined) throw verbNotSupportedError(groupResourceOf(definition), "create");
 
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, definition);
   const options = validCreateOptions(context);
 
   const { create } = servedStore;
@@ -71,7 +71,7 @@ async function handleSubmit(
   submit: NonNullable<ResourceDefinition["submit"]>,
   endpoint: EndpointContext,
 ): Promise<ApiResponse> {
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, definition);
   const options = validCreateOptions(context);
   const body = await readBody(context, endpoint, { protobuf: true });
   const object = await decodeBody(context, body, definition, options.fieldValidation);

@@ -13,7 +13,7 @@ export const handleDeleteCollection: VerbHandler = async (context, { definition,
   if (servedStore.deleteCollection === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "deletecollection");
   }
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, definition);
   const query = listQueryOf(readListOptions(context), context);
   const { options } = await readDeleteOptions(context, endpoint);
   const page = await servedStore.deleteCollection(context, query, options);

@@ -10,7 +10,7 @@ import {
 } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { type ApiError, badRequestError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
-import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
+import { decodeProtobufObject } from "@postern/apimachinery/protobuf/protobuf-object";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
   type DeleteOptions as SubmittedOptions,

@@ -15,7 +15,7 @@ export const handleDelete: VerbHandler = async (context, { definition, servedSto
   if (servedStore.delete === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "delete");
   }
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, definition);
   const { options, holdsAreAccepted } = await readDeleteOptions(context, endpoint);
   const { removed, object } = await servedStore.delete(context, context.info.namespace, context.info.name, options);
   if (removed) {

@@ -7,19 +7,19 @@ import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { WatchEventType } from "../../registry/resource-storage.ts";
 import { encodeKept } from "../negotiation/object-value.ts";
 
-/** A form in which watches send objects of one definition: as a Table, or as metadata alone. */
+/** A form in which watches send objects of one definition: as a Table, as metadata alone, or in protobuf. */
 export type LineForm = {
   readonly definition: ResourceDefinition;
   /** Distinguishes the forms of a definition. */
   readonly id: string;
   /** Lines of another tick are not sent, since they name ages. */
   tick(): number;
-  /** `budget`: for the cells of a Table. */
-  render(object: CachedObject | KubeObject, budget: number | undefined): RenderedObject;
+  /** The line of an event, or the frame. `budget`: for the cells of a Table. */
+  render(type: string, object: CachedObject | KubeObject, budget: number | undefined): RenderedEvent;
 };
 
-export type RenderedObject = {
-  readonly json: string;
+export type RenderedEvent = {
+  readonly bytes: Uint8Array;
   /** That of the cells of a Table, in visited values. */
   readonly work: number;
   /** False: values were left out for a lack of `budget`. */
@@ -97,8 +97,8 @@ export function createEventLines(onTurn: (begin: () => void) => void = setImmedi
         spend(sendingWork(before.bytes.length));
         return { ...before, cost: 0 };
       }
-      const { json, work, isWhole } = form.render(object, budget);
-      const line = { bytes: Buffer.from(`{"type":"${type}","object":${json}}\n`), work, tick: form.tick() };
+      const { bytes, work, isWhole } = form.render(type, object, budget);
+      const line = { bytes, work, tick: form.tick() };
       const cost = work + object.byteLength;
       spend(cost + sendingWork(line.bytes.length));
       if (isWhole) kept.add(object, keyOf(form, type), line);

@@ -11,7 +11,7 @@ export const handleGet: VerbHandler = (context, { definition, servedStore }) => 
   if (servedStore.get === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "get");
   }
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, definition);
   const resourceVersion = context.request.query.get("resourceVersion") ?? "";
   const object = servedStore.get(context, context.info.namespace, context.info.name, { resourceVersion });
   return object instanceof Promise

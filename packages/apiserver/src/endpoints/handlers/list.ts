@@ -13,7 +13,7 @@ export const handleList: VerbHandler = (context, { definition, servedStore }, { 
   if (servedStore.list === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "list");
   }
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, definition);
   const page = servedStore.list(context, listQueryOf(readListOptions(context), context));
   return whenDone(page, (found) => listResponse(context, found, definition, output, listSegments));
 };

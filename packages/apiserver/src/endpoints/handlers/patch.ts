@@ -41,7 +41,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
     throw verbNotSupportedError(groupResourceOf(definition), "patch");
   }
   const patchType = negotiatePatchType(headerOf(context.request, "content-type"), definition);
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, definition);
   const options = patchOptionsOf(context.request.query);
   const errors = validatePatchOptions(options, patchType);
   if (errors.length > 0) throw invalidObjectError(PATCH_OPTIONS, "", errors);

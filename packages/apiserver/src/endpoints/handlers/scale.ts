@@ -76,7 +76,7 @@ export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   const { scale } = resource.definition;
   if (scale === undefined || servedStore.get === undefined || servedStore.update === undefined)
     throw unsupported(resource, verb);
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, scaleKind);
   if (verb === "get") {
     const object = await servedStore.get(context, namespace, name, { resourceVersion: "" });
     return await objectResponse(context, 200, scaleOf(object.decode(), scale), scaleColumns, output);

@@ -22,7 +22,7 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
   if (servedStore.update === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "update");
   }
-  const output = negotiateOutput(context.request);
+  const output = negotiateOutput(context.request, definition);
   const options = updateOptionsOf(context.request.query);
   const errors = validateUpdateOptions(options);
   if (errors.length > 0) throw invalidObjectError(UPDATE_OPTIONS, "", errors);

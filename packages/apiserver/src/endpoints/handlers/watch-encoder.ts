@@ -1,9 +1,16 @@
-// Encodes what one watch sends, as JSON lines in the form that its client asked for.
+// Encodes what one watch sends in the form that its client asked for, as JSON lines or as frames of protobuf.
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import {
+  encodeProtobufEvent,
+  encodeProtobufObject,
+  PROTOBUF_LIST_END,
+  protobufListHead,
+} from "@postern/apimachinery/protobuf/protobuf-object";
 import { CachedObject } from "../../cache/cached-object.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { WatchEventType } from "../../registry/resource-storage.ts";
@@ -76,14 +83,14 @@ export function createWatchEncoder(
         apiVersion: formatApiVersion(definition),
         metadata: { resourceVersion, ...(isInitialEnd ? { annotations: initialEventsEnd } : {}) },
       };
-      const json = formNow()?.render(object, undefined).json ?? stringifyJson(object);
+      const line = formNow()?.render("BOOKMARK", object, undefined).bytes ?? jsonLine("BOOKMARK", object);
       isFirst = false;
-      return Buffer.from(`{"type":"BOOKMARK","object":${json}}\n`);
+      return line;
     },
     get work() {
       return cost;
     },
-    error: (error) => Buffer.from(`{"type":"ERROR","object":${stringifyJson(error.toStatus())}}\n`),
+    error: (error) => lineOf(output)("ERROR", error.toStatus()),
   };
 }
 
@@ -100,20 +107,21 @@ export class NoFrameError extends Error {
 function lineForms(
   context: ConversionContext,
   definition: ResourceDefinition,
-  { convert }: OutputMedia,
+  output: OutputMedia,
   clock: Clock,
 ): { readonly first: LineForm; readonly later: LineForm } | undefined {
-  if (convert === undefined) return undefined;
-  const apiVersion = formatApiVersion(convert);
-  if (convert.kind !== "Table") {
+  const { convert, format } = output;
+  if (convert === undefined && format === "json") return undefined;
+  const apiVersion = convert === undefined ? "" : formatApiVersion(convert);
+  if (convert?.kind !== "Table") {
     const form: LineForm = {
       definition,
-      id: `${convert.kind} ${apiVersion}`,
+      id: `${format} ${convert?.kind} ${apiVersion}`,
       tick: () => 0,
-      render(object) {
-        if (convert.kind !== "PartialObjectMetadata") throw new NoFrameError("an event is no list");
-        const json = stringifyJson(partialObjectMetadata(decoded(object), apiVersion));
-        return { json, work: 0, isWhole: true };
+      render(type, object) {
+        if (convert?.kind === "PartialObjectMetadataList") throw new NoFrameError("an event is no list");
+        const shown = convert === undefined ? decoded(object) : partialObjectMetadata(decoded(object), apiVersion);
+        return { bytes: lineOf(output)(type, shown), work: 0, isWhole: true };
       },
     };
     return { first: form, later: form };
@@ -125,15 +133,23 @@ function lineForms(
     id: `Table ${apiVersion} ${parseIncludeObject(context.request.query)} ${columns}`,
     // Timestamps are in seconds, and so are the shortest ages.
     tick: () => Math.floor(now() / 1000),
-    render(object, limit = WORK_PER_OBJECT) {
+    render(type, object, limit = WORK_PER_OBJECT) {
       const own = new JsonPathBudget(limit);
-      const json = stringifyJson(tableOfObject(converter, decoded(object), { columns, budget: own }));
+      const bytes = jsonLine(type, tableOfObject(converter, decoded(object), { columns, budget: own }));
       // The limit of an object holds in every watch.
-      return { json, work: own.spent, isWhole: own.spent <= limit || limit === WORK_PER_OBJECT };
+      return { bytes, work: own.spent, isWhole: own.spent <= limit || limit === WORK_PER_OBJECT };
     },
   });
   return { first: tableForm(true), later: tableForm(false) };
 }
+
+const jsonLine = (type: string, object: JsonObject): Uint8Array =>
+  Buffer.from(`{"type":"${type}","object":${stringifyJson(object)}}\n`);
+
+const protobufFrame = (type: string, object: JsonObject): Uint8Array =>
+  encodeProtobufEvent(type, encodeProtobufObject(object));
+
+const lineOf = ({ format }: OutputMedia) => (format === "protobuf" ? protobufFrame : jsonLine);
 
 /** Bookmarks are no objects of the cache. */
 const decoded = (object: CachedObject | KubeObject): KubeObject =>
@@ -144,8 +160,16 @@ const decoded = (object: CachedObject | KubeObject): KubeObject =>
  * for a list. There is no such list of Tables.
  * Source: k8s.io/apiserver/pkg/endpoints/handlers/response.go (watchListTransformer)
  */
-function listBlueprint(definition: ResourceDefinition, { convert }: OutputMedia): string | undefined {
+function listBlueprint(definition: ResourceDefinition, { convert, format }: OutputMedia): string | undefined {
   if (convert?.kind === "Table") return undefined;
+  if (format === "protobuf") {
+    const list =
+      convert === undefined
+        ? { ...definition, kind: listKindOf(definition) }
+        : { ...convert, kind: "PartialObjectMetadataList" };
+    const head = protobufListHead({ apiVersion: formatApiVersion(list), kind: list.kind, metadata: {} }, 0);
+    return Buffer.concat([head, PROTOBUF_LIST_END]).toString("base64");
+  }
   const list =
     convert === undefined
       ? { apiVersion: formatApiVersion(definition), items: [], kind: listKindOf(definition) }

@@ -1,4 +1,4 @@
-// Sends the events of a watch as WebSocket text messages, for browsers.
+// Sends the events of a watch as WebSocket messages, for browsers.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS)
 
 import type { IncomingMessage } from "node:http";
@@ -8,6 +8,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { webSocketProtocols } from "../../request/credentials.ts";
 import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
+import type { OutputFormat } from "../negotiation/negotiate-output.ts";
 
 /** How long a client may take to confirm the close. */
 const CLOSE_TIMEOUT_MS = 2_000;
@@ -19,7 +20,7 @@ export const webSocketUpgrade = ({ upgrade }: ApiRequest): UpgradeRequest | unde
   upgrade !== undefined && upgrade.protocol.toLowerCase() === "websocket" ? upgrade : undefined;
 
 /**
- * Takes the connection over and lets `run` write JSON lines to it. `signal` is aborted when the client has closed the connection;
+ * Takes the connection over and lets `run` write JSON lines to it, or frames of protobuf. `signal` is aborted when the client has closed the connection;
  * once `run` has settled the server closes it, with code 1000.
  * @throws ApiError 400 when the client leaves the choice of a subprotocol to the server
  */
@@ -27,17 +28,19 @@ export function webSocketResponse(
   request: ApiRequest,
   upgrade: UpgradeRequest,
   run: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
+  format: OutputFormat,
 ): ApiResponse {
   if (webSocketProtocols(request).length > 1) {
     throw badRequestError("at most one WebSocket subprotocol may be requested");
   }
-  return { status: 101, headers: {}, body: { type: "upgraded", done: serve(request, upgrade, run) } };
+  return { status: 101, headers: {}, body: { type: "upgraded", done: serve(request, upgrade, run, format) } };
 }
 
 async function serve(
   request: ApiRequest,
   upgrade: UpgradeRequest,
   run: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
+  format: OutputFormat,
 ): Promise<void> {
   const webSocket = await shakeHands(request, upgrade);
   const gone = new AbortController();
@@ -53,7 +56,7 @@ async function serve(
   // A broken connection is closed without a further error.
   webSocket.on("error", () => webSocket.terminate());
   try {
-    await run(createWebSocketSink(webSocket), gone.signal);
+    await run(createWebSocketSink(webSocket, format === "protobuf" ? framesOf : linesOf), gone.signal);
     webSocket.close(1000);
   } catch (error) {
     webSocket.close(1011);
@@ -85,15 +88,36 @@ function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSo
 /** So much may wait for the client until writers wait, too. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
-/** Each line that is written becomes a message. */
-function createWebSocketSink(webSocket: WebSocket): ByteSink {
+const linesOf = (chunk: Buffer): readonly string[] =>
+  chunk
+    .toString("utf8")
+    .split("\n")
+    .filter((line) => line !== "");
+
+const LENGTH_BYTES = 4;
+
+/** Without their lengths, which messages have. */
+function framesOf(chunk: Buffer): readonly Uint8Array[] {
+  const frames: Uint8Array[] = [];
+  for (let at = 0; at < chunk.length; ) {
+    const start = at + LENGTH_BYTES;
+    at = start + chunk.readUInt32BE(at);
+    frames.push(chunk.subarray(start, at));
+  }
+  return frames;
+}
+
+/** Each line or frame that is written becomes a message. */
+function createWebSocketSink(
+  webSocket: WebSocket,
+  messagesOf: (chunk: Buffer) => readonly (string | Uint8Array)[],
+): ByteSink {
   const isOpen = (): boolean => webSocket.readyState === webSocket.OPEN;
   const write = (chunk: Uint8Array | string): boolean | Promise<boolean> => {
     if (!isOpen()) return false;
-    const lines = Buffer.from(chunk).toString("utf8").split("\n");
     let sent: Promise<boolean> | undefined;
-    for (const line of lines) {
-      if (line !== "") sent = new Promise((resolve) => webSocket.send(line, () => resolve(isOpen())));
+    for (const message of messagesOf(Buffer.from(chunk))) {
+      sent = new Promise((resolve) => webSocket.send(message, () => resolve(isOpen())));
     }
     return webSocket.bufferedAmount < HIGH_WATER_BYTES ? true : (sent ?? true);
   };

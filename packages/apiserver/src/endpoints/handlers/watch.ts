@@ -1,4 +1,4 @@
-// GET with watch=true: streams events as JSON lines until the client disconnects, the time is up, or events would be lost.
+// GET with watch=true: streams events until the client disconnects, the time is up, or events would be lost.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go
 
 import { ApiError, expiredError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
@@ -21,7 +21,7 @@ import {
   createWatchBacklog,
 } from "../../transport/watch-backlog.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
-import { negotiateStream } from "../negotiation/negotiate-output.ts";
+import { negotiateStream, type OutputFormat, streamTypeOf } from "../negotiation/negotiate-output.ts";
 import { readListOptions, watchQueryOf } from "./list-query.ts";
 import { scheduleBookmarks, watchTimeoutOf } from "./watch-bookmarks.ts";
 import { createWatchEncoder, NoFrameError, type WatchEncoder } from "./watch-encoder.ts";
@@ -39,7 +39,7 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   if (servedStore.watch === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "watch");
   }
-  const output = negotiateStream(context.request);
+  const output = negotiateStream(context.request, definition);
   const options = readListOptions(context);
   const query = watchQueryOf(options, context);
   const encoder = createWatchEncoder(context, definition, output, {
@@ -58,7 +58,8 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   const timeoutMs = watchTimeoutOf(options.timeoutSeconds, endpoint.runtime);
   const run: StreamRun = (sink, signal) => stream.run(sink, AbortSignal.any([signal, context.signal]), timeoutMs);
   const upgrade = webSocketUpgrade(context.request);
-  return upgrade === undefined ? watchResponse(run) : webSocketResponse(context.request, upgrade, run);
+  const { format } = output;
+  return upgrade === undefined ? watchResponse(run, format) : webSocketResponse(context.request, upgrade, run, format);
 };
 
 /** For requests that come by no connection. */
@@ -67,9 +68,9 @@ const noLimit = (): ConnectionBacklog =>
 
 type StreamRun = Extract<ApiResponse["body"], { readonly type: "stream" }>["run"];
 
-const watchResponse = (run: StreamRun): ApiResponse => ({
+const watchResponse = (run: StreamRun, format: OutputFormat): ApiResponse => ({
   status: 200,
-  headers: { "cache-control": "no-cache, private", "content-type": "application/json" },
+  headers: { "cache-control": "no-cache, private", "content-type": streamTypeOf(format) },
   body: { type: "stream", run },
 });
 

@@ -1,5 +1,6 @@
 // The body of an answer with one document, in the encoding the client asked for.
 
+import { encodeProtobufObject } from "@postern/apimachinery/protobuf/protobuf-object";
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import type { ConversionContext } from "./convert-object.ts";
 import type { OutputMedia } from "./negotiate-output.ts";
@@ -13,6 +14,7 @@ export const yamlInThread = (context: ConversionContext, value: KeptObject): Pro
 /** Compact JSON and YAML end with a newline, pretty JSON does not, as upstream has it. */
 export function encodeObject(value: ObjectValue, { format, pretty }: OutputMedia): Uint8Array | string {
   if (format === "yaml") return encodeYaml(decodeValue(value));
+  if (format === "protobuf") return encodeProtobufObject(decodeValue(value));
   if (pretty) return indentJson(jsonTextOf(value));
   // All the work there is in answering with a kept object.
   return isKept(value) ? encodeKept(value, "", "\n") : `${jsonTextOf(value)}\n`;

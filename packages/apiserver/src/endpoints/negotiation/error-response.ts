@@ -6,19 +6,22 @@ import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, jsonResponse } from "../../transport/api-response.ts";
 import { encodeObject } from "./encode-object.ts";
 import {
+  formatOf,
   negotiateMediaType,
   OUTPUT_MEDIA_TYPES,
   type OutputMedia,
-  RESOURCE_OUTPUT,
+  PLAIN_OUTPUT,
   wantsPretty,
 } from "./negotiate-output.ts";
 import { contentTypeOf } from "./object-response.ts";
 
+const STATUS_OUTPUT = { ...PLAIN_OUTPUT, allowsStream: (stream: string) => stream === "watch" };
+
 /** Never fails: clients that accept none of our types get JSON. */
 export function errorResponse(request: Pick<ApiRequest, "method" | "query" | "headers">, error: ApiError): ApiResponse {
-  const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, RESOURCE_OUTPUT);
+  const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, STATUS_OUTPUT);
   const output: OutputMedia = {
-    format: choice?.mediaType === "application/yaml" ? "yaml" : "json",
+    format: formatOf(choice?.mediaType),
     pretty: choice?.pretty === true || wantsPretty(request),
   };
   const retryAfter = error.details?.retryAfterSeconds ?? 0;

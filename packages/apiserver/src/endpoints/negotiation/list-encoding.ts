@@ -11,13 +11,13 @@ import { indentJson } from "./pretty.ts";
 export type ElementsMember = "items" | "rows";
 
 /** The text around and between the elements of a list, and the form of each. */
-export type ListEncoding = {
-  readonly open: string;
+export type ListEncoding<Element = ObjectValue> = {
+  readonly open: string | Uint8Array;
   readonly separator: string;
-  readonly close: string;
+  readonly close: string | Uint8Array;
   /** The whole text of a list without elements. */
-  readonly empty: string;
-  element(value: ObjectValue): KeptObject | string;
+  readonly empty: string | Uint8Array;
+  element(value: Element): KeptObject | string | Buffer;
 };
 
 /** `head` is everything of the list but its elements. */

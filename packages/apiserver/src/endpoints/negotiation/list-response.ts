@@ -3,20 +3,27 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { ListMeta } from "@postern/apimachinery/meta/object-meta";
-import type { CachedObject } from "../../cache/cached-object.ts";
+import { CachedObject } from "../../cache/cached-object.ts";
 import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ListPage } from "../../registry/resource-storage.ts";
-import type { Awaitable } from "../../runtime/awaitable.ts";
-import { type ApiResponse, type ByteSink, JoinedBody, jsonResponse } from "../../transport/api-response.ts";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
+import {
+  type ApiResponse,
+  type ByteSink,
+  JoinedBody,
+  jsonResponse,
+  type ResponseHeaders,
+} from "../../transport/api-response.ts";
 import { type ConversionContext, tableConverter } from "./convert-object.ts";
 import { acceptsGzip, GZIP_HEADERS, gzipParts } from "./gzip.ts";
 import { type ElementsMember, type ListEncoding, listEncoding } from "./list-encoding.ts";
 import type { ListSegments } from "./list-segments.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
 import { contentTypeOf, encodedResponse } from "./object-response.ts";
-import { encodeKept, jsonTextOf, type KeptObject, type ObjectValue } from "./object-value.ts";
+import { decodeValue, encodeKept, jsonTextOf, type KeptObject, type ObjectValue } from "./object-value.ts";
 import { partialMetadataOfListError, partialObjectMetadata } from "./partial-object-metadata.ts";
+import { protobufList } from "./protobuf-list.ts";
 
 /** How much of a list is read or written in one piece. */
 const PART_BYTES = 256 * 1024;
@@ -46,43 +53,65 @@ export function listResponse(
   context: ConversionContext,
   page: ListPage,
   resource: ResourceDefinition,
-  output: OutputMedia = negotiateOutput(context.request),
+  output: OutputMedia = negotiateOutput(context.request, resource),
   segments?: ListSegments,
 ): Awaitable<ApiResponse> {
   const { head, member, element, workSoFar } = listOutput(context, page, resource, output);
-  const encoding = listEncoding(head, member, output);
-  const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
   const headers = contentTypeOf(output);
-  if (output.format === "yaml" && context.runInThread !== undefined && isOver(LONG_WORK_BYTES - 1, page.items)) {
+  const { items } = page;
+  if (context.request.method === "HEAD") return encodedResponse(context, 200, "", headers);
+  if (output.format === "protobuf") {
+    const itemOf = (object: CachedObject): JsonObject => {
+      const item = element(object);
+      return item instanceof CachedObject ? item.decode() : decodeValue(item);
+    };
+    return whenDone(protobufList(head, items, itemOf, context), (encoding) =>
+      convertedResponse(context, items, encodeParts(items, encoding, NO_WORK, CONVERTED_PART_BYTES), headers),
+    );
+  }
+  const encoding = listEncoding(head, member, output);
+  if (output.format === "yaml" && context.runInThread !== undefined && isOver(LONG_WORK_BYTES - 1, items)) {
     const run = (sink: ByteSink, signal: AbortSignal) =>
-      writeParts(sink, signal, yamlParts(context, page.items, element, encoding));
+      writeParts(sink, signal, yamlParts(context, items, element, encoding));
     return { ...jsonResponse(200, "", headers), body: { type: "stream", run } };
   }
-  const { request } = context;
-  const gzip = acceptsGzip(request);
-  const isHead = request.method === "HEAD";
-  const streamed = (parts: Iterable<Buffer>): ApiResponse => ({
-    ...jsonResponse(200, "", gzip ? { ...headers, ...GZIP_HEADERS } : headers),
-    body: { type: "stream", run: (sink, signal) => writeParts(sink, signal, gzip ? gzipParts(parts) : parts) },
-  });
-  const kept = isKeptText && segments !== undefined ? joinedParts(page.items, encoding, segments) : undefined;
-  if (kept !== undefined && !gzip && !isHead) {
+  const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
+  const kept = isKeptText && segments !== undefined ? joinedParts(items, encoding, segments) : undefined;
+  if (kept !== undefined && !acceptsGzip(context.request)) {
     const { begun, rest } = takeParts(kept, WHOLE_BYTES);
     if (rest === undefined) return { ...jsonResponse(200, "", headers), body: new JoinedBody(begun) };
-    return streamed(inTurn(begun, rest));
+    return streamed(context, inTurn(begun, rest), headers);
   }
-  if (isHead) return encodedResponse(context, 200, "", headers);
-  const isConverted = output.convert !== undefined || output.pretty;
-  const parts =
-    kept ?? encodeParts(page.items, { element, workSoFar }, encoding, isConverted ? CONVERTED_PART_BYTES : PART_BYTES);
-  if (isOver(PART_BYTES, page.items)) return streamed(parts);
-  // Rows may be many times as long as their objects, and take many times as long.
-  const { begun, rest } = isConverted
-    ? takeParts(parts, CONVERTED_PART_BYTES, 2)
-    : { begun: [...parts], rest: undefined };
+  const elements = { ...encoding, element: (object: CachedObject) => encoding.element(element(object)) };
+  if (output.convert !== undefined || output.pretty) {
+    return convertedResponse(context, items, encodeParts(items, elements, workSoFar, CONVERTED_PART_BYTES), headers);
+  }
+  const parts = kept ?? encodeParts(items, elements, workSoFar, PART_BYTES);
+  return isOver(PART_BYTES, items)
+    ? streamed(context, parts, headers)
+    : encodedResponse(context, 200, Buffer.concat([...parts]), headers);
+}
+
+/** Rows may be many times as long as their objects, and take many times as long. */
+function convertedResponse(
+  context: ConversionContext,
+  items: readonly CachedObject[],
+  parts: Generator<Buffer>,
+  headers: ResponseHeaders,
+): Awaitable<ApiResponse> {
+  if (isOver(PART_BYTES, items)) return streamed(context, parts, headers);
+  const { begun, rest } = takeParts(parts, CONVERTED_PART_BYTES, 2);
   return rest === undefined
     ? encodedResponse(context, 200, Buffer.concat(begun), headers)
-    : streamed(inTurn(begun, rest));
+    : streamed(context, inTurn(begun, rest), headers);
+}
+
+function streamed({ request }: ConversionContext, parts: Iterable<Buffer>, headers: ResponseHeaders): ApiResponse {
+  const gzip = acceptsGzip(request);
+  return {
+    ...jsonResponse(200, "", gzip ? { ...headers, ...GZIP_HEADERS } : headers),
+    body: { type: "stream", run: (sink, signal) => writeParts(sink, signal, gzip ? gzipParts(parts) : parts) },
+  };
 }
 
 function listOutput(
@@ -176,7 +205,7 @@ async function* yamlParts(
         ? undefined
         : await context.runInThread?.("encodeYaml", () => ({ json: `[${jsonTextOf(value)}]` }));
     const text = inThread ?? encoded(value);
-    yield typeof text === "string" ? Buffer.from(text) : encodeKept(text, "", "");
+    yield typeof text === "string" || Buffer.isBuffer(text) ? Buffer.from(text) : encodeKept(text, "", "");
   }
   if (items.length > 0) yield Buffer.from(close);
 }
@@ -186,8 +215,8 @@ type Piece = Buffer | KeptObject;
 /** Each part is made when it is asked for, from about `partBytes` of kept objects, or as much work. */
 function* encodeParts(
   items: readonly CachedObject[],
-  { element, workSoFar }: Pick<ListOutput, "element" | "workSoFar">,
-  encoding: ListEncoding,
+  encoding: ListEncoding<CachedObject>,
+  workSoFar: ListOutput["workSoFar"],
   partBytes: number,
 ): Generator<Buffer> {
   const separator = Buffer.from(encoding.separator);
@@ -195,7 +224,7 @@ function* encodeParts(
   let read = 0;
   for (const [i, object] of items.entries()) {
     const before = workSoFar();
-    const encoded = encoding.element(element(object));
+    const encoded = encoding.element(object);
     const piece = typeof encoded === "string" ? Buffer.from(encoded) : encoded;
     const cost = Math.max(piece.byteLength, object.byteLength) + separator.length + workSoFar() - before;
     if (read > 0 && read + cost > partBytes) {

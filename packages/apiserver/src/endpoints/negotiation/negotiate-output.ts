@@ -2,13 +2,15 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 
 import { notAcceptableError } from "@postern/apimachinery/meta/api-error";
-import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
+import { formatApiVersion, type GroupVersionKind } from "@postern/apimachinery/meta/group-version";
+import { isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import { type AcceptClause, parseAccept } from "./parse-accept.ts";
 
 /** Abilities of an endpoint beside writing its object as it is. */
 export type OutputRestrictions = {
-  allowsConversion(target: GroupVersionKind): boolean;
+  /** Whether it is written in that media type. Without `target`: as it is. */
+  allows(mediaType: string, target: GroupVersionKind | undefined): boolean;
   allowsStream(stream: string): boolean;
 };
 
@@ -23,37 +25,64 @@ export type MediaTypeChoice = {
   readonly convert?: GroupVersionKind;
 };
 
+export type OutputFormat = "json" | "yaml" | "protobuf";
+
 /** How to write an answer. */
 export type OutputMedia = {
-  readonly format: "json" | "yaml";
+  readonly format: OutputFormat;
   readonly pretty: boolean;
   readonly convert?: GroupVersionKind;
 };
 
 const JSON_TYPE = "application/json";
 const YAML_TYPE = "application/yaml";
+const PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf";
+
+const FORMATS: { readonly [mediaType: string]: OutputFormat } = {
+  [JSON_TYPE]: "json",
+  [YAML_TYPE]: "yaml",
+  [PROTOBUF_TYPE]: "protobuf",
+};
+
+/** JSON where there is none. */
+export const formatOf = (mediaType: string | undefined): OutputFormat => FORMATS[mediaType ?? ""] ?? "json";
 
 /** Media types that objects are served as, the default first. */
-export const OUTPUT_MEDIA_TYPES: readonly string[] = [JSON_TYPE, YAML_TYPE];
+export const OUTPUT_MEDIA_TYPES: readonly string[] = Object.keys(FORMATS);
 
-/**
- * Media types that a refusal names. Protobuf is read where reviews are posted but never written; clients that ask for it name JSON beside it,
- * so the text of upstream is kept.
- */
-export const NAMED_MEDIA_TYPES: readonly string[] = [...OUTPUT_MEDIA_TYPES, "application/vnd.kubernetes.protobuf"];
+/** Media types that watches are served as. */
+export const STREAM_MEDIA_TYPES: readonly string[] = [`${JSON_TYPE};stream=watch`, `${PROTOBUF_TYPE};stream=watch`];
+
+/** The media type of an answer. */
+export const mediaTypeOf = (format: OutputFormat): string =>
+  format === "protobuf" ? PROTOBUF_TYPE : `application/${format}`;
 
 /** Endpoints that write their document and nothing else. */
-export const PLAIN_OUTPUT: OutputRestrictions = { allowsConversion: () => false, allowsStream: () => false };
+export const PLAIN_OUTPUT: OutputRestrictions = {
+  allows: (_, target) => target === undefined,
+  allowsStream: () => false,
+};
 
 const META_VERSIONS = new Set(["v1", "v1beta1"]);
 const META_KINDS = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
 
-/** Endpoints of resources. */
-export const RESOURCE_OUTPUT: OutputRestrictions = {
-  allowsConversion: ({ group, version, kind }) =>
-    group === "meta.k8s.io" && META_VERSIONS.has(version) && META_KINDS.has(kind),
+/** False for protobuf, and kinds that have no message, such as custom ones. */
+export const isWrittenAs = (mediaType: string, kind: GroupVersionKind): boolean =>
+  mediaType !== PROTOBUF_TYPE || isProtobufKind(formatApiVersion(kind), kind.kind);
+
+/** Endpoints of a resource. There are no Tables in protobuf. */
+const resourceOutput = (kind: GroupVersionKind): OutputRestrictions => ({
+  allows(mediaType, target) {
+    if (target === undefined) return isWrittenAs(mediaType, kind);
+    const isMeta = target.group === "meta.k8s.io" && META_VERSIONS.has(target.version) && META_KINDS.has(target.kind);
+    return isMeta && !(mediaType === PROTOBUF_TYPE && target.kind === "Table");
+  },
   allowsStream: (stream) => stream === "watch",
-};
+});
+
+/** The media type of a watch: JSON has no parameter, as upstream. */
+export const streamTypeOf = (format: OutputFormat): string =>
+  format === "json" ? JSON_TYPE : `${mediaTypeOf(format)};stream=watch`;
 
 /** The first of `accepted` that the header admits with parameters that the endpoint can follow. */
 export function negotiateMediaType(
@@ -90,13 +119,15 @@ function followParameters(
   const stream = parameters.get("stream") ?? "";
   if (stream !== "" && !restrictions.allowsStream(stream)) return undefined;
   const choice = { mediaType, pretty: parameters.get("pretty") === "1", stream };
-  if (!parameters.has("as") && !parameters.has("g") && !parameters.has("v")) return choice;
+  if (!parameters.has("as") && !parameters.has("g") && !parameters.has("v")) {
+    return restrictions.allows(mediaType, undefined) ? choice : undefined;
+  }
   const convert = {
     group: parameters.get("g") ?? "",
     version: parameters.get("v") ?? "",
     kind: parameters.get("as") ?? "",
   };
-  return restrictions.allowsConversion(convert) ? { ...choice, convert } : undefined;
+  return restrictions.allows(mediaType, convert) ? { ...choice, convert } : undefined;
 }
 
 const TRUE = new Set(["1", "t", "T", "TRUE", "true", "True"]);
@@ -111,28 +142,37 @@ export function wantsPretty(request: Pick<ApiRequest, "query" | "headers">): boo
 }
 
 /**
- * How to answer a request with one object or list.
+ * How to answer a request with one object or list of a kind.
  * @throws ApiError 406 when the client takes none of what can be written
  */
-export function negotiateOutput(
+export const negotiateOutput = (request: Pick<ApiRequest, "query" | "headers">, kind: GroupVersionKind): OutputMedia =>
+  negotiateWithin(request, resourceOutput(kind));
+
+/** The same where the endpoint has restrictions of its own. @throws ApiError 406 */
+export function negotiateWithin(
   request: Pick<ApiRequest, "query" | "headers">,
-  restrictions: OutputRestrictions = RESOURCE_OUTPUT,
+  restrictions: OutputRestrictions,
 ): OutputMedia {
   const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, restrictions);
-  if (choice === undefined) throw notAcceptableError(NAMED_MEDIA_TYPES);
+  if (choice === undefined) throw notAcceptableError(OUTPUT_MEDIA_TYPES);
   return {
-    format: choice.mediaType === YAML_TYPE ? "yaml" : "json",
+    format: formatOf(choice.mediaType),
     pretty: choice.pretty || wantsPretty(request),
     ...(choice.convert === undefined ? {} : { convert: choice.convert }),
   };
 }
 
 /**
- * How to write the events of a watch: only JSON can be framed.
+ * How to write the events of a watch: YAML has no frames.
  * @throws ApiError 406
  */
-export function negotiateStream(request: Pick<ApiRequest, "query" | "headers">): OutputMedia {
-  const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, RESOURCE_OUTPUT);
-  if (choice?.mediaType !== JSON_TYPE) throw notAcceptableError([`${JSON_TYPE};stream=watch`]);
-  return { format: "json", pretty: false, ...(choice.convert === undefined ? {} : { convert: choice.convert }) };
+export function negotiateStream(request: Pick<ApiRequest, "query" | "headers">, kind: GroupVersionKind): OutputMedia {
+  const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, resourceOutput(kind));
+  if (choice === undefined || choice.mediaType === YAML_TYPE) throw notAcceptableError(STREAM_MEDIA_TYPES);
+  const { convert } = choice;
+  return {
+    format: formatOf(choice.mediaType),
+    pretty: false,
+    ...(convert === undefined ? {} : { convert }),
+  };
 }

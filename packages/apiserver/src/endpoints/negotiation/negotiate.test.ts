@@ -13,6 +13,9 @@ const request = (accept: string, query = "", userAgent = "kubectl/v1.32") => ({
   query: new URLSearchParams(query),
 });
 
+const CUSTOM = { group: "example.com", version: "v1", kind: "Widget" };
+const BUILT_IN = { group: "apps", version: "v1", kind: "Deployment" };
+
 describe("an Accept header", () => {
   it.each(cases.map((entry) => [entry.header, entry]))("%j is followed as upstream does", (_, entry) => {
     const choice = negotiateMediaType(entry.header, entry.accepted);
@@ -44,7 +47,7 @@ describe("an Accept header", () => {
     ["application/json;stream=watch", { format: "json" }],
     ["application/json;stream=other,application/yaml", { format: "yaml" }],
   ])("%j chooses %j", (accept, expected) =>
-    expect(negotiateOutput(request(accept))).toEqual({ pretty: false, ...expected }),
+    expect(negotiateOutput(request(accept), CUSTOM)).toEqual({ pretty: false, ...expected }),
   );
 
   it.each([
@@ -56,7 +59,7 @@ describe("an Accept header", () => {
     "application/json;as=Bogus;v=v1;g=meta.k8s.io",
     "application/json;g=meta.k8s.io;v=v1",
   ])("%j is refused with what there is", (accept) => {
-    expect(() => negotiateOutput(request(accept))).toThrow(
+    expect(() => negotiateOutput(request(accept), CUSTOM)).toThrow(
       expect.objectContaining({
         code: 406,
         reason: "NotAcceptable",
@@ -66,11 +69,34 @@ describe("an Accept header", () => {
     );
   });
 
-  it("lets a watch be JSON only", () => {
-    expect(negotiateStream(request("application/json;stream=watch"))).toMatchObject({ format: "json" });
-    expect(() => negotiateStream(request("application/yaml"))).toThrow(
-      "only the following media types are accepted: application/json;stream=watch",
+  it.each([
+    ["application/vnd.kubernetes.protobuf", { format: "protobuf" }],
+    ["application/vnd.kubernetes.protobuf, application/json", { format: "protobuf" }],
+    ["application/vnd.kubernetes.protobuf;q=0.5, application/json", { format: "json" }],
+    ["application/vnd.kubernetes.protobuf,application/cbor,*/*", { format: "protobuf" }],
+    ["application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/yaml", { format: "yaml" }],
+  ])("of a built-in kind, %j chooses %j", (accept, expected) =>
+    expect(negotiateOutput(request(accept), BUILT_IN)).toEqual({ pretty: false, ...expected }),
+  );
+
+  it("lets the metadata of custom kinds be protobuf, and nothing else of them", () => {
+    const accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+    expect(negotiateOutput(request(accept), CUSTOM)).toMatchObject({ format: "protobuf" });
+    expect(() => negotiateOutput(request("application/vnd.kubernetes.protobuf"), CUSTOM)).toThrow(
+      "only the following media types are accepted",
     );
+  });
+
+  it("lets a watch be JSON or protobuf", () => {
+    const protobuf = "application/vnd.kubernetes.protobuf;stream=watch";
+    expect(negotiateStream(request("application/json;stream=watch"), CUSTOM)).toMatchObject({ format: "json" });
+    expect(negotiateStream(request(`${protobuf}, application/json`), BUILT_IN)).toMatchObject({ format: "protobuf" });
+    expect(negotiateStream(request(`${protobuf}, application/json`), CUSTOM)).toMatchObject({ format: "json" });
+    for (const accept of ["application/yaml", protobuf]) {
+      expect(() => negotiateStream(request(accept), CUSTOM)).toThrow(
+        "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+      );
+    }
   });
 });
 
@@ -89,7 +115,7 @@ describe("pretty printing", () => {
     ["", "", "Mozilla/5.0 (X11)", true],
     ["", "", "my curl", false],
   ])("Accept %j, query %j, agent %j: %j", (accept, query, agent, pretty) =>
-    expect(negotiateOutput(request(accept, query, agent)).pretty).toBe(pretty),
+    expect(negotiateOutput(request(accept, query, agent), CUSTOM).pretty).toBe(pretty),
   );
 });
 

@@ -9,7 +9,7 @@ import type { ResourceColumns } from "../table/table-cells.ts";
 import { type ConversionContext, convertObject } from "./convert-object.ts";
 import { encodeObject, yamlInThread } from "./encode-object.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "./gzip.ts";
-import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
+import { mediaTypeOf, type OutputMedia } from "./negotiate-output.ts";
 import { decodeValue, isKept, type KeptObject, type ObjectValue } from "./object-value.ts";
 
 /**
@@ -22,7 +22,7 @@ export function objectResponse(
   code: number,
   value: ObjectValue,
   resource: ResourceColumns,
-  output: OutputMedia = negotiateOutput(context.request),
+  output: OutputMedia,
 ): Awaitable<ApiResponse> {
   const isText = output.convert === undefined && output.format === "json" && !output.pretty;
   if (!isText && isKept(value) && value.byteLength >= LONG_WORK_BYTES && context.pause !== undefined) {
@@ -64,7 +64,7 @@ export function statusResponse(
 
 /** The Content-Type where it is not the usual JSON. */
 export const contentTypeOf = ({ format }: OutputMedia): ResponseHeaders =>
-  format === "yaml" ? { "content-type": "application/yaml" } : {};
+  format === "json" ? {} : { "content-type": mediaTypeOf(format) };
 
 /** A finished body, compressed when that is worth it, left out for HEAD. */
 export function encodedResponse(

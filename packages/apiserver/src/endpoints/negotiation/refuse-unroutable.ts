@@ -3,9 +3,7 @@
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
-import { NAMED_MEDIA_TYPES } from "./negotiate-output.ts";
-
-const STREAMS = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+import { OUTPUT_MEDIA_TYPES, STREAM_MEDIA_TYPES } from "./negotiate-output.ts";
 
 /** Any type of an application is taken as well, which upstream refuses here and takes everywhere else. */
 const ALWAYS_TAKEN = ["*/*", "application/*"];
@@ -14,7 +12,7 @@ const ALWAYS_TAKEN = ["*/*", "application/*"];
 export function refuseUnroutable(request: Pick<ApiRequest, "headers">, isList = false): void {
   const accept = headerOf(request, "accept");
   if (accept === "") return;
-  const produced = isList ? [...NAMED_MEDIA_TYPES, ...STREAMS] : NAMED_MEDIA_TYPES;
+  const produced = isList ? [...OUTPUT_MEDIA_TYPES, ...STREAM_MEDIA_TYPES] : OUTPUT_MEDIA_TYPES;
   const types = accept.split(",").map((clause) => (clause.split(";")[0] ?? "").trim());
   if (types.some((type) => ALWAYS_TAKEN.includes(type) || produced.includes(type))) return;
   throw new ApiError({

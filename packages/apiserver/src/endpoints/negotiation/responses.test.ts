@@ -9,7 +9,7 @@ import { bodyOf, jsonOf, requestContext, textOf } from "../discovery/testing/req
 import { errorResponse } from "./error-response.ts";
 import { listResponse } from "./list-response.ts";
 import { negotiateOutput } from "./negotiate-output.ts";
-import { objectResponse, statusResponse } from "./object-response.ts";
+import { objectResponse as respondWith, statusResponse } from "./object-response.ts";
 
 const PATH = "/apis/management.example.com/v1/ownedaccesskeys";
 
@@ -28,6 +28,12 @@ const keyNamed = (name: string, revision: number, spec: object = { user: "u0", t
 const l0 = keyNamed("l0", 7);
 const asking = (accept: string, query = "", method = "GET") =>
   requestContext(`${PATH}${query}`, { method, headers: { accept } });
+const objectResponse = (
+  context: ReturnType<typeof requestContext>,
+  code: number,
+  value: Parameters<typeof respondWith>[2],
+  resource: Parameters<typeof respondWith>[3],
+) => respondWith(context, code, value, resource, negotiateOutput(context.request, keys));
 const table = (version = "v1") => `application/json;as=Table;v=${version};g=meta.k8s.io`;
 const partial = (kind: string) => `application/json;as=${kind};v=v1;g=meta.k8s.io`;
 
@@ -132,7 +138,7 @@ describe("a Status", () => {
 
   it("is never converted", async () => {
     const context = asking(table());
-    const output = negotiateOutput(context.request);
+    const output = negotiateOutput(context.request, keys);
     expect(await jsonOf(await statusResponse(context, 200, deleted, output))).toEqual(deleted);
     expect(await jsonOf(await objectResponse(context, 200, deleted, keys))).toEqual(deleted);
   });

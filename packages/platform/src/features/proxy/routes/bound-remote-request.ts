@@ -9,7 +9,7 @@ import {
   isApiError,
   unsupportedMediaTypeError,
 } from "@postern/apimachinery/meta/api-error";
-import { decodeProtobufObject, isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
+import { decodeProtobufObject, isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
 import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { tokenRequestAttributes } from "@postern/apiserver/authorization/token-request-attributes";

@@ -1,9 +1,8 @@
 // Vectors: the bodies that kubectl v1.32.4 sends to create objects of the built-in kinds.
 
 import { describe, expect, it } from "vitest";
-import { clusterMessage } from "./cluster-messages.ts";
-import { decodeProtobufObject, isProtobufKind } from "./decode-protobuf-object.ts";
-import { base64, decodeMessage } from "./message-type.ts";
+import { messageOfKind } from "./kubernetes-messages.ts";
+import { decodeProtobufObject, encodeProtobufObject, isProtobufKind } from "./protobuf-object.ts";
 import vectors from "./testdata/protobuf-builtin-kinds.json" with { type: "json" };
 
 describe("the built-in kinds", () => {
@@ -11,11 +10,13 @@ describe("the built-in kinds", () => {
     const { apiVersion, kind } = json;
     expect(isProtobufKind(apiVersion, kind)).toBe(true);
     const bytes = new Uint8Array(Buffer.from(body, "base64"));
-    expect(decodeProtobufObject(bytes, { apiVersion, kind })).toEqual(json);
+    const object = decodeProtobufObject(bytes, { apiVersion, kind });
+    expect(object).toEqual(json);
+    expect(encodeProtobufObject(object).toString("base64")).toBe(body);
   });
 
   it("do not include others", () => {
-    expect(isProtobufKind("v1", "Node")).toBe(false);
+    expect(isProtobufKind("v1", "Widget")).toBe(false);
     expect(isProtobufKind("v1", "constructor")).toBe(false);
   });
 });
@@ -80,16 +81,18 @@ describe("fields whose tags in Go do not say whether they are optional", () => {
       { spec: { versions: [{ schema: { openAPIV3Schema: { dependencies: { a: ["b"] } } } }] } },
     ],
   ])("are read of %s", (kind, bytes, expected) => {
-    const type = clusterMessage(kind);
-    expect(type && decodeMessage(type, bytes)).toMatchObject(expected);
+    const type = messageOfKind(kind.slice(0, kind.lastIndexOf("/")), kind.slice(kind.lastIndexOf("/") + 1));
+    expect(type?.decode(bytes)).toMatchObject(expected);
   });
 });
 
-describe("base64", () => {
-  it("writes every byte, and leaves empty bytes out", () => {
+describe("bytes", () => {
+  it("are written whole in base64, and left out when empty", () => {
     const bytes = Uint8Array.from({ length: 100 }, (_, index) => (index * 7 + 200) % 256);
-    const body = Uint8Array.from([0x0a, bytes.length, ...bytes]);
-    expect(decodeMessage({ 1: base64("data") }, body)).toEqual({ data: Buffer.from(bytes).toString("base64") });
-    expect(decodeMessage({ 1: base64("data") }, Uint8Array.from([0x0a, 0]))).toEqual({});
+    const request = messageOfKind("certificates.k8s.io/v1", "CertificateSigningRequest");
+    expect(request?.decode(Uint8Array.from([0x12, 102, 0x0a, 100, ...bytes]))).toEqual({
+      spec: { request: Buffer.from(bytes).toString("base64"), signerName: "" },
+    });
+    expect(request?.decode(Uint8Array.from([0x12, 2, 0x0a, 0]))).toEqual({ spec: { signerName: "" } });
   });
 });
