@@ -25,7 +25,7 @@ export function knownCommands(command: Command): string {
   return names === "" ? `${fullName(command)} has none` : `the commands of ${fullName(command)} are ${names}`;
 }
 
-const fullName = (command: Command): string =>
+export const fullName = (command: Command): string =>
   command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 
 function descend(command: Command, names: readonly string[]): { readonly command: Command; readonly unknown?: string } {

@@ -88,6 +88,10 @@ describe("postern", () => {
   it.each([
     [["sevre"], "postern: unknown command 'sevre' (Did you mean serve?)\n"],
     [["serve", "--secure-prt", "1"], "postern: unknown option '--secure-prt' (Did you mean --secure-port?)\n"],
+    [["serve", "--port", "1"], "postern: unknown option '--port' (Did you mean --secure-port?)\n"],
+    [["serve", "--port=1"], "postern: unknown option '--port=1' (Did you mean --secure-port?)\n"],
+    [["serve", "--listen", "1"], "postern: unknown option '--listen': postern serve --help lists the options\n"],
+    [["key", "list", "--ready"], "postern: unknown option '--ready': postern key list --help lists the options\n"],
     [["serve", "--secure-port"], "postern: option '--secure-port <port>' argument missing\n"],
     [
       ["key", "create", "--ttl", "1y"],

@@ -3,10 +3,11 @@
 import { type Command, CommanderError } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { describeFailure, PlatformFailure } from "./failure.ts";
-import { findHelp, knownCommands } from "./find-help.ts";
+import { findHelp, fullName, knownCommands } from "./find-help.ts";
 
 const FAILED = 1;
 const USED_WRONGLY = 2;
+const MAX_HINTS = 3;
 
 /** Resolves with the exit code. */
 export async function run(program: Command, args: readonly string[], context: CommandContext): Promise<number> {
@@ -42,5 +43,16 @@ function onOneLine(text: string, command: Command): string {
     .replace(/^error: /, "")
     .trim()
     .replaceAll("\n", " ");
-  return /^unknown command '[^']*'$/.test(line) ? `${line}: ${knownCommands(command)}` : line;
+  if (/^unknown command '[^']*'$/.test(line)) return `${line}: ${knownCommands(command)}`;
+  const option = /^unknown option '--([^'=]+)[^']*'$/.exec(line)?.[1];
+  return option === undefined ? line : `${line}${optionHint(option, command)}`;
+}
+
+/** The options with the unknown one as a word of their name, such as --secure-port for --port. */
+function optionHint(name: string, command: Command): string {
+  const meant = command.options
+    .filter(({ long, hidden }) => !hidden && long?.slice(2).split("-").includes(name) === true)
+    .map(({ long }) => long);
+  if (meant.length > 0 && meant.length <= MAX_HINTS) return ` (Did you mean ${meant.join(" or ")}?)`;
+  return `: ${fullName(command)} --help lists the options`;
 }

@@ -51,6 +51,10 @@ describe.each(ALL)("the help of %s", (path) => {
     }
   });
 
+  it("has 80 columns on a terminal without a size", async () => {
+    expect(await helpOf(path, 0, { NO_COLOR: "1" })).toBe(await helpOf(path, 80, { NO_COLOR: "1" }));
+  });
+
   it.each([60, 80, 132])("fits into %i columns, but for examples", async (columns) => {
     const text = (await helpOf(path, columns, { NO_COLOR: "1" })).split("\nExamples:", 1).join("");
     const long = text

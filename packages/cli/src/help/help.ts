@@ -33,8 +33,9 @@ export function styleHelp(
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      getOutHelpWidth: () => stdout.columns ?? DEFAULT_WIDTH,
-      getErrHelpWidth: () => stdout.columns ?? DEFAULT_WIDTH,
+      // Terminals without a size, such as those of `docker exec` at first, say 0.
+      getOutHelpWidth: () => stdout.columns || DEFAULT_WIDTH,
+      getErrHelpWidth: () => stdout.columns || DEFAULT_WIDTH,
       getOutHasColors: () => hasColors,
       getErrHasColors: () => false,
     })

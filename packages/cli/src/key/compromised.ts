@@ -45,7 +45,7 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
         const status = objectAt(answer, "status");
         if (!writeAs({ output }, status, context)) stdout.write(`${accessKeyAt(status, "key")}\n`);
         stderr.write(
-          `access key ${name} has a new value; keep it now, it is not shown again; ${cellText(status["revokedCredentials"] ?? 0)} access keys and certificates that were created with the old one are revoked\n`,
+          `access key ${name} has a new value; keep it now, it is not shown again; access keys and certificates created with the old value and revoked: ${cellText(status["revokedCredentials"] ?? 0)}\n`,
         );
         // The old value of the key no longer authenticates.
         const key = await keys.get(name).catch(unlessRefused);
