@@ -3,7 +3,7 @@
 import { hostname } from "node:os";
 import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import type { HealthCheck } from "@postern/apiserver/health/health-check";
+import { type HealthCheck, NotReadyError } from "@postern/apiserver/health/health-check";
 import { createEventLoopBudget } from "@postern/apiserver/limits/event-loop-budget";
 import type { Faults } from "@postern/apiserver/logging/faults";
 import type { Logger } from "@postern/apiserver/logging/logger";
@@ -247,7 +247,9 @@ function createPreparation(): { readonly check: HealthCheck; done(): void } {
       name: "store-prepared",
       check() {
         if (!isDone)
-          throw new Error("the store is being prepared: roles, the first administrator and bootstrap manifests");
+          throw new NotReadyError(
+            "the store is being prepared: roles, the first administrator and bootstrap manifests",
+          );
       },
     },
     done() {

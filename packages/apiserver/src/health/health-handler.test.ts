@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createLogger } from "../logging/create-logger.ts";
 import { silentLogger } from "../logging/logger.ts";
 import { createVersionHandler } from "../version/version-info.ts";
-import { type HealthCheck, pingCheck, shutdownCheck } from "./health-check.ts";
+import { type HealthCheck, NotReadyError, pingCheck, shutdownCheck } from "./health-check.ts";
 import { createHealthHandler } from "./health-handler.ts";
 import transcript from "./testdata/health.json" with { type: "json" };
 
@@ -63,6 +63,21 @@ describe("health checks", () => {
     expect(lines.join("")).toContain("disk on fire");
     expect(await textOf(ask(sickly, "/readyz?exclude=storage"))).toEqual([200, "ok"]);
     expect(await textOf(ask(sickly, "/readyz/storage"))).toEqual([500, "internal server error: disk on fire\n"]);
+  });
+
+  it("log a start or a stop in one line without a stack", async () => {
+    const lines: string[] = [];
+    const logger = createLogger({ destination: { write: (line) => lines.push(line) } });
+    const starting: HealthCheck = {
+      name: "prepared",
+      check: () => Promise.reject(new NotReadyError("being prepared")),
+    };
+    const handler = createHealthHandler({ healthz: [], livez: [], readyz: [starting] }, logger);
+    expect((await ask(handler, "/readyz"))?.status).toBe(500);
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({ cause: "being prepared", check: "prepared", component: "readyz" }),
+    ]);
+    expect(lines.join("")).not.toContain("stack");
   });
 
   it("turn readiness off while the server stops, and keep it alive", async () => {

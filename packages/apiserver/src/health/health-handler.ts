@@ -4,7 +4,7 @@
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { Logger } from "../logging/logger.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
-import type { HealthCheck } from "./health-check.ts";
+import { type HealthCheck, NotReadyError } from "./health-check.ts";
 
 /** The checks behind each path, in the order in which they are listed. */
 export type HealthChecks = {
@@ -50,7 +50,8 @@ async function answerAll(
     else {
       // Anybody may ask here; the reason is for the log.
       lines += `[-]${name} failed: reason withheld\n`;
-      logger.warn({ error: result, check: name, component: endpoint }, "health check failed");
+      const reason = result instanceof NotReadyError ? { cause: result.message } : { error: result };
+      logger.warn({ ...reason, check: name, component: endpoint }, "health check failed");
     }
   }
   if (excluded.size > 0) {

@@ -1,6 +1,6 @@
 // Answers requests while a server loads its objects: probes at once, all others when it has loaded them.
 
-import { type HealthCheck, pingCheck } from "@postern/apiserver/health/health-check";
+import { type HealthCheck, NotReadyError, pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler } from "@postern/apiserver/health/health-handler";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import { textResponse } from "@postern/apiserver/transport/api-response";
@@ -15,7 +15,7 @@ export type StartingHandler = Disposable & {
 const loadingCheck: HealthCheck = {
   name: "objects-loaded",
   check() {
-    throw new Error("the objects of the store are being loaded");
+    throw new NotReadyError("the objects of the store are being loaded");
   },
 };
 
