@@ -1,10 +1,10 @@
 // IdentityProviders: where users sign in.
 
 import { type IdentityProvider, identityProviderSchema } from "@postern/api/identity-provider";
-import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
+import { readyMessageColumn, readyText } from "../../../../foundation/kinds/state-columns.ts";
 import { IDENTITY_PROVIDERS } from "../../provider-state.ts";
 import { type IdentityProviderStrategyDeps, identityProviderStrategy } from "./strategy.ts";
 
@@ -30,16 +30,9 @@ export const identityProviders = (deps: IdentityProviderStrategyDeps): ResourceD
         name: "Ready",
         type: "string",
         description: "Whether users can sign in.",
-        value(provider) {
-          const { status } = provider;
-          const conditions = isJsonObject(status) ? status["conditions"] : undefined;
-          const ready = (isJsonArray(conditions) ? conditions : [])
-            .filter(isJsonObject)
-            .find(({ type }) => type === "Ready");
-          if (ready === undefined) return "Unknown";
-          return ready["status"] === "True" ? "True" : String(ready["reason"] ?? "False");
-        },
+        value: readyText,
       },
+      readyMessageColumn,
       ageColumn,
     ],
     // The registry gives a strategy only objects that its schema has checked.

@@ -2,8 +2,6 @@
 
 import { issuerUrlOf } from "@postern/api/issuer-presets";
 import { type TrustRule, trustRuleFields } from "@postern/api/trust-rule";
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import {
@@ -13,6 +11,7 @@ import {
 } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
+import { readyMessageColumn, readyText } from "../../../../foundation/kinds/state-columns.ts";
 import { TRUST_RULES } from "../../trust-rule-state.ts";
 import { type TrustRuleStrategyDeps, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
 import { type TestDeps, testToken } from "./subresources/test.ts";
@@ -52,8 +51,9 @@ const columns: readonly PrinterColumn[] = [
     name: "Ready",
     type: "string",
     description: "Ready, or the reason why tokens are refused.",
-    value: readiness,
+    value: readyText,
   },
+  readyMessageColumn,
   { name: "TTL", type: "integer", priority: 1, description: "TTL of issued keys, in seconds.", value: ".spec.ttl" },
   ageColumn,
 ];
@@ -62,13 +62,3 @@ const issuerOf = (rule: KubeObject): string => {
   const { issuer } = specOf(rule);
   return issuer.preset ?? issuerUrlOf(issuer);
 };
-
-function readiness(rule: KubeObject): string {
-  const status = rule["status"];
-  const conditions = isJsonObject(status) ? status["conditions"] : undefined;
-  const ready = (isJsonArray(conditions) ? conditions : []).find(
-    (condition): condition is JsonObject => isJsonObject(condition) && condition["type"] === "Ready",
-  );
-  if (ready === undefined) return "Unknown";
-  return ready["status"] === "True" ? "True" : String(ready["reason"] ?? "False");
-}
