@@ -1,4 +1,4 @@
-// Items that need attention, and the number of keys and virtual clusters.
+// The number of keys and virtual clusters, the next steps of a new installation, and items that need attention.
 
 import type { Cluster } from "@postern/api/cluster";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
@@ -20,8 +20,9 @@ import { projectOf } from "../settings.ts";
 import { counted, named, numberText, Text, t } from "../texts/text.tsx";
 import { ClusterBadge } from "./clusters/cluster-badge.tsx";
 import { HostBadge } from "./hosts/host-badge.tsx";
-import { type Attention, attentionOf, isLogin, keyState, type Moment, ownerOf } from "./keys/key-state.ts";
+import { type Attention, attentionOf, isTemporary, keyState, type Moment, ownerOf } from "./keys/key-state.ts";
 import { useMoment } from "./keys/key-state-badge.tsx";
+import { NextSteps } from "./next-steps.tsx";
 
 const ORDER: readonly Attention[] = ["refused", "ending", "unused"];
 const SHOWN = 6;
@@ -34,7 +35,7 @@ function overviewOf(keys: readonly OwnedAccessKey[], now: Moment) {
     const state = keyState(key, now);
     const attention = attentionOf(key, now, state);
     if (attention !== undefined) found[attention].push(key);
-    if (!isLogin(key) && (state.tone === "good" || state.tone === "warn")) good++;
+    if (!isTemporary(key) && (state.tone === "good" || state.tone === "warn")) good++;
   }
   const groups = ORDER.map((attention) => ({ attention, list: found[attention] })).filter(
     ({ list }) => list.length > 0,
@@ -71,6 +72,7 @@ export function OverviewPage() {
           isLoading={clusters.isLoading}
         />
       </ul>
+      {!isLoading && error === null && <NextSteps keys={keys.items} now={now.now} />}
       <Section title={t("overview.attention")}>
         {isLoading && <Loading />}
         {!isLoading && groups.length === 0 && notReady.length + lostHosts.length === 0 && (

@@ -59,19 +59,34 @@ it.each([
   expect([keyState(given, MOMENT).id, attentionOf(given, MOMENT)]).toEqual([state, attention]);
 });
 
-it("finds keys by text, state and owner, and leaves sessions out", () => {
+it("finds keys by text, state and owner, and leaves sessions and kubeconfigs out", () => {
+  const scope = { virtualClusters: [{ project: "default", virtualCluster: "demo" }] };
+  const token = (name: string, spec: object, status?: object) => {
+    const { metadata, ...rest } = key(name, { type: "Other", scope, ...spec }, status);
+    return { ...rest, metadata: { ...metadata, generateName: "default-demo-" } };
+  };
   const keys = [
     key("ci", { displayName: "Deploys the Shop" }),
     key("old", { disabled: true }, refusedFor("Disabled")),
     key("of-team", { user: "", team: "payments" }, { lastActivity: at(-1) }),
     key("browser", { type: "Login" }),
+    token("default-demo-x", {}),
+    token("default-demo-y", {}, refusedFor("Leaked")),
   ];
   const found = (filter: object): readonly string[] =>
-    filterKeys(keys, { text: "", state: "", owner: "", hasSessions: false, ...filter }, MOMENT).map(
+    filterKeys(keys, { text: "", state: "", owner: "", hasTemporary: false, ...filter }, MOMENT).map(
       ({ metadata }) => metadata.name ?? "",
     );
   expect(found({})).toEqual(["ci", "old", "of-team"]);
-  expect(found({ hasSessions: true })).toContain("browser");
+  expect(found({ hasTemporary: true })).toEqual([
+    "ci",
+    "old",
+    "of-team",
+    "browser",
+    "default-demo-x",
+    "default-demo-y",
+  ]);
+  expect(found({ state: "attention" })).toEqual(["default-demo-y"]);
   expect(found({ text: " shop" })).toEqual(["ci"]);
   expect(found({ text: "payments" })).toEqual(["of-team"]);
   expect(found({ state: "refused" })).toEqual(["old"]);

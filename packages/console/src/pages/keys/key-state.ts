@@ -62,6 +62,17 @@ export function ownerOf({ spec }: OwnedAccessKey): Owner {
 
 export const isLogin = ({ spec }: OwnedAccessKey): boolean => spec?.type === "Login";
 
+/** As the server creates them: named after the virtual cluster that their scope consists of. */
+export function isOfKubeconfig({ metadata, spec }: OwnedAccessKey): boolean {
+  if (spec?.type !== "Other") return false;
+  const [only, ...others] = spec.scope?.virtualClusters ?? [];
+  if (only === undefined || others.length > 0) return false;
+  return metadata.generateName === `${only.project}-${only.virtualCluster}-`;
+}
+
+/** Sessions and tokens of kubeconfigs, which the server creates. */
+export const isTemporary = (key: OwnedAccessKey): boolean => isLogin(key) || isOfKubeconfig(key);
+
 /** Tokens of kubeconfigs and of CI jobs: a new one is issued when it is needed. */
 function isShortLived({ spec }: OwnedAccessKey): boolean {
   const ttl = Number(spec?.ttl ?? 0);
@@ -86,8 +97,8 @@ export type KeyFilter = {
   /** Empty: all. */
   readonly state: string;
   readonly owner: string;
-  /** Includes keys of type `Login`. */
-  readonly hasSessions: boolean;
+  /** Includes sessions and tokens of kubeconfigs. Those that need attention are always included. */
+  readonly hasTemporary: boolean;
 };
 
 /** The texts that a search compares, ignoring case. */
@@ -101,7 +112,7 @@ const textsOf = (key: OwnedAccessKey): readonly (string | undefined)[] => [
 export function filterKeys(keys: readonly OwnedAccessKey[], filter: KeyFilter, now: Moment): readonly OwnedAccessKey[] {
   const wanted = filter.text.trim().toLowerCase();
   return keys.filter((key) => {
-    if (!filter.hasSessions && isLogin(key)) return false;
+    if (!filter.hasTemporary && filter.state !== "attention" && isTemporary(key)) return false;
     if (filter.owner !== "" && `${ownerOf(key).kind}/${ownerOf(key).name}` !== filter.owner) return false;
     if (filter.state === "attention" ? attentionOf(key, now) === undefined : !isIn(filter.state, key, now))
       return false;

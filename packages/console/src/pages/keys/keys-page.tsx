@@ -13,7 +13,7 @@ import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { counted, named, t } from "../../texts/text.tsx";
-import { filterKeys, isLogin, keyState, type Moment, ownerOf } from "./key-state.ts";
+import { filterKeys, isTemporary, keyState, type Moment, ownerOf } from "./key-state.ts";
 import { KeyStateBadge, useMoment } from "./key-state-badge.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
@@ -111,13 +111,13 @@ export function KeysPage() {
   const { q = "", state = "", owner = "", sessions = "" } = search;
   // Typing stays fast while ten thousand keys are searched.
   const text = useDeferredValue(q);
-  const hasSessions = sessions === "true";
+  const hasTemporary = sessions === "true";
   const shown = useMemo(
-    () => filterKeys(items, { text, state, owner, hasSessions }, now),
-    [items, text, state, owner, hasSessions, now],
+    () => filterKeys(items, { text, state, owner, hasTemporary }, now),
+    [items, text, state, owner, hasTemporary, now],
   );
   const owners = useMemo(() => ownersOf(items), [items]);
-  const sessionCount = useMemo(() => items.filter(isLogin).length, [items]);
+  const temporaryCount = useMemo(() => items.filter(isTemporary).length, [items]);
   const choose = (name: string, value: string): void => {
     void navigate({
       replace: true,
@@ -136,7 +136,7 @@ export function KeysPage() {
         rowKey={(key) => key.metadata.uid ?? nameOf(key)}
         sort={{ column: "created", isDescending: true }}
         empty={
-          items.some((key) => !isLogin(key)) ? (
+          items.some((key) => !isTemporary(key)) ? (
             <EmptyState title={t("keys.none.title")}>{t("keys.none.text")}</EmptyState>
           ) : (
             <EmptyState title={t("keys.empty.title")} actions={create}>
@@ -164,9 +164,9 @@ export function KeysPage() {
                 onChange={(id) => choose("owner", id)}
               />
             )}
-            {sessionCount > 0 && (
-              <Checkbox isSelected={hasSessions} onChange={(isOn) => choose("sessions", isOn ? "true" : "")}>
-                {t("keys.filter.sessions")}
+            {temporaryCount > 0 && (
+              <Checkbox isSelected={hasTemporary} onChange={(isOn) => choose("sessions", isOn ? "true" : "")}>
+                {t("keys.filter.temporary")}
               </Checkbox>
             )}
           </>
