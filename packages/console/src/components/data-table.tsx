@@ -73,13 +73,13 @@ export function DataTable<T>({ label, columns, rows, rowKey, sort: firstSort, em
           </tr>
         </thead>
         <tbody>
-          {above > 0 && <Spacer height={above} span={columns.length} />}
+          {above > 0 && <Spacer height={above} />}
           {shown.map(({ index }) => {
             const row = sorted[index];
             if (row === undefined) return null;
             return <Row key={rowKey(row)} index={index} row={row} columns={columnsOfRows} />;
           })}
-          {below > 0 && <Spacer height={below} span={columns.length} />}
+          {below > 0 && <Spacer height={below} />}
         </tbody>
       </table>
     </section>
@@ -119,11 +119,12 @@ const Row = memo(function Row(props: {
   );
 });
 
-function Spacer({ height, span }: { readonly height: number; readonly span: number }) {
+/** One cell: one that spans hidden columns as well would give them room. */
+function Spacer({ height }: { readonly height: number }) {
   return (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing takes the focus here
     <tr aria-hidden="true" className="spacer">
-      <td colSpan={span} style={{ height }} />
+      <td style={{ height }} />
     </tr>
   );
 }

@@ -62,7 +62,7 @@ function Rules({ rules }: { readonly rules: readonly PolicyRule[] }) {
               {resourceNames.length > 0 && ` ${t("role.rule.names", { names: resourceNames.join(", ") })}`}
             </span>
           </span>
-          <span className="mono">{verbs.join(", ")}</span>
+          <span className="mono keep">{verbs.join(", ")}</span>
         </li>
       ))}
     </ul>

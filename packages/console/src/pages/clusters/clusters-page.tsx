@@ -85,13 +85,16 @@ const columnsWith = (choose: (cluster: VirtualClusterInstance) => void): readonl
     header: t("clusters.column.name"),
     sortBy: (cluster) => titleOf(cluster).toLowerCase(),
     cell: (cluster) => (
-      <Link
-        to="/clusters/$project/$name"
-        params={{ project: projectNameOf(cluster), name: nameOf(cluster) }}
-        className="row-link"
-      >
-        {titleOf(cluster)}
-      </Link>
+      <span className="two-lines">
+        <Link
+          to="/clusters/$project/$name"
+          params={{ project: projectNameOf(cluster), name: nameOf(cluster) }}
+          className="row-link"
+        >
+          {titleOf(cluster)}
+        </Link>
+        <span className="muted narrow-only">{projectNameOf(cluster)}</span>
+      </span>
     ),
   },
   {
