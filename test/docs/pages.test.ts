@@ -15,8 +15,10 @@ const KEPT = ["docs/guides/projects.md", "docs/guides/gitops.md"];
 
 describe.each(namedCasesOf(PAGES, ({ path }) => path, KEPT))("$path", (page) => {
   it("does what it says", async () => {
-    const printed = await runPage(page);
+    const { printed, secretFiles } = await runPage(page);
     for (const pattern of page.expected) expect(printed).toMatch(pattern);
+    expect(secretFiles.filter(({ isPrivate }) => !isPrivate)).toEqual([]);
+    expect(notIgnored(secretFiles.map(({ path }) => path))).toEqual([]);
   });
 });
 
@@ -51,12 +53,19 @@ it("writes credentials into files that only the reader can read, and that git ig
   expect(written.length).toBeGreaterThan(8);
   expect(written.filter(({ isSafe }) => !isSafe)).toEqual([]);
   const targets = written.map(({ target }) => target).filter((target) => !/[$*]/.test(target));
-  const { stdout } = spawnSync("git", ["check-ignore", "--no-index", ...targets], {
-    cwd: REPOSITORY,
-    encoding: "utf8",
-  });
-  expect(targets.filter((target) => !stdout.split("\n").includes(target))).toEqual([]);
+  expect(notIgnored(targets)).toEqual([]);
+  // Files that the guides have their reader provide.
+  const provided = ["secret.txt", "key.txt", "token", "token.txt", "passphrase", "admin.conf", "cluster.kubeconfig"];
+  expect(notIgnored(provided)).toEqual([]);
+  expect(notIgnored(["docs/README.md", "package.json"])).toEqual(["docs/README.md", "package.json"]);
 });
+
+/** Files of a checkout that `git add .` would add. */
+function notIgnored(paths: readonly string[]): readonly string[] {
+  if (paths.length === 0) return [];
+  const { stdout } = spawnSync("git", ["check-ignore", "--no-index", ...paths], { cwd: REPOSITORY, encoding: "utf8" });
+  return paths.filter((path) => !stdout.split("\n").includes(path));
+}
 
 it("leads from every page to pages and sections that are there", () => {
   const pages = repositoryFiles().filter((path) =>

@@ -3,8 +3,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { text } from "node:stream/consumers";
 import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
@@ -66,8 +66,16 @@ refused() {
 
 const MARK = "=== block";
 
-/** Resolves with what the commands printed. Rejects if one of them fails. */
-export async function runPage(page: Page): Promise<string> {
+export type PageRun = {
+  readonly printed: string;
+  /** Files with credentials that the reader has then, but for the data directory and the configuration below HOME. */
+  readonly secretFiles: readonly SecretFile[];
+};
+
+export type SecretFile = { readonly path: string; readonly isPrivate: boolean };
+
+/** Rejects if a command fails. */
+export async function runPage(page: Page): Promise<PageRun> {
   await using directory = await temporaryDirectory();
   await using surroundings = await startSurroundings(page, directory.path);
   const reader = join(directory.path, "reader");
@@ -77,7 +85,11 @@ export async function runPage(page: Page): Promise<string> {
   await chmod(join(programs, "postern"), 0o755);
   const [port = 0] = await lastingPorts(1);
   const blocks = [page.given ?? SERVE, ...commandsOf(page), page.afterwards ?? ""];
-  const script = blocks.map((block, at) => `echo '${MARK} ${at}'\n${block}`).join("\n");
+  // The prerequisites of a page are private. Files that the page has its reader write are as private as it says.
+  const script = blocks
+    .map((block, at) => `umask ${at === 0 ? "077" : '"$mask"'}\necho '${MARK} ${at}'\n${block}\nmask=$(umask)`)
+    .map((block, at) => (at === 0 ? `${block}\nmask=022` : block))
+    .join("\n");
   const file = join(directory.path, "page.sh");
   for (const [at, block] of blocksOf(page.path, "yaml").entries()) {
     await writeFile(join(directory.path, `block-${at + 1}.yaml`), block);
@@ -105,10 +117,32 @@ export async function runPage(page: Page): Promise<string> {
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
     record(page.path, blocks, stdout, stderr);
     if (code !== 0) throw new Error(`${page.path}: a command failed with ${code}:\n${stderr}\n${stdout}`);
-    return stdout;
+    return { printed: stdout, secretFiles: await secretFilesIn(reader) };
   } finally {
     endGroup(child);
   }
+}
+
+/** An access key, a private key, or a server key. */
+const SECRET = /\bpst_[a-z0-9]{10}_\w{40}|PRIVATE KEY-----|^[0-9a-f]{64}$/m;
+/** The data directory, the configuration below HOME, and places outside of a checkout in the pages. */
+const NOT_IN_CHECKOUT = /^(data|etc|\.config|\.kube|\.cache)\//;
+
+async function secretFilesIn(folder: string): Promise<readonly SecretFile[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !NOT_IN_CHECKOUT.test(relative(folder, path)));
+  const found = await Promise.all(
+    paths.map(async (path): Promise<readonly SecretFile[]> => {
+      const [content, { mode }] = await Promise.all([readFile(path, "latin1"), stat(path)]);
+      const isDatabase = path.includes("postern.db");
+      if (!isDatabase && !SECRET.test(content)) return [];
+      return [{ path: relative(folder, path), isPrivate: (mode & 0o077) === 0 }];
+    }),
+  );
+  return found.flat();
 }
 
 type Surroundings = AsyncDisposable & { readonly environment: Readonly<Record<string, string>> };
