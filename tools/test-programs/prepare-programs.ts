@@ -10,10 +10,19 @@ export type MissingProgram = {
   readonly files: readonly string[];
 };
 
-/** Root on a system with apt-get. */
-const mayInstall = (): boolean => process.getuid?.() === 0 && spawnSync("apt-get", ["--version"]).status === 0;
+/** Tests pass a machine of their own. */
+export type Machine = {
+  readonly platform: NodeJS.Platform;
+  readonly hasProgram: (program: TestProgram) => boolean;
+  readonly mayInstall: () => boolean;
+};
 
-const missingPrograms = (): readonly TestProgram[] => TEST_PROGRAMS.filter(({ isInstalled }) => !isInstalled());
+const THIS_MACHINE: Machine = {
+  platform: process.platform,
+  hasProgram: ({ isInstalled }) => isInstalled(),
+  // Root on a system with apt-get.
+  mayInstall: () => process.getuid?.() === 0 && spawnSync("apt-get", ["--version"]).status === 0,
+};
 
 function install(packages: readonly string[]): void {
   console.log(`Installing the Debian packages of programs that tests run: ${packages.join(", ")}`);
@@ -25,18 +34,29 @@ function install(packages: readonly string[]): void {
 }
 
 /** Returns what is missing still. */
-export function preparePrograms(): readonly MissingProgram[] {
+export function preparePrograms(machine: Machine = THIS_MACHINE): readonly MissingProgram[] {
+  const missingPrograms = () => TEST_PROGRAMS.filter((program) => !machine.hasProgram(program));
   const packages = missingPrograms().flatMap(({ debianPackage }) => debianPackage ?? []);
-  if (packages.length > 0 && mayInstall()) install(packages);
+  if (packages.length > 0 && machine.mayInstall()) install(packages);
   const missing = missingPrograms();
   if (missing.length === 0) return [];
   const usersOf = createProgramUsers();
   return missing.map((program) => ({ program, files: usersOf(program) }));
 }
 
+/** False for programs of another system. */
+export const isObtainable = ({ program }: MissingProgram, platform: NodeJS.Platform = process.platform): boolean =>
+  platform === "linux" || program.isForLinux !== true;
+
 /** One line for each program: its purpose, how to get it, and how many files need it. */
-export const describeMissing = ({ program, files }: MissingProgram): string => {
-  const { name, purpose, debianPackage } = program;
-  const source = debianPackage === undefined ? "npm run nodes" : `apt-get install ${debianPackage}`;
-  return `${name} is missing (${purpose}): ${source}; ${files.length} test files left out`;
-};
+export function describeMissing(missing: MissingProgram, platform: NodeJS.Platform = process.platform): string {
+  const { program, files } = missing;
+  const source = isObtainable(missing, platform) ? sourceOf(program, platform) : "only on Linux";
+  return `${program.name} is missing (${program.purpose}): ${source}; ${files.length} test files left out`;
+}
+
+function sourceOf({ debianPackage, homebrewFormula, command }: TestProgram, platform: NodeJS.Platform): string {
+  if (platform === "darwin" && homebrewFormula !== undefined) return `brew install ${homebrewFormula}`;
+  if (debianPackage !== undefined) return `apt-get install ${debianPackage}`;
+  return command ?? "npm run nodes";
+}

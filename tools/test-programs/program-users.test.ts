@@ -20,6 +20,9 @@ describe("the users of programs", () => {
     ["promtool", "test/e2e/metrics.test.ts", "test/e2e/sign-in.test.ts"],
     ["kubectl", "test/e2e/kubectl.test.ts", "packages/stores/src/etcd/etcd-storage.test.ts"],
     ["openssl", "test/e2e/certificate-signer.test.ts", "test/crash/kill-nine.test.ts"],
+    ["127.0.0.2 and 127.0.0.3", "test/attacks/token-issuers.test.ts", "test/e2e/kubectl.test.ts"],
+    ["/proc", "test/attacks/denial-of-service.test.ts", "test/e2e/kubectl.test.ts"],
+    ["binaries for Linux on x64", "test/e2e/helm.test.ts", "test/e2e/sign-in.test.ts"],
     ["openssl", "tools/secret-scan/planted-leaks.test.ts", "tools/secret-scan/find-leaks.test.ts"],
   ])("of %s include %s and not %s", (name, included, excluded) => {
     const users = usersOf(programNamed(name));

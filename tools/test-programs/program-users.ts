@@ -19,6 +19,9 @@ const DEFINING: ReadonlySet<string> = new Set([
   "test/e2e/testing/self-signed.ts",
   // Starts etcd only for a run on etcd, and where it is installed.
   "test/e2e/testing/shared-etcd.ts",
+  // Name programs, and run none.
+  "tools/test-programs/prepare-programs.test.ts",
+  "tools/test-programs/program-users.test.ts",
 ]);
 
 /** Shared code that a test starts in a process of its own. */

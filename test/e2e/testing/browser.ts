@@ -1,11 +1,10 @@
 // A real Chromium, and what a person does in it.
 
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-
-const CHROMIUM = "/usr/bin/chromium";
+import { chromiumPath } from "../../../tools/test-programs/chromium-path.ts";
 
 export const startBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
 /** Another person's browser: it has nothing of the others. */
 export const newPerson = (browser: Browser): Promise<BrowserContext> => browser.newContext({ ignoreHTTPSErrors: true });
