@@ -1,6 +1,6 @@
 // The draft of a host cluster in its form.
 
-import { type Cluster, isClosedCluster } from "@postern/api/cluster";
+import type { Cluster } from "@postern/api/cluster";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { NO_OWNED, type OwnedDraft, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
@@ -21,6 +21,10 @@ export const EMPTY_HOST: HostDraft = {
   isClosed: false,
   closedBy: { usable: false },
 };
+
+/** Whether it takes no new instances. Not the function of the API's package: that would bring the schemas to every browser. */
+export const isClosedCluster = ({ spec }: Pick<Cluster, "spec">): boolean =>
+  spec?.usable === false || spec?.unusable === true;
 
 export function hostDraftOf(cluster: Cluster): HostDraft {
   const { local, usable, unusable, kubeConfigRef } = cluster.spec ?? {};

@@ -1,6 +1,6 @@
 // One host cluster: whether it is connected, which projects may use it, and what runs in it.
 
-import { type Cluster, isClosedCluster } from "@postern/api/cluster";
+import type { Cluster } from "@postern/api/cluster";
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link, useParams } from "@tanstack/react-router";
@@ -18,6 +18,7 @@ import { projectOf } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
 import { HostBadge } from "./host-badge.tsx";
+import { isClosedCluster } from "./host-draft.ts";
 import { SetKubeconfig } from "./set-kubeconfig.tsx";
 
 export function HostPage() {
