@@ -12,8 +12,9 @@ import { useApi } from "../api/api-context.tsx";
 import { CLUSTERS, IDENTITY_PROVIDERS, PROJECTS } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { useMay } from "../api/use-may.ts";
+import { Button } from "../components/button.tsx";
 import { Code } from "../components/copy-text.tsx";
-import { Button, Section } from "../components/ui.tsx";
+import { Section } from "../components/page-head.tsx";
 import { t } from "../texts/text.tsx";
 import { AUDIT_PATH, type AuditAnswer } from "./audit-records.tsx";
 import {
