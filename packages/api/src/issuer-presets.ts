@@ -9,7 +9,7 @@ export type IssuerPreset = (typeof ISSUER_PRESETS)[number];
 type IssuerFields = { readonly preset?: IssuerPreset | undefined; readonly url?: string | undefined };
 
 type Preset = {
-  /** Of the public service. Undefined: each installation has its own. */
+  /** URL of the public service. Undefined: each installation has its own. */
   readonly url: string | undefined;
   /** Names can be reassigned, these claims cannot: a rule requires at least one of them. */
   readonly immutable: readonly string[];
@@ -36,7 +36,7 @@ export const PRESETS: { readonly [name in IssuerPreset]: Preset } = {
   kubernetes: { url: undefined, immutable: ["/kubernetes.io/serviceaccount/uid"], ...UUID },
 };
 
-/** That of a rule: by its name, or by the address of the public service, which nobody gets around by leaving the name out. */
+/** The preset of a rule: by name, or by the address of the public service, so that leaving the name out does not evade it. */
 export function presetOf({ preset, url }: IssuerFields): Preset | undefined {
   const named = ISSUER_PRESETS.find((name) => name === preset);
   if (named !== undefined) return PRESETS[named];

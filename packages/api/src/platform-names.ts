@@ -16,7 +16,7 @@ export type PlatformNames = {
   readonly projectNamespacePrefix: string;
   /** The group of the administrators. */
   readonly adminsGroup: string;
-  /** The group of everybody who came in with a key, beside system:authenticated. */
+  /** The group of all requests with an access key, beside system:authenticated. */
   readonly authenticatedGroup: string;
   userGroup(user: string): string;
   teamGroup(team: string): string;

@@ -3,11 +3,11 @@
 
 import { CelBytes, CelList, CelMap, type CelValue } from "./cel-value.ts";
 
-/** Of going through a text, for each of its characters. */
+/** Cost of reading a text, for each character. */
 const TRAVERSAL = 0.1;
-/** Of comparing or hashing a text as a whole, for each of its characters, in values of which ten cost a unit. */
+/** Cost of comparing or hashing a whole text, for each character; ten values cost one unit. */
 const SCAN = 0.01;
-/** Of a pattern, for each of its characters. */
+/** Cost of a pattern, for each character. */
 const PATTERN = 0.25;
 
 function sizeOf(value: CelValue | undefined): number {
@@ -18,7 +18,7 @@ function sizeOf(value: CelValue | undefined): number {
 
 const traversal = (value: CelValue | undefined, times = 1): number => Math.ceil(sizeOf(value) * times * TRAVERSAL);
 
-/** Of each item, and of going through those that are texts. */
+/** Cost of each item, and of reading those that are texts. */
 function listTraversal(value: CelValue | undefined): number {
   if (!(value instanceof CelList)) return traversal(value);
   return value.items.reduce<number>((sum, item) => sum + (isText(item) ? traversal(item) : 1), 0);
@@ -73,7 +73,7 @@ function growth(text: CelValue | undefined, from: CelValue | undefined, to: CelV
   return count * (to.length - from.length);
 }
 
-/** Of the arguments. */
+/** The arguments of the call. */
 type Cost = (first: CelValue | undefined, second: CelValue | undefined, third: CelValue | undefined) => number;
 
 /** A key is hashed, however few keys there are. */
@@ -85,8 +85,8 @@ const throughSecond: Cost = (_first, second) => traversal(second);
 const throughList: Cost = listTraversal;
 
 /**
- * Upstream counts the outermost values alone. Here whoever compares lists and maps also pays for what is in them, and whoever
- * counts the characters of a long text for going through it: others wait for that meanwhile.
+ * Upstream counts the outermost values alone. Here, comparing lists and maps also costs their content, and counting the characters of a long text
+ * costs reading it: other clients wait meanwhile.
  */
 const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = [
   [["_==_", "_!=_"], comparison],

@@ -1,4 +1,4 @@
-// Which types stand for the type variables of one expression, and which types fit where others are asked for.
+// The types bound to the type variables of one expression, and which types are assignable to others.
 // Source: github.com/google/cel-go/checker/types.go (isAssignable)
 
 import type { CelType } from "./cel-type.ts";
@@ -47,7 +47,7 @@ export function resolve(type: CelType, bindings: CelBindings): CelType {
   return current;
 }
 
-/** Without variables; those that stand for nothing are `dyn`. */
+/** Without variables; unbound ones are `dyn`. */
 export function settle(type: CelType, bindings: CelBindings): CelType {
   const current = resolve(type, bindings);
   switch (current.kind) {

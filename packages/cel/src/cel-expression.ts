@@ -99,7 +99,7 @@ export class CelSyntaxError extends Error {
 
 /** Longer lines are not shown. */
 const MAX_LINE_SHOWN = 4_096;
-/** Of the errors of one expression together: each shows its line, and a line can have thousands of them. */
+/** Characters of all errors of one expression: each shows its line, and a line can have thousands of errors. */
 const MAX_TEXT = 16_384;
 
 /** `ERROR: <input>:1:6: undefined field 'x'` and the line with a mark below. Source: cel-go/common/error.go */

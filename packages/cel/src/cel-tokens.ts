@@ -96,7 +96,7 @@ const LETTERS: { readonly [letter: string]: string } = {
   v: "\v",
 };
 
-/** Of an escape by number; undefined for one by letter. */
+/** Code point of a numeric escape; undefined for an escape by letter. */
 function codeOf([, hex, unicode, octal]: RegExpExecArray): number | undefined {
   if (octal !== undefined) return Number.parseInt(octal, 8);
   const digits = hex ?? unicode?.slice(1);

@@ -22,7 +22,7 @@ type Environment = {
   readonly variables: CelVariables;
   readonly bindings: CelBindings;
   readonly faults: CelSyntaxError[];
-  /** Of literals that no function can read, which are looked at only where all else goes together. */
+  /** Faults of literals that no function can read. They are reported only if everything else type checks. */
   readonly literalFaults: CelSyntaxError[];
   readonly types: Map<CelExpression, CelType>;
 };
@@ -31,7 +31,7 @@ export type CheckedCel = {
   readonly type: CelType;
   /** In the order of their places; the type means nothing where there are any. */
   readonly faults: readonly CelSyntaxError[];
-  /** Of a part of the expression. */
+  /** Type of a part of the expression. */
   typeOf(part: CelExpression): CelType;
 };
 

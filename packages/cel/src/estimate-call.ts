@@ -9,15 +9,15 @@ export type CallArgument = {
   readonly part: CelExpression;
   readonly type: CelType;
   readonly size: Range;
-  /** Of each item, where it is a list. */
+  /** Size of each item of a list. */
   readonly itemSize: Range;
 };
 
 export type CallEstimate = { readonly cost: Range; readonly size?: Range };
 
-/** Of going through a text, for each of its bytes. */
+/** Cost of reading a text, for each byte. */
 const TRAVERSAL = 0.1;
-/** Of a pattern, for each of its characters. */
+/** Cost of a pattern, for each character. */
 const PATTERN = 0.25;
 /** How long a pattern of a named format may be. */
 const FORMAT_PATTERN_LENGTH = 128;
@@ -147,7 +147,7 @@ function concatenation(a: CallArgument, b: CallArgument): CallEstimate {
   return byType(a.type, isText, { cost: traversal(size), size });
 }
 
-/** Of each item, and of going through those that are texts. */
+/** Cost of each item, and of reading those that are texts. */
 const listTraversal = ({ size, itemSize }: CallArgument, item: CelType): Range =>
   multiply(size, isText(item) ? add(exactly(1), traversal(itemSize)) : exactly(1));
 

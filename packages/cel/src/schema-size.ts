@@ -5,13 +5,13 @@ import { type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/sche
 import { escapeCelName, RESOURCE_PROPERTIES } from "./schema-type.ts";
 
 export type SizeLimits = {
-  /** Of items, entries or bytes of text; 0 for what has no size. */
+  /** Most items, entries or bytes of text; 0 for a value without a size. */
   readonly max: number;
-  /** Of its JSON. */
+  /** Fewest bytes of its JSON. */
   readonly minBytes: number;
   /** By the name that expressions have for them. */
   readonly fields: ReadonlyMap<string, SizeLimits>;
-  /** Of a list, or the values of a map. */
+  /** Items of a list, or values of a map. */
   readonly items?: SizeLimits;
   readonly keys?: SizeLimits;
 };

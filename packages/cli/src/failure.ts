@@ -25,7 +25,7 @@ export class PlatformFailure extends Error {
 /** The remedy for the address, the CA and the credential of a connection. */
 type Remedies = { readonly address: string; readonly authority: string; readonly credential: string };
 
-/** Of an address and an access key on the command line. */
+/** Remedies for an address and an access key given on the command line. */
 const GIVEN: Remedies = {
   address: "check the address",
   authority: "pass its CA with --ca",

@@ -48,7 +48,7 @@ async function lineOf(lines: Interface): Promise<string> {
   }
 }
 
-/** Trimmed; "" at the end of the input. Undefined where standard input or the messages are not on a terminal: nobody could answer. */
+/** Trimmed; "" at the end of the input. Undefined without a terminal for input and messages, where the question could not be answered. */
 export async function readAnswer(ask: () => void | Promise<void>): Promise<string | undefined> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return undefined;

@@ -1,5 +1,4 @@
-// Takes the errors of a process that nothing else has caught: one of them does not end the server for everybody, but a process in which they
-// keep occurring is given up.
+// Takes the uncaught errors of a process: one does not end the server for all its clients, but a process in which they keep occurring is ended.
 
 import type { EventEmitter } from "node:events";
 
@@ -22,7 +21,7 @@ const SECONDS_WITH_ERRORS = 10;
 
 /** Until it is disposed. */
 export function takeProcessErrors({ source, now, onRepeated }: ProcessErrorOptions, faults: ErrorReport): Disposable {
-  /** Of the last minute, each second in which there was an error. */
+  /** Seconds of the last minute in which there was an error. */
   let seconds: readonly number[] = [];
   let isGivenUp = false;
   const take = (error: unknown, component: string): void => {

@@ -83,7 +83,7 @@ async function start(
     : undefined;
 
   const opening = openServerStore({ configuration, secrets, runtime, logger, metrics, tracing, teardown, stopping });
-  // Hundreds of modules, loaded while the thread of the database begins its work. A failure is that of whoever waits below.
+  // Hundreds of modules, loaded while the thread of the database starts. A failure surfaces where they are awaited below.
   const loading = import("./compose-server.ts");
   loading.catch(() => {});
   const store = await opening;
@@ -121,7 +121,7 @@ async function start(
   });
   // An error of the start ends the process: no client depends on it yet.
   taken = onFaults?.(faults);
-  // A start loads modules and objects, and holds up nobody.
+  // A start loads modules and objects before there are clients to delay.
   teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
   return server;
 }

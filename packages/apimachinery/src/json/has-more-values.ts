@@ -9,8 +9,8 @@ const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b
 export const MANY_MEMBERS = 1_000;
 
 /**
- * Whether a JSON text has more members and items than `max`, those of all levels together; what is beyond the first thousand of one object or
- * list counts twice. Of other texts, any answer will do.
+ * Whether a JSON text has more members and items than `max`, over all levels. Those beyond the first thousand of one object or list count twice. The
+ * answer for a text that is not JSON does not matter.
  */
 export function hasMoreValues(text: string, max: number): boolean {
   // Each takes a character and a comma, and counts for two at most.

@@ -10,7 +10,7 @@ import type { JsonPatchOperation } from "./decode-json-patch.ts";
 import { JsonPatchError } from "./patch-errors.ts";
 import { createPatchTarget, type PatchTarget } from "./patch-target.ts";
 
-/** Of paths; an operation counts as so many characters besides. */
+/** Characters of paths in one step; each operation counts as 500 more. */
 const CHARACTERS_OF_STEP = 64 * 1024;
 const CHARACTERS_OF_OPERATION = 500;
 

@@ -47,7 +47,7 @@ export function createPatchTarget(document: JsonValue): PatchTarget {
   }
   // The root lives in a holder, so that every container is a child of one.
   const holder: MutableJsonObject = { [ROOT]: document };
-  // Containers made here, which nobody else sees: a long patch copies each container once, not once per operation.
+  // Containers that this patch created and still owns: a long patch copies each container once, not once per operation.
   const own = new WeakSet<OwnContainer>([holder]);
 
   /** The child container, copied first if it is not ours yet; undefined if it is no container. */
@@ -91,7 +91,7 @@ export function createPatchTarget(document: JsonValue): PatchTarget {
   };
 }
 
-/** Of a JSON pointer: RFC 6901, section 4. */
+/** Unescapes a segment of a JSON pointer: RFC 6901, section 4. */
 export const unescapeSegment = (segment: string): string => segment.replaceAll("~1", "/").replaceAll("~0", "~");
 
 function memberOf(object: MutableJsonObject, key: string): PatchPlace {

@@ -94,7 +94,7 @@ function duplicateIndexes(values: readonly JsonValue[]): readonly number[] {
   return duplicates;
 }
 
-/** Scalars stand for themselves; the NUL keeps the text of a list or map apart from strings that look like it. */
+/** Scalars are their own text; the NUL separates the text of a list or map from strings that look like it. */
 const identityOf = (value: JsonValue): JsonValue =>
   typeof value === "object" && value !== null ? `\0${formatGoValue(value)}` : value;
 

@@ -8,7 +8,7 @@ import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
 export function* toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions = {}): Steps<JsonObject> {
   const { components = new Map<StructuralSchema, string>() } = options;
-  // Reduced schemas are new objects, so that each component is followed as a stub that stands for it.
+  // Reduced schemas are new objects, so that each component is followed as its stub.
   const renamed = new Map<StructuralSchema, string>();
   const pace = schemaPace();
   const reducePart = function* (part: StructuralSchema): Steps<StructuralSchema> {

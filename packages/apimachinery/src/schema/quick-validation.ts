@@ -20,7 +20,7 @@ export function passesQuickValidation(plain: QuickSchema, value: JsonValue, walk
   if (typeof value === "boolean") return plain.allowsBoolean && plain.choices === undefined;
   if (isJsonArray(value)) return isPlainList(plain, value, walk, depth);
   if (isJsonObject(value)) return isPlainObject(plain, value, walk, depth);
-  // Of null and bigint: what is nullable may be null.
+  // Null, or a bigint: a nullable value may be null.
   return value === null && plain.isNullable && plain.choices === undefined;
 }
 
@@ -28,9 +28,9 @@ export function passesQuickValidation(plain: QuickSchema, value: JsonValue, walk
 const DEEPEST_REMEMBERED = 2;
 /** Remembering a part costs as much as looking at some hundred values. */
 export const MANY_VALUES = 500;
-/** Of patterns. */
+/** Steps of patterns. */
 const MANY_STEPS = 20_000;
-/** Of a text, 64 characters count as a value. */
+/** 64 characters of a text count as one value. */
 const TEXT_SHIFT = 6;
 
 /** The cost of looks at values of one schema, and large parts that have passed: a request looks at the same object several times, and parts never change. */
@@ -70,7 +70,7 @@ export type QuickSchema = {
   readonly allowsFraction: boolean;
   readonly allowsList: boolean;
   readonly allowsObject: boolean;
-  /** Of an enum. */
+  /** The values of an enum. */
   readonly choices: ReadonlySet<JsonValue> | undefined;
   readonly minLength: number;
   readonly maxLength: number;

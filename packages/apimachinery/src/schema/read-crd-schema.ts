@@ -19,7 +19,7 @@ export function readCrdSchema(definition: JsonObject, version: string): ReadSche
   const json = schemaOf(versions[index]);
   if (json === undefined || json === null) return refused(requiredError(path, "schemas are required"));
   const { schema, errors } = readSchema(json, path);
-  // A keyword that could not be read is missing from the schema: to judge the rest would only name it twice.
+  // A keyword that could not be read is missing from the schema: validating the rest would report it twice.
   return { schema, errors: errors.length > 0 ? errors : validateStructural(schema, path) };
 }
 

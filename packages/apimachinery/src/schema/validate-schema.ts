@@ -85,7 +85,7 @@ const MOST_PLAIN_STEPS = 200_000;
 
 /** Compiles the schema: make one validator per schema and keep it. Patterns that are invalid fail every value. */
 export function createSchemaValidator(schema: StructuralSchema): SchemaValidator {
-  // Not before the first value comes: of most kinds that a server serves nobody ever writes an object.
+  // Compiled at the first value: most of the kinds that a server serves have no objects.
   let compiledOnce: CompiledSchema | undefined;
   const compiled = (): CompiledSchema => (compiledOnce ??= compileSchema(schema));
   const run = (

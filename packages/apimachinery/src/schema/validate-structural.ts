@@ -138,7 +138,7 @@ function validateMapKey(
   return [requiredError(childPath(propertyPath, "default"), why)];
 }
 
-/** apiVersion, kind and metadata are everybody's: a schema may only restrict the names of its objects. */
+/** apiVersion, kind and metadata belong to every kind: a schema may only restrict the names of its objects. */
 function validateResourceFields(schema: StructuralSchema, level: Level, path: string, errors: FieldError[]): void {
   if (level !== "root" && schema["x-kubernetes-embedded-resource"] !== true) return;
   const propertiesPath = childPath(path, "properties");

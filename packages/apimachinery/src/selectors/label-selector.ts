@@ -83,7 +83,7 @@ export function compileLabelSelector(requirements: readonly LabelRequirement[]):
 }
 
 /**
- * The selector that a LabelSelector object stands for: absent selects nothing, `{}` everything.
+ * The selector of a LabelSelector object: absent selects nothing, `{}` everything.
  * @throws SelectorError for an unknown operator or an invalid label
  */
 export function selectorFromLabelSelector(selector: LabelSelector | undefined): ParsedLabelSelector {

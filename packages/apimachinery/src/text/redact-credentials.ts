@@ -2,7 +2,7 @@
 
 const REDACTED = "<redacted>";
 
-/** Of an access key, whatever its prefix; the rest of it may have been cut off. Its public handle stays. */
+/** An access key with any prefix; its end may have been cut off. The public handle stays. */
 const ACCESS_KEY = /([a-z0-9]{3}_[a-z2-7]{10}_)([0-9A-Za-z]{8,})/g;
 /** Text that may hold a JSON Web Token: `eyJ…`, `eyJ…` and a signature of eight characters at least. */
 const DOTTED_WORDS = /[\w.-]{31,}/g;
@@ -37,7 +37,7 @@ export const holdsCredential = (text: string): boolean => redactCredentials(text
 const WEB_TOKEN_PREFIX = "eyJ";
 const MIN_PART = 8;
 
-/** Part by part: an expression would begin at every `eyJ` anew. Of a token, the last part is the one that counts. */
+/** Part by part, since an expression would begin anew at every `eyJ`. The last part of a token is its signature. */
 function withoutSignatures(words: string): string {
   const parts = words.split(".");
   const isHeader = (part = ""): boolean => {

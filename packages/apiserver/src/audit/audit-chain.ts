@@ -55,7 +55,7 @@ function textOf({ event, json }: AuditLine, head: string): string {
 
 /** Lower-case hexadecimal. */
 export function hmacWith(key: Uint8Array): (text: string) => string {
-  // Of bytes, Node makes one with each line, which takes several times as long.
+  // A key object is made once: from bytes, Node would make one for each line, which takes several times as long.
   const secret = createSecretKey(key);
   return (text) => createHmac("sha256", secret).update(text, "utf8").digest("hex");
 }

@@ -6,9 +6,9 @@ import { TRUNCATED_ANNOTATION } from "./recorded-body.ts";
 
 /** Characters of a text; a name has up to 253. */
 const MAX_TEXT = 1_024;
-/** Of the URI: its selectors are texts of their own. */
+/** Characters of the URI, which contains selectors of any length. */
 const MAX_URI = 4_096;
-/** Of all texts of one member, such as the groups of a user. */
+/** Characters of all texts of one member, such as the groups of a user. */
 const MAX_MEMBER = 16 * 1_024;
 
 /** Bodies have a bound of their own; all other texts are in the server's own words. */

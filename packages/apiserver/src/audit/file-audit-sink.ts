@@ -38,7 +38,7 @@ const UNWRITTEN_SINCE_ANNOTATION = "audit-log/unwritten-since";
 /** Without `resolve`, no caller waits. */
 type Line = { readonly event: AuditEvent; readonly resolve?: () => void; readonly reject: (error: unknown) => void };
 
-/** How long lines are gathered that nobody waits for: a write costs as much as the lines of many requests. */
+/** How long lines that no request waits for are gathered: a write costs as much as the lines of many requests. */
 const GATHER_MS = 10;
 
 class FileAuditSink implements AuditSink {
@@ -298,7 +298,7 @@ async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> 
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Of a file that is not empty, whose last line break is or would be at `size - 1`. Reads from its end. */
+/** The last line of a file that is not empty, read from its end. Its line break is, or would be, at `size - 1`. */
 async function lastLine(handle: FileHandle, size: number): Promise<Uint8Array> {
   let tail: Uint8Array = new Uint8Array(0);
   for (let end = size - 1; end > 0; ) {
@@ -319,7 +319,7 @@ type EndOfFile = Pick<OpenFile, "head" | "last" | "endsTorn">;
 /** Lines in a row of a file that no line confirms; a file with more is none of this server. */
 const MAX_TORN = 100;
 
-/** Of a file that is not empty. Several lines in a row that were written in part are confirmed together. */
+/** The end of a file that is not empty. Several incomplete lines in a row are confirmed together. */
 async function endOfLines(handle: FileHandle, size: number): Promise<EndOfFile> {
   const last = await lastLine(handle, size);
   const torn: string[] = [];

@@ -4,7 +4,7 @@ import { PROXY_TARGET_ANNOTATION } from "@postern/apimachinery/audit/audit-annot
 import { type AuditLine, lineOf, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 
-/** Of the size at which a file is renamed. */
+/** Share of the size at which a file is rotated. */
 const SHARE = 0.25;
 /** The least time between two records of events that were left out, by the time of the events. */
 const RECORD_INTERVAL_MS = 3_600_000;

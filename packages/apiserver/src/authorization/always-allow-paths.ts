@@ -1,4 +1,4 @@
-// Opens paths outside the resource tree to everybody, such as the health checks.
+// Allows paths outside the resource tree to all users, such as the health checks.
 // Source: k8s.io/apiserver/pkg/authorization/path/path.go
 
 import { type AuthorizationDecision, type Authorizer, NO_OPINION } from "./authorizer.ts";

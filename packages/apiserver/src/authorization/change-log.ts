@@ -9,7 +9,7 @@ export class ChangeLog<Change> {
   readonly #maxWeight: number;
   #entries: Entry<Change>[] = [];
   #weight = 0;
-  /** Of changes up to this version nothing is known. */
+  /** Changes up to this version have been dropped from the log. */
   #forgotten = 0;
 
   /** `maxWeight` limits what all remembered changes weigh. */

@@ -2,7 +2,7 @@
 
 import type { AuthorizationAttributes } from "./authorizer.ts";
 
-/** Of the request for the token of one account; with empty names, for that of any account there is. */
+/** The attributes of a request for the token of one account; with empty names, of any account. */
 export const tokenRequestAttributes = ({
   namespace,
   name,

@@ -284,7 +284,7 @@ export class CachedObject {
   }
 }
 
-/** Of the member that tells the revision. Nothing for what has none, such as what a dry run would make. */
+/** Length of the member with the revision. 0 for an object without one, such as the result of a dry run. */
 function memberLength(revision: Revision): number {
   if (revision === 0) return 0;
   let digits = 1;

@@ -34,7 +34,7 @@ export function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let unescaped = quote;
     while (text.charCodeAt(unescaped - 1) === BACKSLASH) unescaped--;
-    // An even number of backslashes stand for half as many, and none of them for the quote.
+    // Two backslashes are one character; an even number of them does not escape the quote.
     if ((quote - unescaped) % 2 === 0) return quote + 1;
   }
   return text.length;

@@ -51,7 +51,7 @@ export class EventRing {
     return this.#floor;
   }
 
-  /** Of the objects in it, those that two events share counted twice. */
+  /** Bytes of the objects in it; an object that two events share counts twice. */
   get bytes(): number {
     return this.#bytes;
   }

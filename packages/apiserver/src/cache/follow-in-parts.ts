@@ -27,7 +27,7 @@ export function followInParts(
   follower: PartsFollower,
 ): FollowedInParts {
   let ready: Promise<void> | undefined;
-  /** Changes since the objects began to be told; undefined once they have been. */
+  /** Changes since the initial objects began to be delivered; undefined once they all have been. */
   let changes: (() => void)[] | undefined;
   let isDisposed = false;
 

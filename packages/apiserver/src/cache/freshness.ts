@@ -87,7 +87,7 @@ export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
   };
   const confirm = async (): Promise<void> => {
     const askedAt = clock.elapsed();
-    // An answer of any age within the bound is of use: a slow store does not shut everybody out.
+    // A confirmation of any age within the bound will do: a slow store does not lock clients out.
     await cache.refresh({ signal: stopping.signal, timeoutMs: boundMs });
     if (askedAt <= confirmedAt || stopping.signal.aborted) return;
     confirmedAt = askedAt;
@@ -123,7 +123,7 @@ export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
   };
 }
 
-/** Fails while nobody can be let in. */
+/** Fails while no request can be admitted. */
 export const freshnessCheck = (freshness: Freshness): HealthCheck => ({
   name: "freshness",
   check() {

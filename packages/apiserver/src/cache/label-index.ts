@@ -10,7 +10,7 @@ export type LabelledObjects = Pick<OrderedEntries<CachedObject>, "list" | "size"
 const MAX_LABELS = 16;
 /** Each takes about a hundred bytes. */
 const MAX_ENTRIES = 500_000;
-/** Of fewer objects it is as quick to look at each. */
+/** With fewer objects, looking at each of them is as quick. */
 const MIN_OBJECTS = 200;
 
 const NONE: LabelledObjects = new OrderedEntries<CachedObject>();

@@ -39,12 +39,12 @@ export class StoredUsage {
     this.#keptOf = keptOf;
   }
 
-  /** Of one API surface. */
+  /** Bytes and objects of one API surface. */
   of(composition: string): StoredAmount {
     return this.#compositions.get(composition) ?? NOTHING_STORED;
   }
 
-  /** Of one namespace, where the composition is counted by namespace. */
+  /** Bytes and objects of one namespace, where the composition is counted by namespace. */
   inNamespace(composition: string, namespace: string): StoredAmount {
     return this.#namespaces.get(`${composition}/${namespace}`) ?? NOTHING_STORED;
   }

@@ -76,7 +76,7 @@ export type HandlerChainDeps = {
   readonly chosenCredentials?: ChosenCredentials | undefined;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
-  /** Whether a resource exists here. Metrics and traces name no others, of which anybody could make up any number. */
+  /** Whether a resource exists here. Metrics and traces name no others, since clients could make up any number of them. */
   readonly isServed: (info: ServedInfo) => boolean;
 };
 
@@ -164,7 +164,7 @@ function withSafeTexts(request: ApiRequest, redact: Redact): ApiRequest {
   return requestUri === request.requestUri ? request : request.with({ requestUri });
 }
 
-/** They would be stored with objects, for everybody to read. */
+/** They would be stored with objects, where every reader sees them. */
 function refusalOfNames({ query, headers }: ApiRequest, redact: Redact): ApiError | undefined {
   const isSafe = (text: string): boolean => redact(text) === text;
   if (query.size > 0 && !query.getAll("fieldManager").every(isSafe))

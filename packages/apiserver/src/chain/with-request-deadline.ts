@@ -22,7 +22,7 @@ export const withRequestDeadline = ({ requestTimeoutMs, scheduler }: WithRequest
     if (call.isLongRunning) return next(call);
     const timeoutMs = timeoutOf(call.request, requestTimeoutMs);
     const response = next(call);
-    // Of what is answered at once nothing is left to bound.
+    // A complete response needs no deadline.
     if (!(response instanceof Promise) && response.body.type === "bytes") return response;
     return bounded(response, call, timeoutMs, scheduler);
   },

@@ -203,12 +203,12 @@ class EventSort {
 
 export type NamedEvent = {
   readonly event: ObjectEvent;
-  /** Of the Event itself. */
+  /** Name of the Event itself. */
   readonly name: string;
   readonly component: string;
 };
 
-/** For what has to be told once: resolves when it is written, and rejects with ApiErrors, AlreadyExists where one of this name is there. */
+/** For an Event that must be written once: resolves when it is, and rejects with ApiErrors, AlreadyExists if one of this name exists. */
 export async function createEvent(
   port: { readonly runtime: Pick<Runtime, "clock"> },
   events: ControlledResource,

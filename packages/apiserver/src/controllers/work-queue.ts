@@ -37,7 +37,7 @@ export type WorkQueueOptions = {
 const LANE_CONCURRENCY = 2;
 /** Keys of all lanes together: each may hold a connection. */
 const MAX_IN_LANES = 1_000;
-/** Of these, keys of slow lanes: however many there are, they leave places to the others. */
+/** Keys of slow lanes among them: the rest of the places stays free for other lanes. */
 const MAX_IN_SLOW_LANES = 500;
 /** A lane is slow after work that took this long, until work of it takes less. */
 const SLOW_MS = 5_000;

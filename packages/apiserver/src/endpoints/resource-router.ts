@@ -147,7 +147,7 @@ async function routeSubresource(
   }
   if (isPart && name === "scale" && definition.scale !== undefined)
     return await handleScale(context, resource, endpoint);
-  // Of a custom resource without such a subresource it is the object that is said to be missing, also when it is there.
+  // Like upstream, a custom resource without such a subresource reports the object as missing, even if it exists.
   if (isBuiltIn || subresource !== undefined) throw resourceNotFoundError();
   throw notFoundError(groupResourceOf(definition), objectName);
 }

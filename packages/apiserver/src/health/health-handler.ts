@@ -48,7 +48,7 @@ async function answerAll(
     if (result === "excluded") lines += `[+]${name} excluded: ok\n`;
     else if (result === undefined) lines += `[+]${name} ok\n`;
     else {
-      // Anybody may ask here; the reason is for the log.
+      // Open to all clients; the reason goes to the log.
       lines += `[-]${name} failed: reason withheld\n`;
       const reason = result instanceof NotReadyError ? { cause: result.message } : { error: result };
       logger.warn({ ...reason, check: name, component: endpoint }, "health check failed");

@@ -33,7 +33,7 @@ const VERBS: ReadonlyMap<string, string> = new Map([
 const METHODS: ReadonlySet<string> = new Set(["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]);
 const APPLY = /^application\/apply-patch\+/;
 
-/** `known` is false for resources that the server does not have: anybody can ask for any number of those. */
+/** `known` is false for resources that the server does not have, of which clients can name any number. */
 export function requestLabelsOf(request: ApiRequest, info: RequestInfo, known: boolean): RequestLabels {
   const dryRun = info.isResourceRequest && request.method !== "GET" && request.query.has("dryRun");
   return {

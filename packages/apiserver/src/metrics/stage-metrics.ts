@@ -34,7 +34,7 @@ export function createStageMetrics(registry: Registry): StageMetrics {
 
 type Description = { readonly name: string; readonly help: string };
 
-/** Of something that is done once for each request: how often it came out how, and how long it took. */
+/** Counts and times a stage of every request, by its result. */
 function observeAttempts<Result extends string>(
   registers: Registry[],
   { durations, attempts }: { readonly durations: Description; readonly attempts: Description },

@@ -9,7 +9,7 @@ export type WebhookCall = {
   /** CREATE, UPDATE, DELETE or CONNECT. */
   readonly operation: string;
   readonly seconds: number;
-  /** Of the answer to the client, 200 for none; 500 where the webhook could not be asked. */
+  /** Code of the webhook's refusal, 200 for none; 500 if the webhook could not be called. */
   readonly code: number;
   /** Why the request was refused; undefined where it was not. */
   readonly rejection: "no_error" | "calling_webhook_error" | "apiserver_internal_error" | undefined;

@@ -23,7 +23,7 @@ const MIN_TOKEN_LENGTH = 16;
 /** The minimum length of values that clients choose. */
 const MIN_CHOSEN_LENGTH = 32;
 const MAX_CHOSEN_LENGTH = 1024;
-/** Of longer texts the rest is not looked through for chosen values. */
+/** Longer texts are searched for chosen values up to here. */
 const MAX_LOOKED_AT = 16 * 1024;
 /** Bounds the work on one text: each costs two microseconds where clients chose values at all. */
 const MAX_CANDIDATES = 1024;

@@ -44,7 +44,7 @@ export type RequestInfo = {
 
 export type ResolvedRequest = {
   readonly info: RequestInfo;
-  /** Of a path that can be read in more than one way. */
+  /** The refusal of a path that can be read in more than one way. */
   readonly refusal?: ApiError | undefined;
   /** Then it has no deadline, and takes no place of those that are worked on. */
   readonly isLongRunning: boolean;

@@ -17,7 +17,7 @@ export type ClockEpochs = {
 const SET_MS = 1_000;
 
 export function createClockEpochs(clock: Clock): ClockEpochs {
-  /** Of each epoch: the time of day without the time that has passed. */
+  /** By epoch: the time of day minus the elapsed time. */
   const offsets: number[] = [clock.now() - clock.elapsed()];
   return {
     current() {

@@ -38,7 +38,7 @@ const FIRST_SURROGATE = 0xd800;
 const AFTER_SURROGATES = 0xe000;
 const LAST_CODE_POINT = 0x10ffff;
 
-// A surrogate stands for a code point above all others of one unit.
+// A surrogate belongs to a code point above all those of one unit.
 function rank(unit: number): number {
   return unit >= FIRST_SURROGATE && unit < AFTER_SURROGATES ? unit + LAST_CODE_POINT : unit;
 }

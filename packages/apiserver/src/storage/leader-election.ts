@@ -3,8 +3,8 @@
 /** Held from the moment it is won until it is resigned or lost. */
 export type Leadership = AsyncDisposable & {
   /**
-   * Aborted as soon as somebody else may have become leader, at the latest when the lease can have run out: what is done under this
-   * leadership stops then. Disposing resigns, which aborts it too and lets the next one in at once.
+   * Aborted as soon as another server may have become leader, at the latest when the lease can have expired: work under this leadership stops then.
+   * Disposing resigns, which aborts it too and lets the next candidate in at once.
    */
   readonly signal: AbortSignal;
   /**

@@ -1,7 +1,7 @@
 // The port to other servers on the same store: which are running, and when all of them have seen a write.
 
 export type Replicas = AsyncDisposable & {
-  /** Whether the others know of this server, and wait for it: only then may it let anybody in. */
+  /** Whether the other servers know of this one and wait for it: only then may it admit requests. */
   isFresh(): boolean;
   /** Calls back once when that ends, until disposed; soon where it has ended already. */
   onStale(listener: () => void): Disposable;

@@ -54,7 +54,7 @@ export class WatcherSet {
     this.#watchers.delete(watcher);
   }
 
-  /** Calls every live watcher before it returns; a commit made by an observer meanwhile comes after this one for everybody. */
+  /** Calls every live watcher before it returns; a commit made by an observer meanwhile follows this one for all of them. */
   deliver(commit: Commit): void {
     this.#queue.push(commit);
     if (this.#delivering) return;

@@ -3,7 +3,7 @@
 export type SpanAttributes = { readonly [name: string]: string | number | readonly string[] | undefined };
 
 export type SpanStart = {
-  /** Of few different ones. */
+  /** Low cardinality. */
   readonly name: string;
   readonly kind: "server" | "client" | "internal";
   /** As in OpenTelemetry's semantic conventions. Callers ensure that they contain no credentials. */

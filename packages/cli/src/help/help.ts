@@ -5,7 +5,7 @@ import type { CommandContext } from "../command-context.ts";
 import { EXAMPLES } from "./examples.ts";
 
 const DEFAULT_WIDTH = 80;
-/** Of the width, the part for the names of options at most; longer ones have their text below them. */
+/** Largest share of the width for names of options; the text of longer names goes below them. */
 const NAMES_SHARE = 0.4;
 const INDENT = "  ";
 
@@ -21,7 +21,7 @@ export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] =
 export const withNotes = (command: Command, text: string): Command =>
   command.addHelpText("after", () => `\n${wrapLines(text, widthOf(command))}`);
 
-/** Of the command and all below it. */
+/** Styles the help of the command and of all its subcommands. */
 export function styleHelp(
   command: Command,
   { stdout, stderr, environment }: CommandContext,

@@ -138,7 +138,7 @@ function names({ spec }: OwnedAccessKey, cluster: string): boolean {
   );
 }
 
-/** Of an unused key, its creation. Milliseconds since the epoch. */
+/** Last use, or the creation of an unused key. Milliseconds since the epoch. */
 const lastUse = ({ metadata, status }: OwnedAccessKey): number =>
   Date.parse(status?.lastActivity ?? metadata.creationTimestamp ?? "");
 

@@ -43,7 +43,7 @@ export const createKeyRevokeCommand = (context: CommandContext): Command =>
     });
   });
 
-/** Throws the NotFound error of a name that is none: nobody agrees to revoke a typing error. */
+/** Throws NotFound for an unknown name, before it asks for confirmation. */
 async function questionAbout(keys: ResourceClient<OwnedAccessKey>, names: readonly string[]): Promise<string> {
   const found = await Promise.all(
     names.map((name) =>

@@ -53,7 +53,7 @@ async function isOfPlatform(path: string, environment: Surroundings["environment
 const serverOf = (config: Kubeconfig | undefined, cluster: string): string =>
   config?.clusters.get(cluster)?.server ?? "";
 
-/** Of the files that kubectl merges, the first that names a current context wins. */
+/** The first of the merged files that names a current context wins. */
 async function whatIsCurrent(path: string, names: readonly string[], surroundings: Surroundings): Promise<string> {
   const { environment, workingDirectory } = surroundings;
   const isRead = kubeconfigFilesIfHome(environment).some((file) => resolve(workingDirectory, file) === path);

@@ -78,7 +78,7 @@ function untrusted(authority: X509Certificate, reason = ""): UsageError {
 
 const fingerprintOf = ({ fingerprint256 }: X509Certificate): string => `SHA256:${fingerprint256}`;
 
-/** A stranger may have chosen it. */
+/** A hostile server may have chosen it. */
 const nameOf = ({ subject }: X509Certificate): string =>
   plainText((subject || "a certificate without a name").replaceAll("\n", ", "));
 

@@ -32,7 +32,7 @@ export type BuiltinDeps = {
   readonly ruleResolver: RuleResolver;
   readonly rbacSource: Pick<RbacSource, "rulesOf">;
   readonly tokens: TokenAuthenticator;
-  /** The names this server goes by as the audience of a token. */
+  /** The audiences of this server. */
   readonly audiences: readonly string[];
   /** Absent: ServiceAccounts get no tokens. */
   readonly serviceAccountTokens?: TokenRequestOptions | undefined;

@@ -43,7 +43,7 @@ export function createEventExpiry(
     isOver: (object) => know(object).writtenAt + EVENT_TTL_MS <= clock.now(),
     remove(object, signal) {
       const { namespace, name, uid } = know(object);
-      // Only as it was looked at: whoever writes to it meanwhile lets it live on.
+      // Only the state that was checked: a write meanwhile keeps it alive.
       const resourceVersion = String(object.revision);
       return deleteControlled(port, events, { metadata: { namespace, name, uid } }, signal, { resourceVersion });
     },
@@ -62,7 +62,7 @@ function describe(metadata: JsonValue | undefined): Known {
     namespace: String(members["namespace"]),
     name: String(members["name"]),
     uid: String(members["uid"]),
-    // By the server's own notes: the times of the Event itself are those of whoever tells of it.
+    // By the server's own notes: the times in the Event are the client's.
     writtenAt: Math.max(...times),
   };
 }

@@ -47,7 +47,7 @@ export type RuleNode = {
   /** Rules of allOf, about the same value. */
   readonly allOf: readonly RuleNode[];
   readonly properties: ReadonlyMap<string, RuleNode>;
-  /** Of the values of a map. */
+  /** Rules of the values of a map. */
   readonly values: RuleNode | undefined;
   readonly items: RuleNode | undefined;
 };

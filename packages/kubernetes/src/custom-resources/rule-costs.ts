@@ -8,7 +8,7 @@ import { MAX_REQUEST_BYTES, type SizeLimits } from "@postern/cel/schema-size";
 
 /** For one rule and all its values. */
 const MAX_RULE_COST = 10_000_000;
-/** Of all rules of a schema. */
+/** Highest cost of all rules of a schema together. */
 const MAX_SCHEMA_COST = 100_000_000;
 /** Number of rules listed if their total cost is too high. */
 const MOST_EXPENSIVE = 4;

@@ -38,8 +38,8 @@ const COST_PER_OBJECT = 10_000_000;
 const MAX_MESSAGE_BYTES = 5 * 1024;
 
 /**
- * `warn` is told of rules that are broken where nothing has changed, which are no errors. Undefined where the rules cost more than `most`: they
- * may then still hold.
+ * `warn` receives rules that are violated without a change, which are no errors. Undefined if the rules cost more than `most`: they may still hold
+ * then.
  */
 export type ValidationRules = (
   object: KubeObject,

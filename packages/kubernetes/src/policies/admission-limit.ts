@@ -9,7 +9,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { ADMISSION_GROUP } from "./validating-admission-policy.ts";
 
-/** Of each kind in one cluster; of configurations, the webhooks in them count. */
+/** Highest number of each kind in one cluster; configurations count the webhooks in them. */
 export const MAX_ADMISSION_RULES = 1_000;
 /** In one cluster: each change of a ClusterRole may be one of all of them. */
 const MAX_AGGREGATED_ROLES = 100;

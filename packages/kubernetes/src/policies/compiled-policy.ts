@@ -71,7 +71,7 @@ function compile(
   }
 }
 
-/** Of a webhook. */
+/** Compiles a match condition of a webhook. */
 export function compileMatchCondition(
   text: string,
   path: string,

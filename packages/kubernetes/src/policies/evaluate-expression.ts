@@ -40,7 +40,9 @@ export type ExpressionNames = {
 /** Rejects with CelEvaluationError, and with CelLimitError when it costs more than is left. */
 export type Evaluate = (expression: SourcedExpression) => Promise<CelValue>;
 
-/** All expressions of all policies for one request, about a tenth of a second: they are one tenant's, and the threads are everybody's. */
+/**
+ * Limit for all expressions of all policies for one request, about a tenth of a second: they belong to one tenant, and all tenants share the threads.
+ */
 export const COST_PER_REQUEST = 100_000;
 /** Some milliseconds: other requests get a turn before the next expression, and more expensive ones are evaluated in a thread. */
 const COST_AT_ONCE = 5_000;

@@ -61,7 +61,7 @@ const isEmpty = (selector: Selector): boolean =>
 const selects = (selector: ParsedSelector | undefined, labels: Labels | "all"): boolean =>
   selector === undefined || labels === "all" || selector.matches(labels);
 
-/** Of a namespace they are its own; of what is in none, every selector is about it. */
+/** A namespace has its own labels; every selector matches objects outside of namespaces. */
 function namespaceLabels(
   { resource, namespace, object, oldObject }: AdmissionAttributes,
   found: KubeObject | undefined,

@@ -44,10 +44,7 @@ async function keepBeside(path: string, text: string): Promise<void> {
   }
 }
 
-/**
- * Writes the present address and authority into the file, keeping its key. A file that is gone stays gone, and one that somebody has
- * changed into something else is left alone.
- */
+/** Writes the present address and authority into the file and keeps its key. A file that was removed, or replaced by another one, is left alone. */
 export async function refreshAdminKubeconfig(deps: AdminKubeconfigDeps): Promise<void> {
   const path = pathOf(deps);
   const current = await readFileIfPresent(path, WHAT);

@@ -23,8 +23,8 @@ export type FirstStartDeps = {
 };
 
 /**
- * Resolves with true when this was the first start. `prepareAdministrator` runs before the store is marked, so that a start that failed on the
- * way begins again instead of leaving a server that nobody can use.
+ * Resolves with true on the first start. `prepareAdministrator` runs before the store is marked, so that a start that failed on the way is repeated
+ * and does not leave a server without an administrator.
  */
 export async function firstStart(
   { names, registry, storage, clock }: FirstStartDeps,

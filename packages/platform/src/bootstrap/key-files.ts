@@ -11,7 +11,7 @@ const WHAT = "the value of an access key";
 const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 const KUBE_CONFIG = /\.(?:kubeconfig|yaml)$/;
 const TOKEN_LINE = /^ *token: (\S+)$/m;
-/** Of a value that was made for a key and is perhaps not in the store yet. */
+/** Suffix of the file with a value that may not be in the store yet. */
 const PENDING = ".pending";
 
 /** Where in the data directory the files are. */
@@ -86,7 +86,7 @@ export function createKeyFiles(deps: KeyFilesDeps): KeyFiles {
       const pending = join(directory, `${fileName}${PENDING}`);
       const value = await readFileIfPresent(pending, WHAT);
       if (value === undefined) return await refresh(fileName);
-      // Another server was faster, or the value was replaced before anybody had it.
+      // Another server was faster, or the value was replaced before it was delivered.
       if ((await keyOf(value)) === keyName) {
         await replacePrivateFile(join(directory, fileName), textOf(fileName, value));
       }

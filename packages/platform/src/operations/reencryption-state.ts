@@ -14,7 +14,7 @@ export type ReencryptionState = PassProgress & {
   readonly total: number;
 };
 
-/** Outside the prefix of objects: nobody has to follow it. */
+/** Outside the prefix of objects, so that it is not watched. */
 const STATE_KEY = "/platform/reencryption";
 
 export async function writeReencryptionState(storage: Storage, state: ReencryptionState): Promise<void> {

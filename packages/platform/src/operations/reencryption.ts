@@ -25,8 +25,8 @@ export type ReencryptionDeps = {
   readonly secrets: AccessKeySecrets;
   readonly sealedRecords: SealedRecordWriter;
   /**
-   * So long after a rotation other servers may still write under the key before it, in milliseconds: until that has passed here no
-   * key is retired. 0 where nobody else has the store open.
+   * How long after a rotation other servers may still write under the previous key, in milliseconds. No key is retired before. 0 if no other server
+   * has the store open.
    */
   readonly settleMs: number;
   readonly onError: (error: unknown) => void;
@@ -48,7 +48,7 @@ export function startReencryption(deps: ReencryptionDeps): Disposable {
   let again = false;
   /** The key that a pass has found everything under, after all servers had taken it up. */
   let through: string | undefined;
-  /** Since when the present primary key is known here, by the time that passes: nobody can set that. */
+  /** Elapsed time at which this server learned of the present primary key; a change of the clock does not affect it. */
   let known = { primary: "", since: 0 };
 
   const planAfter = (delayMs: number): void => {
@@ -153,7 +153,7 @@ async function reencrypt(
   if (ring.keys[0].id !== primary || done.left > 0) return 0;
   if (ring.keys.length === 1) return undefined;
 
-  // A key goes after a pass that found nothing under it, and that began when nobody wrote under it any more.
+  // A key is removed after a pass that found nothing under it and began when no server wrote under it any more.
   const unsettledMs = knownSince + settleMs - startedAfter;
   if (unsettledMs > 0) return Math.max(unsettledMs, LOOK_AGAIN_MS);
   return done.rewritten > 0 ? 0 : "retire";

@@ -15,7 +15,7 @@ export type KnownKey = {
   readonly inForce: boolean;
   /** Handles of the values that rotations replaced, and that are accepted for a little longer. */
   readonly retired: readonly string[];
-  /** Of all that says what the key opens. */
+  /** Digest of everything that decides what the key opens. */
   readonly rights: string;
 };
 
@@ -56,7 +56,7 @@ export function decodeValidKeys(text: string, serverKeys: readonly Uint8Array[])
   return { takenAt, keys: objectsOf(keys).map(readKey), certificates: textsOf(certificates) };
 }
 
-/** Of what a record of an access key allows. Names and whether it is disabled do not count. */
+/** Digest of the permissions in a record of an access key. Names, and whether it is disabled, do not count. */
 export function rightsDigest(spec: JsonObject): string {
   const { displayName: _, description: __, disabled: ___, ...rights } = spec;
   return createHash("sha256")

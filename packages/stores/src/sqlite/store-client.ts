@@ -44,7 +44,7 @@ type PendingRead = {
 
 /** Requests whose writes are committed together all have work left. So many go on in one turn of the event loop, and others between them. */
 const SETTLED_AT_ONCE = 8;
-/** Of large objects fewer: the work of requests, and of all that watches, grows with them. */
+/** Large objects are sent in smaller batches: the work of requests and watches grows with their size. */
 const BYTES_AT_ONCE = 128 << 10;
 
 /** Distributes over the union, unlike Omit. */

@@ -29,7 +29,7 @@ export type PackedWrites = {
 export type PackedOutcomes = {
   /** 0 for a refused write, -1 for a valid write that exceeds the quota. */
   readonly revisions: readonly number[];
-  /** Of the entry that was replaced, or that caused the refusal; 0 without one. */
+  /** Of the replaced entry, or the entry that caused the refusal; 0 without one. */
   readonly revisionsBefore: readonly Revision[];
   readonly lengthsBefore: readonly number[];
 };

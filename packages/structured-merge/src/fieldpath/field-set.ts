@@ -43,7 +43,7 @@ function addChild(draft: FieldSetDraft, element: PathElement, child: FieldSetDra
   (draft.children as Map<PathElement, FieldSetDraft>).set(element, child);
 }
 
-/** Adds the field at `path`, not its parents. The empty path is nobody's and is left out. */
+/** Adds the field at `path`, not its parents. The empty path is no field and is left out. */
 export function insertPath(draft: FieldSetDraft, path: FieldPath): void {
   let node = draft;
   const last = path.length - 1;

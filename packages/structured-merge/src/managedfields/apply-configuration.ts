@@ -66,7 +66,7 @@ function checkApplied(applied: KubeObject, apiVersion: string): void {
   if ((rawManagedFields(applied) ?? null) !== null) throw badRequestError("metadata.managedFields must be nil");
 }
 
-/** Where nobody is recorded yet, everything there is belongs to `before-first-apply`, so that an apply can conflict. */
+/** Without recorded managers, all fields belong to `before-first-apply`, so that an apply can conflict. */
 function* managedBefore(
   core: FieldManagerCore,
   input: FieldManagerApply,
@@ -131,7 +131,7 @@ function withoutUntrackedOf(id: string, owners: ApplyResult["owners"]): ApplyRes
   return kept;
 }
 
-/** Of the client's making, unlike the faults below: upstream has no such limit. */
+/** A fault of the client, unlike those below; upstream has no such limit. */
 const tooDeepError = (what: string, cause: Error): ApiError =>
   new ApiError({
     code: 422,

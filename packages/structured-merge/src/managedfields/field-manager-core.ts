@@ -7,7 +7,7 @@ import type { TypedSchema } from "../typed/typed-schema.ts";
 import type { MergeUpdater } from "./merge-updater.ts";
 
 export type FieldManagerCore = {
-  /** Of the whole object. */
+  /** Schema of the whole object. */
   readonly schema: TypedSchema;
   /** The only version that is served. */
   readonly apiVersion: string;

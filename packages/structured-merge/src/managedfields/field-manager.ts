@@ -15,7 +15,7 @@ import { trackedFields } from "./untracked-fields.ts";
 import { updateManagedFields } from "./update-managed-fields.ts";
 
 export type FieldManagerOptions = {
-  /** Of the whole object. Without one, maps are granular and lists atomic. */
+  /** Schema of the whole object. Without one, maps are granular and lists atomic. */
   readonly schema: StructuralSchema | undefined;
   readonly groupVersion: GroupVersion;
   /** True when status is written through its own subresource. Default false. */

@@ -41,8 +41,8 @@ export function fieldsLastApplied(live: KubeObject, schema: TypedSchema, apiVers
 }
 
 /**
- * Brings the annotation up to date with what was applied, where the object has one. Fields that nobody may own, such as
- * secrets, are left out of it; an annotation that would be too large is dropped.
+ * Updates the annotation, if there is one, with the applied object. Fields that cannot be owned, such as secrets, are left out; an annotation that
+ * would be too large is dropped.
  */
 export function withLastApplied(
   object: KubeObject,

@@ -18,8 +18,7 @@ import { memberSchema, type TypedSchema } from "../typed/typed-schema.ts";
 import type { Owners } from "./versioned-set.ts";
 
 /**
- * Removes a field only when the applier owned it and nobody owns it now. Fields below a removed one go with it, unless
- * the applier did not own them.
+ * Removes a field only if the applier owned it and it has no owner now. Fields below a removed one go with it, unless the applier did not own them.
  * @param lastSet what the applier owned before
  * @param owners everybody's fields, with what the applier owns now
  */

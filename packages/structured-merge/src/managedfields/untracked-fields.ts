@@ -32,13 +32,13 @@ type TrackedFieldsOptions = {
   readonly subresource: string;
   /** True when status is written through its own subresource. */
   readonly hasStatus: boolean;
-  /** Never owned by anybody, with everything below. */
+  /** Never owned, with everything below. */
   readonly untracked: readonly FieldPath[];
 };
 
 /**
- * A write owns only fields that it persists: not status on the main resource, nor spec on `status`. Of custom resources upstream lets metadata
- * be owned that was changed through `status`, although it is not persisted either.
+ * A write owns only fields that it persists: not status on the main resource, nor spec on `status`. Like upstream, custom resources own metadata that
+ * was changed through `status`, although it is not persisted.
  */
 export function trackedFields({
   subresource,

@@ -27,7 +27,7 @@ export function* updateManagedFields(core: FieldManagerCore, input: FieldManager
   const { live, next, manager, subresource = "", now } = input;
   const bare = withoutManagedFields(next);
   const managed = yield* managedBefore(live, next, subresource);
-  // Once nobody is recorded, only an apply starts the record again.
+  // Without recorded managers, only an apply starts the record again.
   if (live !== undefined && managed.owners.size === 0) return bare;
   const before = { ...core.structs, ...(live === undefined ? {} : withoutManagedFields(live)) };
   const after = { ...core.structs, ...bare };

@@ -26,7 +26,7 @@ export function withoutFields(
   const value = jsonOf(applied);
   const taken = fieldSetOf(...pathsOf(toFieldSet(value, schema)).filter((path) => fields.has(formatFieldPath(path))));
   if (isEmptyFieldSet(taken)) return applied;
-  // apiVersion, kind and metadata.name are nobody's fields: it stays an object of its kind.
+  // apiVersion, kind and metadata.name have no owner: it stays an object of its kind.
   return withoutNulls(removeItems(value, taken, schema)) as KubeObject;
 }
 

@@ -33,7 +33,7 @@ export function reconcileFieldSet(set: FieldSet, schema: TypedSchema): FieldSet 
 const isDeduced = ({ fields, element }: MapSchema): boolean =>
   fields.size === 0 && element !== ATOMIC && element?.scalar === "untyped";
 
-/** Of several forms the map decides, as it does for values of no form. */
+/** If a schema has several forms, the map decides, as for values of no form. */
 const isAtomic = ({ map, scalar, list }: TypedSchema): boolean =>
   map === undefined ? scalar === undefined && list?.relationship === "atomic" : map.relationship === "atomic";
 

@@ -26,7 +26,7 @@ const MAX_EXCERPT = 1_024;
 export class PatternSyntaxError extends Error {
   override readonly name = "PatternSyntaxError";
 
-  /** Of a long excerpt the message has the beginning: a definition may have as many faults as patterns. */
+  /** A long excerpt is cut: a definition may have as many faults as patterns. */
   constructor(fault: string, excerpt: string) {
     const shown = excerpt.length > MAX_EXCERPT ? `${excerpt.slice(0, MAX_EXCERPT)}...` : excerpt;
     super(`error parsing regexp: ${fault}: \`${shown}\``);

@@ -17,7 +17,7 @@ export type RbacChange =
 export type BoundRole = {
   readonly kind: string;
   readonly name: string;
-  /** Of a Role; "" for a ClusterRole. */
+  /** Namespace of a Role; "" for a ClusterRole. */
   readonly namespace: string;
 };
 

@@ -11,7 +11,7 @@ export type RbacSubject = {
   /** `User`, `Group` or `ServiceAccount`; subjects of other kinds are ignored. */
   readonly kind: string;
   readonly name: string;
-  /** Of a service account; "" means the namespace of the binding. */
+  /** Namespace of a service account; "" means the namespace of the binding. */
   readonly namespace: string;
 };
 

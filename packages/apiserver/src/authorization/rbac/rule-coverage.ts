@@ -15,7 +15,7 @@ export function* uncoveredRulesInSteps(
   held: readonly PolicyRule[],
   wanted: readonly PolicyRule[],
   holders: HeldRules = new HeldRules(),
-  /** Of this check, where others use the same holders. */
+  /** Counts the comparisons of this check alone, where other checks use the same holders. */
   count: ComparisonCount = holders,
 ): Steps<readonly PolicyRule[]> {
   for (const rule of held) {

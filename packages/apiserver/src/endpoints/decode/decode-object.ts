@@ -26,7 +26,7 @@ import { type ParsedBody, parseBodyInSteps } from "./parse-body.ts";
 /** The expected kind of a body, and its schema. */
 export type BodyKind = GroupVersionKind & {
   readonly schema: StructuralSchema;
-  /** Of kinds that have a Go type upstream: called with objects whose types have been checked. */
+  /** Sets the defaults of kinds that have a Go type upstream. Called with objects whose types have been checked. */
   setDefaults?(object: KubeObject): KubeObject;
   /** True for kinds that have a Go type upstream, which are refused in the words of its decoder. */
   readonly strategicMergePatch?: boolean;

@@ -5,7 +5,7 @@ import { type MemberChanges, withMemberChanges } from "@postern/apimachinery/sch
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 import { parseGoTime } from "@postern/apimachinery/time/parse-go-time";
 
-/** Of a value without type faults. The value itself where there is nothing to change. */
+/** The Go values of a value without type faults. Returns the value itself if nothing changes. */
 export function withGoValues(value: JsonValue, schema: StructuralSchema): JsonValue {
   if (typeof value === "string") return goText(value, schema);
   if (isJsonArray(value)) {

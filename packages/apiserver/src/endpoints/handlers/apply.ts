@@ -31,7 +31,7 @@ export function applyRequest(
 ): Omit<UpdateRequest, "subresource"> {
   const { context, resource } = input;
   const { subresource, name } = context.info;
-  // A status that is not there is missed before anybody looks at the configuration.
+  // A missing status is reported before the configuration is checked.
   let configuration: Configuration | undefined;
   function* steps(live: KubeObject | undefined): Steps<KubeObject> {
     configuration ??= yield* readConfiguration(input);

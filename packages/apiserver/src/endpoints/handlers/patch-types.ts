@@ -84,7 +84,7 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
   const { context, resource, manager, now } = input;
   const { definition, fieldManager } = resource;
   const { subresource } = context.info;
-  // An object that is not there is missed before anybody looks at the patch.
+  // A missing object is reported before the patch is checked.
   let patch: Patch | undefined;
   return {
     transform: (current) => context.inParts(steps(current)),

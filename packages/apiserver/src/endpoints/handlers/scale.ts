@@ -136,7 +136,7 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
   context.audit.setRequestObject(() => auditedPatch(patchType, bytes, yaml));
   if (patchType === APPLY_PATCH) return applyOf(input, { bytes, format: "yaml", yaml }, options.force ?? false);
   const { fieldValidation } = options;
-  // An object that is not there is missed before anybody looks at the patch.
+  // A missing object is reported before the patch is checked.
   let patch: Patch | undefined;
   return function* (current) {
     patch ??= yield* readPatch({ patchType, bytes, fieldValidation }, scaleKind.schema);

@@ -73,7 +73,7 @@ function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSo
     noServer: true,
     perMessageDeflate: false,
     maxPayload: MAX_MESSAGE_BYTES,
-    // Of ws 8.19 and later, whose types do not know it yet.
+    // An option of ws 8.19 and later, which its types lack.
     ...{ closeTimeout: CLOSE_TIMEOUT_MS },
   });
   // The handshake reads the method and the headers of a request, nothing else.

@@ -203,7 +203,7 @@ class WatchStream implements WatchEventObserver {
     throw new PeerFault("the client of the watch stopped reading");
   }
 
-  /** Errors must not reach whoever made the event: they end this watch, without a further frame as in kube-apiserver. */
+  /** Errors must not reach the source of the event: they end this watch, without a further frame, as in kube-apiserver. */
   #guard(work: () => void | Promise<void>): void {
     try {
       work()?.catch((error: unknown) => this.#fail(error));

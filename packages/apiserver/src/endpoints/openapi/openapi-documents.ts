@@ -165,7 +165,7 @@ function documentsOf(
     const kept = bodies.get(name);
     const body = kept?.part === part ? kept.body : yield* writeV3(part, fixed, info);
     part.hash = body.hash;
-    // Of a set of resources that has changed meanwhile it is not kept.
+    // Not kept if the set of resources has changed meanwhile.
     if (parts.get(name) === part) keep(name, part, body);
     return body;
   }

@@ -45,7 +45,7 @@ type TokenReview = KindOf<typeof fields>;
 
 export type TokenReviewDeps = {
   readonly tokens: TokenAuthenticator;
-  /** The names this server goes by as the audience of a token: what is wanted of one where the review names none. */
+  /** The audiences of this server, which a token must have where the review names none. */
   readonly audiences: readonly string[];
   /** Whether the caller may learn about the token; otherwise it is answered like an invalid one. Default: always. */
   readonly accepts?: (authentication: Authentication, asker: RequestContext) => boolean;

@@ -121,7 +121,7 @@ function targetText(metric: MetricSpec, status: MetricStatus | undefined): strin
     : `${amount(current?.averageValue)}/${quantityText(averageValue)} (avg)`;
 }
 
-/** Of what the store holds, which has gone through the schema of v2. */
+/** Read from stored objects, which have the schema of v2. */
 const columns: readonly PrinterColumn[] = [
   {
     name: "Reference",

@@ -13,7 +13,7 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { isConfigMapKey } from "@postern/apimachinery/validation/string-validators";
 
-/** Of all values together, in bytes. */
+/** Bytes of all values together. */
 export const MAX_DATA_SIZE = 1024 * 1024;
 
 type Data = { readonly [key: string]: string } | undefined;
@@ -23,7 +23,7 @@ export const validateKeys = (data: Data, path: string): readonly FieldError[] =>
     isConfigMapKey(key).map((fault) => invalidError(keyPath(path, key), key, fault)),
   );
 
-/** Bytes that base64 texts stand for. */
+/** Decoded length of base64 texts, in bytes. */
 export const decodedSize = (data: Data): number => sizeOf(data, (text) => Buffer.byteLength(text, "base64"));
 
 export const textSize = (data: Data): number => sizeOf(data, byteLength);

@@ -153,8 +153,8 @@ const accountOf = (secret: KubeObject | undefined): string =>
   secret?.["type"] === SECRET_TOKEN_TYPE ? (secret.metadata.annotations?.[ACCOUNT_NAME_ANNOTATION] ?? "") : "";
 
 /**
- * Throws 403 where whoever let the request pass on its way here would not let a request for the token itself pass. The surface's own
- * RBAC asks no more than for the Secret, as in Kubernetes.
+ * Throws 403 if the outer authorizer that allowed this request would refuse one for the token itself. The surface's own RBAC requires no more than
+ * access to the Secret, as in Kubernetes.
  */
 async function authorizeTokenSecret(
   secret: KubeObject,

@@ -11,7 +11,7 @@ type Place = Pick<InstalledResource, "keys" | "view">;
 type PendingObjects = {
   /** `amounts` are those by which the object uses more than before, by the name that quotas have for them. */
   add(resource: Place, object: KubeObject, amounts: ReadonlyMap<string, number>): void;
-  /** Of a resource in a namespace, without what has arrived. */
+  /** Amount of a resource in a namespace, without objects that have reached the cache. */
   amount(resource: Place, namespace: string, name: string): number;
 };
 

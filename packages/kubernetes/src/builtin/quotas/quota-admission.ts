@@ -72,7 +72,7 @@ export function createQuotaAdmission({ quotas, registry, services, elapsed }: Qu
       }
       if (wanted.size === 0) return;
       while (services.ready() !== undefined) await services.ready();
-      // From here on nobody else gets a turn: what is counted is taken as well.
+      // Nothing is awaited from here on: counting and reserving happen together.
       const exceeded: (Wanted & { readonly used: number })[] = [];
       for (const each of wanted.values()) {
         const used =

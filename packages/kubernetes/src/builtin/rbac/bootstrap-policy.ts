@@ -135,7 +135,7 @@ export const BOOTSTRAP_CLUSTER_ROLE_BINDINGS: readonly KubeObject[] = [
   clusterRoleBinding("system:public-info-viewer", ["system:authenticated", "system:unauthenticated"]),
 ];
 
-/** Of clusters, by group: what those who edit write, and those who view read. Services are changed by both together with their endpoints. */
+/** Resources of clusters, by group: those that `edit` writes, and those that `view` reads. Services and their endpoints are written together. */
 const CLUSTER_CONTENT: readonly (readonly [group: string, written: readonly string[], read: readonly string[]])[] = [
   [
     "",

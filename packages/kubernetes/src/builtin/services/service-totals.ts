@@ -21,7 +21,7 @@ export type ServiceTotals = Disposable & {
   ready(): Promise<void> | undefined;
   /** Whether a Service has this address, or this port on nodes. */
   has(value: string | number): boolean;
-  /** Of all Services of a namespace. */
+  /** Amount of all Services of a namespace. */
   amount(name: ServiceAmount, namespace: string): number;
 };
 

@@ -133,7 +133,7 @@ type Kind = {
   readonly defaults: (spec: Spec) => Spec;
   readonly isScaled: boolean;
   readonly text: string;
-  /** Of the kind alone, beside its selector and number of pods. Default: its pods are valid. */
+  /** Faults that only this kind has, beside those of its selector and number of pods. Default: its pods are valid. */
   readonly validateSelected?: (workload: Workload) => readonly FieldError[];
   /** How it replaces its pods. */
   readonly validateRollout: (spec: Rollout) => readonly FieldError[];

@@ -72,7 +72,7 @@ type Workload = {
     | undefined;
 };
 
-/** Of a template that pods are made from. `spec` checks the pods; a StatefulSet's are not checked against a whole template. */
+/** Validates a pod template. `spec` checks the pods: those of a StatefulSet are not checked as a whole template. */
 export const validateTemplate = (
   template: PodTemplate | undefined,
   path: string,

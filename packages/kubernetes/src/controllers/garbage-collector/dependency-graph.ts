@@ -21,7 +21,7 @@ type OwnerIdentity = {
   readonly name: string;
 };
 
-/** Of an object, what links it to others. */
+/** The members that link an object to others. */
 type Links = Pick<KubeObject, "metadata">;
 
 export class DependencyGraph {

@@ -71,7 +71,7 @@ export type ObjectAccess = {
   ): Promise<void>;
 };
 
-/** Of more, tenants could let each object be looked for in each. */
+/** Bounds the namespaces in which tenants can make us look for an object. */
 const MAX_NAMESPACES = 100;
 
 export function createObjectAccess(port: Pick<ControllerPort, "resources" | "runtime">): ObjectAccess {

@@ -23,7 +23,7 @@ export function createQuotaController(
   services: ServiceTotals,
 ): Controller {
   const { scheduler, clock } = port.runtime;
-  /** Of namespaces: each object in one changes the counts of all its quotas, which may be very many. */
+  /** Keys are namespaces: an object changes the counts of all quotas in its namespace, which may be very many. */
   const queue = new WorkQueue(port, { name: "resource_quota", process, concurrency: 1 });
   /** By the prefix of the resource. */
   const followed = new Map<string, { readonly view: CacheView; readonly following: Disposable }>();

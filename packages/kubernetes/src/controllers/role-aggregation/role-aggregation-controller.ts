@@ -44,7 +44,7 @@ export function createRoleAggregationController(
   const { view, keys } = clusterRoles;
   const { clock } = port.runtime;
   const aggregated = new Map<string, readonly Matcher[]>();
-  /** Of roles that came, changed or went, and of those before: what selects them is looked for. */
+  /** Labels of roles that were created, changed or deleted, before and after: the roles that select them are looked up. */
   const changed = new Map<string, Labels[]>();
 
   const queue = new WorkQueue(port, {

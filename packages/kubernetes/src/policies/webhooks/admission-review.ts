@@ -166,7 +166,7 @@ export function rejectionOf(webhookName: string, result: JsonObject | undefined)
   });
 }
 
-/** Of what Kubernetes knows, those that have its types. */
+/** Keeps the details that Kubernetes knows, if they have its types. */
 function detailsOf(details: JsonObject): StatusDetails {
   const texts = ["name", "group", "kind", "uid"].flatMap((name) =>
     isText(details[name]) ? [[name, shortTextOf(details[name])]] : [],

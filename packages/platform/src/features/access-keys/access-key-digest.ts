@@ -2,7 +2,7 @@
 
 import { hash, timingSafeEqual } from "node:crypto";
 
-/** Of SHA-256, in bytes. */
+/** Block length of SHA-256, in bytes. */
 const BLOCK_LENGTH = 64;
 
 type Pads = { readonly inner: Uint8Array; readonly outer: Uint8Array };

@@ -4,7 +4,7 @@ import { crc32 } from "node:zlib";
 import type { Random } from "@postern/apiserver/runtime/clock";
 
 export const ACCESS_KEY_ID_LENGTH = 10;
-/** Of base62: 256 bits. */
+/** Characters of base62 for 256 bits. */
 const SECRET_LENGTH = 43;
 /** 32 bits in base62. */
 const CHECKSUM_LENGTH = 6;

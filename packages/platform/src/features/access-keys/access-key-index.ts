@@ -9,9 +9,9 @@ export type AccessKeyIndex = {
   /** The record of a presented key, whether or not it is valid now; undefined if there is none. O(1). */
   find(presentedKey: string): AccessKeyState | undefined;
   /**
-   * Resolves when the presented key can be looked up and judged without delaying other requests; undefined if that is the case now. It may not be
-   * soon after a start (see whenRead), and where memory would refuse a value of our form that another server may just have issued. `address` is that of
-   * the peer: those that guess from one wait in places of its own.
+   * Resolves when the presented key can be looked up without delaying other requests; undefined if it can now. It cannot soon after a start (see
+   * whenRead), and if memory does not know a value of our form that another server may just have issued. `address` is that of the peer: guesses from
+   * one address wait in places of their own.
    */
   whenFound(presentedKey: string, address?: string): Promise<void> | undefined;
   /**

@@ -312,7 +312,7 @@ export function samePermissions(a: AccessKeyRecord, b: AccessKeyRecord): boolean
   return equalJson(rights(a), rights(b));
 }
 
-/** Of a few reasons each text is kept once. */
+/** There are few reasons: each text is kept once. */
 function readyReasonOf(conditions: JsonValue | undefined): string | undefined {
   if (!isJsonArray(conditions)) return undefined;
   const ready = conditions.find((condition) => isJsonObject(condition) && condition["type"] === "Ready");

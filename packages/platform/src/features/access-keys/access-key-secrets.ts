@@ -38,7 +38,7 @@ export type AccessKeySecrets = SealedValues & {
   isCurrent(ringKey: string | undefined): boolean;
 };
 
-/** Of a value that no key has. */
+/** The digest of no value. */
 const NO_DIGEST = new Uint8Array(32);
 
 const bytesOf = ({ digest }: KeptDigest): Uint8Array => Buffer.from(digest, "base64url");

@@ -30,7 +30,7 @@ export class AccessKeyTable {
   readonly #names = new SlotIndex();
   readonly #ids = new SlotIndex();
   readonly #uids = new SlotIndex();
-  /** Of those that have been read. */
+  /** Owners of the records that have been read. */
   readonly #owners = new SlotIndex();
   /** By the ids of values that rotations replaced. */
   readonly #retiredById = new Map<string, AccessKeyRecord>();
@@ -200,7 +200,7 @@ export class AccessKeyTable {
     const uid = metadata?.uid;
     const hash = hashOf(id ?? "", this.#seed);
     if (id === undefined || typeof uid !== "string" || this.#hasId(id, hash)) {
-      // Of two with the same id the first one keeps it.
+      // The first of two records with the same id keeps it.
       this.#recordIn(this.#slotWithId(id ?? ""));
       const { record, retired } = this.#read(object);
       this.set(record, retired);

@@ -17,7 +17,10 @@ export type CatchUpDeps = {
   readonly scheduler: Scheduler;
 };
 
-/** From one question to the next: all that wait share one, so that guesses cost the store no more than this, and delay nobody else longer. */
+/**
+ * Time between two questions to the store. All waiting requests share one, so that guesses cost the store no more than this and delay no others
+ * longer.
+ */
 const INTERVAL_MS = 25;
 /** A credential that is still unknown then is refused: clients must not wait for a store that does not answer. */
 const PATIENCE_MS = 1_500;

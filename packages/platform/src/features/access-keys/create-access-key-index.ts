@@ -22,7 +22,7 @@ import { RevocationWatches } from "./revocation-watches.ts";
 import { createRotationMarks, type RotationMarks } from "./rotation-marks.ts";
 
 export type AccessKeyIndexDeps = {
-  /** Of the records of `ownedaccesskeys`, with its prefix. */
+  /** The view of the records of `ownedaccesskeys`, and their prefix. */
   readonly view: CacheView;
   readonly prefix: string;
   readonly directory: Directory;

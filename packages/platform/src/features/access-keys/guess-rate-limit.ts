@@ -6,7 +6,10 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { createRateLimiter, type RateLimit, type RateLimiter, sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 
-/** `chosen`: a value is set. `text`: one's own values are looked for in a text. `asked`: a lookup of the owner of a value. `reported`: as leaked. */
+/**
+ * `chosen`: a value is set. `text`: own values are searched for in a text. `asked`: the owner of a value is looked up. `reported`: a value is
+ * reported as leaked.
+ */
 export type Comparison = "chosen" | "text" | "asked" | "reported";
 
 /** The server's own work has no credential, and is not counted. */
@@ -42,7 +45,7 @@ export function createGuessRateLimit(clock: Pick<Clock, "elapsed">): GuessRateLi
   );
   /** Hashes of what was good, by caller, under a key that ends with the process; the oldest first. */
   const known = new Set<string>();
-  // Of bytes, Node makes one with each hash, which takes several times as long.
+  // A key object is made once: from bytes, Node would make one for each hash, which takes several times as long.
   const processKey = createSecretKey(randomBytes(32));
   const fingerprint = (caller: string, value: string): string =>
     createHmac("sha256", processKey).update(`${caller}\n${value}`).digest("base64");

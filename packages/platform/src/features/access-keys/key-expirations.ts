@@ -96,6 +96,6 @@ export function createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds }:
   };
 }
 
-/** Of two moments, either of which may never come. */
+/** The earlier of two times, either of which may be undefined. */
 const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);

@@ -13,7 +13,7 @@ export type KeyGrant = {
   readonly terms: string;
   /** Milliseconds since the epoch at which the key ends, whatever is written of its TTL later. */
   readonly until: number;
-  /** Of a user's session: the subject at the identity provider. */
+  /** For a session of a user: the subject at the identity provider. */
   readonly login?: LoginGrant;
 };
 

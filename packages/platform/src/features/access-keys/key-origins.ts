@@ -7,7 +7,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 /** One value of a key. Serials count the values that a key has had, from 0. */
 export type KeyOrigin = { readonly name: string; readonly uid: string; readonly serial: number };
 
-/** Members that a lineage is read from and judged by. */
+/** Members that define a lineage. */
 export type KeyWithOrigins = {
   readonly name: string;
   readonly uid: string;

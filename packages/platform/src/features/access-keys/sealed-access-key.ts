@@ -38,7 +38,7 @@ export type SealedAccessKey = {
   readonly retired: readonly RetiredValue[];
   /** When a retired value was used after its grace period, in milliseconds since the epoch. The key is locked until it has a new value. */
   readonly lockedAt: number | undefined;
-  /** Of the value that the key has now. */
+  /** Serial of the current value. */
   readonly serial: number;
   readonly leak: LeakMark | undefined;
   /** Retired values of a lower serial are known to be in the wrong hands: their use is refused, counted, and locks nothing. */

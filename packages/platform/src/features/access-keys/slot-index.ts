@@ -101,7 +101,7 @@ function longer(numbers: Int32Array<ArrayBuffer>, length: number): Int32Array<Ar
   return copy;
 }
 
-/** Of the text from `from` on. `seed` is secret, so that clients cannot choose names that all have one hash. */
+/** Hash of the text from index `from`. `seed` is secret, so that clients cannot choose names with equal hashes. */
 export function hashOf(text: string, seed: number, from = 0): number {
   let hash = seed;
   for (let at = from; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

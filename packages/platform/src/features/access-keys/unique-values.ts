@@ -46,13 +46,13 @@ export type ValueClaims = {
 };
 
 export type ValueClaimsDeps = {
-  /** Of the claims. */
+  /** Prefix of the claims. */
   readonly prefix: string;
   /** How many claims owners have. Default: none. */
   readonly accounts?: Pick<FollowedAccounts, "of" | "isFull" | "during" | "has">;
-  /** Of one owner. Default: 5,000. */
+  /** Most claims of one owner. Default: 5,000. */
   readonly maxOfOwner?: number;
-  /** Of the records of access keys. */
+  /** Prefix of the records of access keys. */
   readonly keyPrefix: string;
   readonly storage: Pick<Storage, "get" | "create" | "update" | "delete">;
   readonly secrets: Pick<AccessKeySecrets, "digestsOf">;

@@ -15,7 +15,7 @@ export type AuditQuery = {
   /** `<project>/<name>`, the name of a connected cluster, or either with its kind in front. */
   readonly cluster?: string | undefined;
   readonly verb?: string | undefined;
-  /** Name of the object that was asked for, with or without its resource: `ci`, `ownedaccesskeys/ci`. Of other requests the path. */
+  /** Name of the object, with or without its resource: `ci`, `ownedaccesskeys/ci`. For other requests, the path. */
   readonly object?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined;

@@ -28,7 +28,7 @@ export const builtInClusterRoles = (names: PlatformNames): readonly KubeObject[]
   ]),
   clusterRole(names.role("authenticated"), authenticatedRules(names)),
   clusterRole(names.role("public-info-viewer"), [{ verbs: ["get", "head"], nonResourceURLs: PUBLIC_PATHS }]),
-  // For the bot whose key a directory holds: over SCIM it needs no more, and elsewhere it can take over nobody with it.
+  // For the bot whose key a directory holds: SCIM needs no more, and elsewhere it gives no power over other users.
   clusterRole(names.role("directory"), [
     {
       verbs: ["get", "list", "create", "update", "delete"],

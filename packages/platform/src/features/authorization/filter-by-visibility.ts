@@ -24,7 +24,7 @@ export const filterByVisibility = (visibility: Visibility, resource: FilteredRes
       end(expiredError(RIGHTS_CHANGED));
       return false;
     };
-    // Also where nothing happens that would be judged: a client may show what is not for its user any more.
+    // Checked without an event as well: a client may show objects that its user may no longer see.
     context.open?.keep({ policyVersion, decidedAt, holds, onLost: () => {} });
     return {
       visible,

@@ -1,4 +1,4 @@
-// The kinds whose lists are filtered instead of refused: anybody may list them, and sees what they may get.
+// The kinds whose lists are filtered instead of refused: every user may list them, and sees the objects that it may get.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { PlatformRequest } from "./platform-request.ts";

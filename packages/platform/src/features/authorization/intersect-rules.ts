@@ -112,7 +112,7 @@ function file(index: Map<string, number[]>, value: string, place: number): void 
   else places.push(place);
 }
 
-/** Of two lists, the shorter is gone through; only resources and paths have patterns in them. */
+/** The shorter of two lists is searched; only resources and paths contain patterns. */
 const comparisonsOf = (left: PolicyRule, right: PolicyRule): number =>
   1 +
   Math.min(left.verbs.length, right.verbs.length) +

@@ -8,7 +8,7 @@ import type { DecisionDeps, Subject } from "./platform-decision.ts";
 /** Keys, certificates and impersonation never give system:masters: such requests have a credential. */
 export const isServerItself = ({ user, credential }: Subject): boolean => credential === undefined && isMaster(user);
 
-/** Of requests that the SCIM routes send for a directory; `provisioning.ts` makes it. */
+/** The credential of requests that the SCIM routes send for a directory; `provisioning.ts` makes it. */
 export type ProvisioningCredential = Credential & {
   /** The owner of the key, such as `user/directory`: it is the same after the directory got another key. */
   readonly provisioner: string;

@@ -58,7 +58,7 @@ export type PlatformAuthorizer = Authorizer & {
    * "deny" when the key is what stops the request, "no-opinion" when its owner has no right to it.
    */
   decide(request: PlatformRequest, subject: Subject): PlatformDecision;
-  /** The same decision with every condition judged, also those behind the first that fails. */
+  /** The same decision with every condition, also those behind the first that fails. */
   explainDecision(request: PlatformRequest, subject: Subject): Explanation;
   /** Roles, memberships and ownership. Authentication has already checked that the key is valid. */
   readonly policyVersion: PolicyVersion;

@@ -14,7 +14,7 @@ export type ScopeContext = {
   readonly owner: AccessKeyOwner;
   /** Whether the SCIM routes ask, for a directory. */
   readonly isProvisioning?: boolean;
-  /** Of long lists, kept by callers that ask more than once. */
+  /** Index of long lists, kept by callers that check more than one request. */
   readonly index?: RestrictionIndex;
 };
 

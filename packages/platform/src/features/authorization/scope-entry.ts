@@ -15,7 +15,7 @@ export type ScopeEntry =
   | { readonly list: "clusters"; readonly cluster: string }
   | { readonly list: "roles"; readonly role: "platform-cli" | "metrics-reader" };
 
-/** Of what is reached through a proxy. */
+/** The entries for targets that are reached through a proxy. */
 export type ProxiedEntry = Extract<ScopeEntry, { readonly list: "virtualClusters" | "spaces" | "clusters" }>;
 
 /** Entry that opens the cluster behind the proxy that a request goes through; undefined for the management API. */

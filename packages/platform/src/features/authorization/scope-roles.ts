@@ -65,7 +65,7 @@ function ownClusterOpens(inner: TargetedRequest, { names, owner }: ScopeContext)
   return name === subjectOf(owner, (subject) => parseClusterIdentity(names, subject));
 }
 
-/** Of one object: a request with a name. */
+/** Gets of a single object: a request with a name. */
 const isGetOfManaged = ({ verb, apiGroup, name }: TargetedRequest, { managementGroup }: PlatformNames): boolean =>
   verb === "get" && apiGroup === managementGroup && name !== "";
 

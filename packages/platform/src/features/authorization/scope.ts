@@ -48,7 +48,7 @@ export function inScope(
     if (rule < 0) return OUT_OF_RULES;
     reasons.push(`ruleSets[${set}][${rule}]`);
   }
-  // Restrictions that restrict by nothing are not restrictions anybody has written.
+  // Restrictions that restrict nothing were not written by a client.
   return reasons.length === 0 ? OUT_OF_SCOPE : { open: true, reason: reasons.join(" ") };
 }
 

@@ -56,7 +56,7 @@ export class SubjectIndex<Entry> {
       if (group.length === prefix.length || !group.startsWith(prefix)) continue;
       isAnybody = true;
       const name = group.slice(prefix.length);
-      // Means everybody, and names nobody.
+      // Means all users, and names none.
       if (name === "*") continue;
       this.lookups++;
       yield places.get(name) ?? NO_PLACES;

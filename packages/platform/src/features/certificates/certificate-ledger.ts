@@ -32,7 +32,7 @@ export type CertificateLedger = Disposable & {
   all(): readonly IssuedCertificate[];
   /** Why a certificate is refused; undefined if it is valid. Certificates without a record are refused. */
   refusalOf(serial: string, instanceUid: string): string | undefined;
-  /** Resolves when a certificate that memory would refuse can be judged; undefined if it can now. For certificates whose signature is verified. */
+  /** Resolves when a certificate that memory would refuse can be checked; undefined if it can now. For certificates whose signature is verified. */
   whenFound(serial: string, instanceUid: string, address: string): Promise<void> | undefined;
   /** Whether a cluster that verifies the certificate itself accepts it, even if it is refused here. */
   isAcceptedElsewhere(certificate: IssuedCertificate): boolean;
@@ -62,7 +62,7 @@ export type CertificateLedgerDeps = {
   readonly catchUp?: CatchUp;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Of one holder. */
+  /** Limit of one holder. */
   readonly limit?: StoredAmount;
 };
 

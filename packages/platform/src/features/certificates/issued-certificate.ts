@@ -19,7 +19,7 @@ export type IssuedCertificate = {
   /** The user that the platform requested it for; absent for one that was requested inside the virtual cluster. */
   readonly issuedTo?: IssuedTo | undefined;
   readonly revokedAt?: number | undefined;
-  /** The cluster itself verifies it, and asks nobody: it is accepted there until `notAfter`, whatever is revoked here. */
+  /** The cluster verifies it without a question to this server: it is accepted there until `notAfter`, also after a revocation. */
   readonly isVerifiedElsewhere?: boolean | undefined;
 };
 

@@ -100,7 +100,7 @@ export class KnownCertificates {
     if (serials?.size === 0) this.#byAccount.delete(account);
   }
 
-  /** Of those that are still there it stays known since when. */
+  /** Remaining certificates keep the time since which they are known. */
   replace(certificates: readonly (readonly [certificate: IssuedCertificate, bytes: number])[]): void {
     this.accounts.clear();
     this.#bySerial.clear();

@@ -71,7 +71,7 @@ export function createDirectory({ users, teams, scheduler }: DirectoryDeps): Dir
   };
 }
 
-/** Subjects are unique by validation; where two users share one nevertheless, it is nobody's but the first one's by name. */
+/** Subjects are unique by validation; if two users share one nevertheless, it belongs to the first by name. */
 function indexBySubject(users: Iterable<DirectoryUser>): ReadonlyMap<string, DirectoryUser> {
   const index = new Map<string, DirectoryUser>();
   for (const user of users) {

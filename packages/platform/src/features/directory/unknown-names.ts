@@ -31,7 +31,7 @@ export type UnknownNamesDeps = {
   readonly authorizer: Authorizer;
 };
 
-/** Of more, the first ones will do. */
+/** Further unknown names are left out. */
 const MAX_WARNINGS = 10;
 
 /** Objects that the caller may not see are treated as missing, so that warnings do not reveal them. */

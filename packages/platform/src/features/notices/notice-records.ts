@@ -5,7 +5,7 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import type { StoredEntry } from "@postern/apiserver/storage/storage";
 import type { SentNotices } from "./notice-plan.ts";
 
-/** A notice that is decided on, and may not be told everywhere yet. */
+/** A notice that is decided on, and may not have been sent to all its receivers yet. */
 export type PendingNotice = {
   readonly leadSeconds: number;
   /** The end of the key, in milliseconds since the epoch. */

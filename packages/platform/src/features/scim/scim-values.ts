@@ -32,7 +32,7 @@ const complex =
     return attributesOf(value, attributes, `${path}.`);
   };
 
-/** A single value stands for a list of one. */
+/** A single value counts as a list of one. */
 const list =
   (one: Read): Read =>
   (value, path) =>

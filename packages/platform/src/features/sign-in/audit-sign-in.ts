@@ -17,7 +17,7 @@ const note = ({ audit }: Noting, { names }: Names, name: string, text: string): 
 export const auditRefusal = (context: Noting, deps: Names, why: string): void =>
   note(context, deps, "sign-in-refusal", why);
 
-/** Of a sign-in that succeeds. */
+/** Notes a warning about a sign-in that succeeds. */
 export const auditWarning = (context: Noting, deps: Names, warning: string): void =>
   note(context, deps, "sign-in-warning", warning);
 

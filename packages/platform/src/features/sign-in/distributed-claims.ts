@@ -26,7 +26,7 @@ export async function withDistributedClaims(claims: JsonObject, deps: Distribute
     const value = await fetchClaim(name, source, deps);
     return value === undefined ? claims : { ...others, [name]: value };
   } catch {
-    // The user and the administrator are told that groups are missing.
+    // The user and the administrator see that groups are missing.
     return claims;
   }
 }

@@ -18,7 +18,7 @@ export type IdentityProvidersDeps = {
   readonly records: ViewPrefix;
   readonly directory: Pick<Directory, "user" | "userByIdentity">;
   readonly scheduler: Scheduler;
-  /** Receives errors of providers that cannot be read; nobody can sign in with these. */
+  /** Receives errors of providers that cannot be read. Sign-in with them is not possible. */
   readonly onError: (error: unknown) => void;
 };
 

@@ -74,7 +74,7 @@ ${body}
   };
 }
 
-/** Sends the Origin of a form only to this server, and addresses with a code to nobody. */
+/** Sends the Origin of a form only to this server, and never sends on addresses with a code. */
 const SECURE: ResponseHeaders = {
   "cache-control": "no-store",
   "referrer-policy": "same-origin",

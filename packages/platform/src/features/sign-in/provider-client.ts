@@ -318,7 +318,7 @@ function secretOf(
 ): string {
   if (reference === undefined) return "";
   const { secretNamespace, secretName, key = "clientSecret" } = reference;
-  // Files and editors end a line where nobody sees it.
+  // Files and editors end with an invisible line break.
   const secret = secretAt(secretNamespace, secretName, key)?.trim();
   if (secret === undefined || secret === "")
     throw new ProviderError(`the Secret ${secretNamespace}/${secretName} has no ${key}`);

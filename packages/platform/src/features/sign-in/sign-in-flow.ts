@@ -47,7 +47,7 @@ export type SignInTransactions = {
   secret(): string;
 };
 
-/** Of the cookie. */
+/** Lifetime of the cookie. */
 export const LIFE_SECONDS = 600;
 const PURPOSE = "sign-in transaction";
 const COOKIE = "sign-in";

@@ -1,5 +1,4 @@
-// Fetches an issuer's discovery document and the key set that it names: over TLS, from addresses that the rules allow, and without
-// following anybody anywhere else.
+// Fetches the discovery document and key set of an issuer: over TLS, from addresses that the rules allow, and without following redirects.
 // Source: OpenID Connect Discovery 1.0, sections 4.2 and 4.3
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -43,7 +42,7 @@ export function createFetchKeySet(deps: FetchKeySetDeps): FetchKeySet {
   return async (source, signal) => {
     const start = discoveryUrlOf(source);
     const read = (what: string, url: URL): Promise<string> => {
-      // A document sends us to its own server, or to anybody whom everybody reaches.
+      // A document may name keys on its own server, or on a public one.
       const addresses = source.isTenants || url.origin !== start.origin ? deps.tenantAddresses : deps.addresses;
       return readDocument(what, url, source, { ...deps, addresses }, signal);
     };

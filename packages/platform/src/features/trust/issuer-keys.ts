@@ -48,7 +48,7 @@ const FIRST_RETRY_MS = 2_000;
 const MAX_RETRY_MS = 5 * 60_000;
 /** A kid that is not there makes a set be fetched again so often at most. */
 const MISSING_INTERVAL_MS = 30_000;
-/** Requests that wait for one fetch; more are told to try again. */
+/** Requests that wait for one fetch; further ones get "try again". */
 const MAX_WAITING = 100;
 
 const NOTHING: IssuerState = { keys: [], fetchedAt: undefined, fault: undefined };

@@ -35,7 +35,7 @@ type ErrorCode =
   | "temporarily_unavailable"
   | "unsupported_grant_type";
 
-/** The description is for strangers: of what a rule asks for it says nothing. `cause` of the audit log is precise. */
+/** Unauthenticated clients see the description, so it says nothing about the conditions of a rule. `cause` in the audit log is precise. */
 export class ExchangeRefusal extends Error {
   override readonly name = "ExchangeRefusal";
   readonly code: ErrorCode;
@@ -76,7 +76,7 @@ export type TokenExchange = (request: {
 
 /** From one address: runners of a whole company may stand behind one. */
 const PER_ADDRESS = { qps: 20, burst: 1_000 };
-/** Tokens of one issuer, from one address, that turn out not to be good: nobody else's are held back for it. */
+/** Refused tokens of one issuer from one address: the tokens of others are not held back for them. */
 const FAILURES = { qps: 0.5, burst: 30 };
 const MAX_HELD_BACK = 10_000;
 /** Rules that an answer names. */

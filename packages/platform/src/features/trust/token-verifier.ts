@@ -28,7 +28,7 @@ export type TokenCheck = {
   readonly message: string;
 };
 
-/** Of all rules that one token is held against. */
+/** Shared by the checks of one token against all rules. */
 export type SharedChecks = {
   readonly signatures: Signatures;
   readonly budget: ClaimBudget;
@@ -44,7 +44,7 @@ export type TokenVerifierDeps = {
   readonly clock: Clock;
 };
 
-/** Of one token, by the place that keys come from: a signature is verified once, however many rules there are. */
+/** Results for one token, by the source of the keys: a signature is verified once, however many rules there are. */
 export type Signatures = Map<string, Promise<TokenCheck>>;
 
 export type TokenVerifier = {
@@ -158,7 +158,7 @@ export function createTokenVerifier({ issuerKeys, directory, writerError, clock 
     async checksOf(token, rule) {
       const cheap = [...cheapChecks(token, rule)];
       const isOthers = cheap.some(({ type, status }) => type === "Issuer" && status !== "True");
-      // Of another issuer's token nothing could be verified.
+      // The signature of another issuer's token cannot be verified.
       const signed: TokenCheck = isOthers
         ? { type: "Signature", field: "spec.issuer", status: "Unknown", message: "the token is from another issuer" }
         : await signature(token, rule);

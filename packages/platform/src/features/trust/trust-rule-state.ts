@@ -20,7 +20,7 @@ import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import { compileCondition } from "./claim-conditions.ts";
 
-/** Where the keys of an issuer come from. Equal texts of `id` stand for the same place. */
+/** The source of an issuer's keys. Equal texts of `id` mean the same source. */
 export type IssuerSource = {
   readonly id: string;
   readonly issuer: string;
@@ -28,7 +28,7 @@ export type IssuerSource = {
   readonly certificateAuthorityPem: string | undefined;
   /** Given in the rule. */
   readonly jwks: string | undefined;
-  /** Written by somebody in a project, who must not have the server knock at doors of its own network. */
+  /** Written by a member of a project, who must not make the server send requests into its own network. */
   readonly isTenants: boolean;
 };
 

@@ -227,7 +227,7 @@ class Filler {
   }
 }
 
-/** Of one template, or of one version. Each is looked up in what an instance sets, and checked. */
+/** Parameters of one template or version. Each is looked up in the instance and checked. */
 const MAX_PARAMETERS_OF_TEMPLATE = 500;
 const MAX_VARIABLE_LENGTH = 253;
 

@@ -30,7 +30,7 @@ export function openBytes(key: Uint8Array, sealed: Uint8Array, bound: string): B
 
 const keyObjects = new WeakMap<Uint8Array, KeyObject>();
 
-/** Of bytes, Node makes one with each text, which takes several times as long as to encrypt it. */
+/** Key objects are made once: from bytes, Node would make one for each text, which takes several times as long as encrypting it. */
 function keyObjectOf(key: Uint8Array): KeyObject {
   const known = keyObjects.get(key);
   if (known !== undefined) return known;

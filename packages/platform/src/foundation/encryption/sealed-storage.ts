@@ -33,8 +33,8 @@ export type SealedStorageDeps = {
 };
 
 /**
- * Everybody who follows the store through it learns of a new key of the ring before of anything under it. A value that cannot be
- * opened does not take the others along: a placeholder stands for it, which can be read, replaced and deleted.
+ * Watchers learn of a new key of the ring before the values under it. A value that cannot be opened does not affect the others: a placeholder, which
+ * can be read, replaced and deleted, takes its place.
  */
 export function createSealedStorage(options: SealedStorageDeps): Storage {
   return new SealedStorage(options);

@@ -19,8 +19,8 @@ const VERSION = "v1";
 type EnvelopeKey = { readonly id: string; readonly key: Uint8Array };
 
 /**
- * An envelope is `v1.<key id>.<nonce>.<ciphertext and tag>`, the last two in base64url. `pick` says which of the keys that a secret of
- * the ring stands for these envelopes are derived from.
+ * An envelope is `v1.<key id>.<nonce>.<ciphertext and tag>`, the last two in base64url. `pick` chooses, from the keys derived from a secret of the
+ * ring, the one for these envelopes.
  */
 export function createSealedValues(
   keys: () => KeyRing["keys"],

@@ -24,7 +24,7 @@ export type StoredKeyRing = KeyRing & {
   readonly serverKeys: readonly string[];
   /** Why the newest state of the ring could not be read; what was known before stays in use. */
   readonly fault: KeyRingError | undefined;
-  /** Takes the record as somebody who follows the store was notified of it. */
+  /** Takes over the record as a watch delivered it. */
   load(entry: StoredEntry): void;
   /** Resolves when it is certain that no other server rotated the ring more than CONFIRMED_MS ago. */
   confirm(): Promise<void>;

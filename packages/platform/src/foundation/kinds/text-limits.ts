@@ -19,7 +19,7 @@ export const withTextLimits = (definition: ResourceDefinition): ResourceDefiniti
       }),
 });
 
-/** Of thousands of fields at each start: copied once, without a spread for each member. */
+/** Runs for thousands of fields at each start: copies once, without a spread for each member. */
 function limited(schema: StructuralSchema): StructuralSchema {
   const { type, properties, items, additionalProperties } = schema;
   const copy: { -readonly [Member in keyof StructuralSchema]: StructuralSchema[Member] } = { ...schema };

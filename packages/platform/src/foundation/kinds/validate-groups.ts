@@ -1,4 +1,4 @@
-// The groups that keys and users may have, whoever writes them.
+// The groups that keys and users may have.
 
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 

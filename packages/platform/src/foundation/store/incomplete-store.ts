@@ -44,8 +44,8 @@ export async function assertComplete(storage: Storage): Promise<void> {
 export const partialPathOf = (path: string): string => `${path}.partial`;
 
 /**
- * Rejects with ConfigurationError where a database file is missing since it is being restored or copied, or that was interrupted: a new
- * store in its place would give everybody's keys up, and the administrator another one.
+ * Rejects with ConfigurationError if the database file is missing because a restore or copy is running or was interrupted: a new store in its place
+ * would lose all keys and create another administrator.
  */
 export async function assertNotInterrupted(path: string): Promise<void> {
   const partial = partialPathOf(path);

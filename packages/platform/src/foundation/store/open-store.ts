@@ -39,7 +39,7 @@ export type OpenedStore = {
 export type StoreCheckListener = (fault: string | undefined) => void;
 
 export type OpenStoreOptions = {
-  /** For whoever only reads: what is in etcd is left as it is, and may be in a place where nothing can be written. */
+  /** For read-only commands: nothing in etcd is changed, and the place may be read-only. */
   readonly isReadOnly?: boolean;
   readonly onChecked?: StoreCheckListener;
   /** Called with failures of a database of this server. */

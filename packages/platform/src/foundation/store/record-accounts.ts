@@ -49,7 +49,7 @@ export class RecordAccounts {
 
 export type FollowedAccounts = RecordAccounts & Disposable & { has(key: string): boolean };
 
-/** Of all records of one view; those for which `accountOf` gives undefined are not counted. */
+/** Counts the records of one view; those without an account are left out. */
 export function followAccounts(
   records: ViewPrefix,
   scheduler: Scheduler,

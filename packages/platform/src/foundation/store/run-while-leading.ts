@@ -44,7 +44,7 @@ export function runWhileLeading({ election, name, identity, runtime, start }: Ru
   };
 }
 
-/** Of two timers that are due, the one that ends the leadership may come second: none of the others runs before it then. */
+/** If two timers are due, the one that ends the leadership may run second: no other timer runs before it then. */
 const whileHeld = (scheduler: Scheduler, leadership: Leadership): Scheduler => ({
   schedule: (delayMs, task) =>
     scheduler.schedule(delayMs, () => {

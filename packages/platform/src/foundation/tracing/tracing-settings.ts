@@ -21,7 +21,7 @@ export type TracingSettings = {
   readonly protocol: "http/protobuf" | "http/json";
   /** Whether requests carry on the trace of their caller, and take it to others. */
   readonly propagates: boolean;
-  /** Of the connection to the collector, each with its variable. */
+  /** Files for the connection to the collector, each with its variable. */
   readonly files: readonly { readonly name: string; readonly value: string }[];
 };
 

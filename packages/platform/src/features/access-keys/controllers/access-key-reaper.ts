@@ -43,8 +43,8 @@ export const createAccessKeyReaper = (deps: AccessKeyReaperDeps): Controller => 
 };
 
 /**
- * Of keys that trust rules issue there may be a thousand a minute, and nobody looks for one that is over: what it was is in the audit
- * log. A key that is locked with its user, or disabled, may be good again.
+ * Trust rules may issue a thousand keys a minute. An ended one is of no use: the audit log has what it did. A key that is locked with its user, or
+ * disabled, may become valid again.
  */
 const isOverForGood = (record: AccessKeyRecord, keys: LiveAccessKeyIndex): boolean =>
   keys.hasEnded(record) || OVER.has(keys.stateOf(record)?.reason ?? "");

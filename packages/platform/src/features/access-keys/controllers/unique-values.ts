@@ -46,7 +46,7 @@ export function createValueClaimController({
       const object = claimOf(digest);
       if (object === undefined) return true;
       const claim = readClaim(object);
-      // Of two keys of an earlier release with one value the first keeps the claim.
+      // If two keys of an earlier release have one value, the first keeps the claim.
       return (
         claim.uid === record.uid && (!claim.isKept || claim.releasedAt !== undefined || (isLeaked && !claim.isLeaked))
       );
@@ -112,7 +112,7 @@ export function createValueClaimController({
   };
 }
 
-/** Of the values that a key has and had, those that clients may have chosen. */
+/** The current and retired values of a key that clients may have chosen. */
 function chosenValuesOf(record: AccessKeyRecord): readonly Value[] {
   if (record.structured && record.retired.length === 0) return NONE;
   const values: Value[] = [];

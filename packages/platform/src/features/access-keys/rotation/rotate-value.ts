@@ -4,11 +4,11 @@ import type { AccessKeySecrets, KeptAccessKey } from "../access-key-secrets.ts";
 import type { KeyOrigin } from "../key-origins.ts";
 import { endedValue, type RetiredValue, type SealedAccessKey } from "../sealed-access-key.ts";
 
-/** Of more, the oldest are forgotten: they are noise from then on. */
+/** Older values are forgotten. */
 const MAX_RETIRED = 8;
 
 export type RotationRequest = {
-  /** Of the caller and its nonce. */
+  /** Nonce of the caller, with its name. */
   readonly nonce: string;
   readonly value: string;
   readonly now: number;

@@ -8,7 +8,7 @@ import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors
 import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../sealed-access-key.ts";
 
 export type SealedRecordWriterDeps = {
-  /** Of the records of `ownedaccesskeys`, with its prefix. */
+  /** The view of the records of `ownedaccesskeys`, and their prefix. */
   readonly view: CacheView;
   readonly prefix: string;
   readonly cache: Pick<WatchCache, "waitFor">;

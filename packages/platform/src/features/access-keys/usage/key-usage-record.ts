@@ -36,7 +36,7 @@ export const MAX_USES = 100;
 export const textOfUse = (target: ScopeEntry | undefined, apiGroup: string, resource: string): string =>
   `${target === undefined ? "" : textOfEntry(target)} ${apiGroup} ${resource}`;
 
-/** Of two servers, or of one before and after a start. */
+/** Merges what two servers noted, or one server before and after a restart. */
 export function mergeUsage(one: KeyUsageSummary, other: KeyUsageSummary): KeyUsageSummary {
   const entries = new Map([...one.entries, ...other.entries].map((entry) => [textOfEntry(entry), entry]));
   const beyond = new Set([...one.beyondScopes, ...other.beyondScopes]);

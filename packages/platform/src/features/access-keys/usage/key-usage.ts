@@ -19,7 +19,7 @@ import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, MAX_USES, mergeUsage, t
 export type KeyUsageDeps = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byId">;
-  /** Of what is written, by uid; absent: nothing is. */
+  /** The stored records, by uid. Absent: nothing is stored. */
   readonly records?: ViewPrefix | undefined;
 };
 
@@ -62,7 +62,7 @@ export class KeyUsage {
   readonly #byUid = new Map<string, Used>();
   readonly #forgotten = new Set<string>();
   #unwritten = new Set<string>();
-  /** Of keys that are not in memory nothing is known before this. */
+  /** Start of the notes about keys that are not in memory. */
   #since: number;
   /** By what let them through: it is of one key and one form of request, so that what was noted with it need not be noted again. */
   readonly #noted = new WeakMap<PlatformDecision, Used>();
@@ -72,7 +72,7 @@ export class KeyUsage {
     this.#since = startedAt;
   }
 
-  /** A request that was let through by `decision`. Of what is known already it costs a look-up. */
+  /** Notes a request that `decision` allowed. Costs a lookup if it is known already. */
   note(request: PlatformRequest, { credential }: Subject, decision?: PlatformDecision): void {
     const { names, keys } = this.#deps;
     if (decision !== undefined && this.#noted.get(decision)?.isDropped === false) return;
@@ -185,7 +185,7 @@ export class KeyUsage {
     }
     const [oldest] = this.#byUid.keys();
     if (oldest === undefined) return;
-    // Of what was forgotten nothing is known any more: neither when it began.
+    // A dropped entry is unknown from now on, its start included.
     this.#drop(oldest);
     this.#unwritten.delete(oldest);
     this.#since = Math.max(this.#since, this.#byUid.values().next().value?.since ?? this.#since);

@@ -30,7 +30,7 @@ export type ProjectQuotasDeps = {
   readonly keyQuota: Pick<KeyQuota, "countedIn">;
 };
 
-/** Of one project: each change of what it has would otherwise be a write. */
+/** For one project: otherwise every change of its objects would be a write. */
 const BETWEEN_WRITES_MS = 1000;
 
 type Quotas = NonNullable<NonNullable<Project["status"]>["quotas"]>;

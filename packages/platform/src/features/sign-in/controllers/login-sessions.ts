@@ -39,7 +39,7 @@ export type LoginSessionDeps = {
 };
 
 const PLACE = "spec.identity.connectorData";
-/** Without it there is no session to look after. Of a hundred thousand keys that a machine uses, none is taken apart or waits in the queue. */
+/** Only objects with this member have a session: the many keys of machines are neither parsed nor queued. */
 const ENVELOPE = Buffer.from(`"${PLACE}":`);
 const RETRY_MS = 30_000;
 

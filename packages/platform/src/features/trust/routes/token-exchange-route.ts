@@ -73,7 +73,7 @@ function refusal(error: unknown, { audit }: RequestContext, names: PlatformNames
     audit.annotate(names.key(name), redactCredentials(text).slice(0, MAX_AUDITED));
   note("trust-refusal", error.detail);
   if (error.token !== undefined) {
-    // Anybody may have written these.
+    // Untrusted: any client may have written these.
     note("trust-unverified-issuer", error.token.issuer);
     note("trust-unverified-claims", JSON.stringify(shownClaims(error.token.claims)));
   }

@@ -33,7 +33,7 @@ export type SpaceBackendDeps = {
   readonly host: ClusterSource;
   /** In the connected cluster. */
   readonly namespace: string;
-  /** Of the instance: its namespace has it as a label, and a namespace of another instance is never used. */
+  /** Uid of the instance. Its namespace carries it as a label, and a namespace of another instance is never used. */
   readonly uid: string;
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key">;
   readonly clock: Clock;

@@ -22,7 +22,7 @@ export type SpaceNamespace = {
 
 export type SpaceNamespaceDeps = {
   readonly namespace: string;
-  /** Of the instance. */
+  /** Uid of the instance. */
   readonly uid: string;
   readonly names: Pick<PlatformNames, "name" | "key">;
 };

@@ -18,7 +18,7 @@ export type VclusterSourceDeps = {
   readonly host: ClusterSource;
   /** Namespace there. */
   readonly namespace: string;
-  /** Of the vcluster there. */
+  /** Name of the vcluster in the cluster. */
   readonly name: string;
   /**
    * Where it is reached when its kubeconfig says localhost, which it does unless its exportKubeConfig names a server. Absent: its

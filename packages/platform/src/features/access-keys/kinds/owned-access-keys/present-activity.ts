@@ -14,15 +14,15 @@ export type PresentActivityDeps = {
 /** Form of a key in lists, and the data besides the key that it was made of. */
 type Shown = {
   readonly at: number;
-  /** Of keys whose lifetime begins anew with each use. */
+  /** Set for keys whose lifetime starts again with each use. */
   readonly uid: string | undefined;
   readonly end: number | undefined;
   readonly object: CachedObject;
 };
 
-/** Of so many keys in a list one was used: then those are looked for, rather than every key for its use. */
+/** If one in so many keys of a list was used, the used keys are looked up rather than the use of each key. */
 const FEW = 8;
-/** Of the JSON of what is kept. */
+/** Bytes of the cached JSON. */
 const MAX_SHOWN_BYTES = 16 * 1024 * 1024;
 
 /** For the `present` of a resource. */

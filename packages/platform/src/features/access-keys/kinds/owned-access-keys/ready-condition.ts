@@ -17,7 +17,7 @@ const TERMINATING: ConditionState = {
   message: "The access key is valid until metadata.deletionTimestamp",
 };
 
-/** Of a valid key; `isTerminating` in the grace period of its deletion. */
+/** The condition of a valid key; `isTerminating` in the grace period of its deletion. */
 export const acceptedCondition = (isTerminating: boolean): ConditionState => (isTerminating ? TERMINATING : ACCEPTED);
 
 export const readyCondition = (refusal: KeyRefusal | undefined): ConditionState =>

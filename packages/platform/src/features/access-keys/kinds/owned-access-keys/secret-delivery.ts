@@ -60,7 +60,7 @@ const withoutKey = (object: CachedObject): CachedObject =>
 // The store holds no other kind under this resource.
 const keyIn = (object: CachedObject): OwnedAccessKey => object.decode() as OwnedAccessKey;
 
-/** Of a body too that has not passed its schema: patches are checked in the store. */
+/** The value in a body, which may not have passed its schema: patches are checked in the store. */
 function valueIn(object: KubeObject): string {
   const { key } = isJsonObject(object) ? specOf(object) : {};
   return typeof key === "string" ? key : "";

@@ -56,7 +56,7 @@ const NEXT_VALUE =
 export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
   const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys, grants } = options;
   const { valueClaims, comparisons, keyQuota } = options;
-  /** Of requests that set a value themselves: whether another key has it, or had it. */
+  /** The values that requests chose, and whether another key has or had them. */
   const chosen = new WeakMap<RequestContext, { readonly value: string; readonly isTaken: boolean }>();
 
   /**

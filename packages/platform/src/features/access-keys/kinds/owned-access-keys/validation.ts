@@ -191,7 +191,7 @@ function validateKey(
   return isTaken || estimateEntropy(key) < MIN_ENTROPY_BITS ? [unfitKeyError()] : [];
 }
 
-/** Of a value that cannot be a key's, whatever the reason. */
+/** The refusal of a value that no key can have. It never says why. */
 export const unfitKeyError = (): FieldError => invalidError("spec.key", HIDDEN, UNFIT_KEY);
 
 function validateEnveloped(object: OwnedAccessKey): readonly FieldError[] {

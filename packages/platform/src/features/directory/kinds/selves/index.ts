@@ -65,7 +65,7 @@ async function statusOfKey(presented: string, context: RequestContext, deps: Sel
     const found = keys.find(presented);
     return { key: found, refusal: found === undefined ? "is unknown" : keys.refusalOf(found) };
   };
-  // Everybody may ask about the key that the request came in with.
+  // Every caller may ask about the key of its own request.
   const isOwn = isPresented(presented, context, deps);
   if (!isOwn) await checkMayIntrospect(context, deps);
   const { key, refusal } = isOwn

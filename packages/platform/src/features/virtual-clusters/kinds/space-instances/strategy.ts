@@ -97,7 +97,7 @@ function validateOwnNamespace(
   return [forbiddenError("spec.clusterRef.namespace", text)];
 }
 
-/** Of labels and annotations, which domains Kubernetes and the platform keep to themselves: they lift security rules of a cluster, for example. */
+/** Domains of labels and annotations that Kubernetes and the platform reserve: some of them lift security rules of a cluster. */
 const RESERVED_DOMAINS: readonly string[] = ["kubernetes.io", "k8s.io"];
 /** Domains of labels by which applications describe themselves. */
 const OPEN_DOMAINS: readonly string[] = ["app.kubernetes.io"];

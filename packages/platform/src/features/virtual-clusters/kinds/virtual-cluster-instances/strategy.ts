@@ -173,7 +173,7 @@ async function validateStaying(
 const projectOf = ({ metadata }: VirtualClusterInstance, { names, lookup }: VirtualClusterInstanceStrategyDeps) =>
   lookup.project(names.projectOf(metadata.namespace ?? "") ?? "");
 
-/** Of what a write brings along: a template that has changed since must not get in the way of other changes. */
+/** Checks only the fields that a write sets: a template that has changed since must not block other changes. */
 function validateTemplate(
   instance: VirtualClusterInstance,
   old: VirtualClusterInstance | undefined,

@@ -11,7 +11,7 @@ export type DescendantDeps = {
   readonly runtime: { readonly clock: { now(): number } };
 };
 
-/** Of the keys and certificates that are not over, those made with a value of the key whose serial lies in the range. */
+/** Counts the valid keys and certificates that were created with a value of the key whose serial is in the range. */
 export async function countDescendants(
   uid: string,
   { from, below }: { readonly from: number; readonly below: number },
@@ -20,7 +20,7 @@ export async function countDescendants(
 ): Promise<number> {
   const isMade = (made: KeyOrigin): boolean => made.uid === uid && made.serial >= from && made.serial < below;
   const now = runtime.clock.now();
-  // Clusters that verify a certificate themselves go on accepting it: nobody may take it for revoked.
+  // Clusters that verify certificates themselves continue to accept it: it must not be reported as revoked.
   let count = certificates
     .withOrigin(isMade)
     .filter(
