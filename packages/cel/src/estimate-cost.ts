@@ -10,8 +10,8 @@ import { add, exactly, multiply, type Range, UNKNOWN, union } from "./estimated-
 import type { SizeLimits } from "./schema-size.ts";
 
 /**
- * Where a value comes from: a part of the schema, or "elsewhere", which nothing is known of. Undefined for what has been made by the
- * expression itself; upstream takes what is below that for what is below the value of the rule, and so does this.
+ * The origin of a value: a part of the schema, or "elsewhere", about which nothing is known. Undefined for a value that the expression itself
+ * creates; like upstream, members of such a value count as members of the rule's value.
  */
 type Place = SizeLimits | "elsewhere" | undefined;
 

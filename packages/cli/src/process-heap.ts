@@ -3,7 +3,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** The heap grows by so many per cent of what is alive between two collections; V8 chooses for 0. */
+/** Growth of the heap between two collections, in per cent of the live objects; V8 chooses for 0. */
 const LITTLE_GROWTH = 20;
 
 export const processHeap = {

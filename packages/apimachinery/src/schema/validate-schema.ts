@@ -56,7 +56,7 @@ export type CheckOptions = {
 /** The value may still be valid. */
 export class SchemaValidationTooLongError extends Error {
   override readonly name = "SchemaValidationTooLongError";
-  /** That was looked at last, as messages name it: `spec.items[3]`; "" for the whole. */
+  /** Path of the value checked last, as messages name it: `spec.items[3]`; "" for the whole. */
   readonly field: string;
 
   constructor(field: string) {
@@ -68,7 +68,7 @@ export class SchemaValidationTooLongError extends Error {
 /** Thrown by `spend`, which does not know the field. */
 class StepsSpent extends Error {}
 
-/** Looking at a value, comparing it with another, and writing one into the text of a fault. */
+/** Cost of visiting a value, comparing it with another, and writing one into the text of a fault. */
 const [VALUE_STEPS, COMPARISON_STEPS, TEXT_STEPS] = [8, 4, 20];
 
 function spendUpTo(most = Number.POSITIVE_INFINITY): SpendSteps {

@@ -1,4 +1,4 @@
-// Tells whether a schema is structural: one type per field, combinations that only restrict what is declared outside.
+// Whether a schema is structural: one type per field, and combinations that only restrict fields declared outside them.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
 
 import {

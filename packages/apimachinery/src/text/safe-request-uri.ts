@@ -56,7 +56,7 @@ function redactedEncoded(part: string, redact: Redact): string {
   return part;
 }
 
-/** Takes what is malformed as it is: a text that no router reads still reaches the log. A selector may have a hundred thousand octets. */
+/** Leaves malformed escapes as they are: a text that no router reads still reaches the log. A selector may have a hundred thousand octets. */
 function decodeOctets(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -75,7 +75,7 @@ function decodeMalformed(text: string): string {
   return parts.join("");
 }
 
-/** NaN for what is no hexadecimal digit. */
+/** NaN for a character that is no hexadecimal digit. */
 function digitAt(text: string, at: number): number {
   const code = text.charCodeAt(at);
   if (code >= 0x30 && code <= 0x39) return code - 0x30;

@@ -13,7 +13,7 @@ export const lineOf = (event: AuditEvent): AuditLine => ({ event, json: stringif
 export type AuditChain = {
   /** The text of lines that are about to be written, each with its line break. Nothing is remembered until `written`. */
   linesOf(lines: readonly AuditLine[]): { readonly text: string; readonly head: string };
-  /** The lines whose head this is are in the log. */
+  /** The lines up to the one with this hash are in the log. */
   written(head: string): void;
 };
 

@@ -218,7 +218,7 @@ class RequestRecorder implements AuditRecorder {
     // A client puts them anywhere: into names, groups, selectors, and into texts that a refusal repeats.
     if (WITH_TEXTS.every((member) => redactedTexts(event[member], redact) === event[member]))
       return withBoundedTexts(event);
-    // Half a credential would no longer be known by its form.
+    // A part of a credential would no longer be recognised by its form.
     return withBoundedTexts({ ...redactedTexts(event, redact), auditID: this.auditId });
   }
 }

@@ -13,7 +13,7 @@ const LINK_BYTES = 300;
 /** Different reads of one client are recorded beyond its share, up to so many shares. */
 const SHARES_OF_READS = 2;
 
-/** On the record of events that were left out: how many since the last one, whose, and when the first of them was. */
+/** The record of omitted events: how many since the last record, their users, and the time of the first. */
 const OMITTED_ANNOTATION = "audit-log/omitted-events";
 const OMITTED_USER_ANNOTATION = "audit-log/omitted-user";
 const OMITTED_SINCE_ANNOTATION = "audit-log/omitted-since";

@@ -46,7 +46,7 @@ export function responseDocument({ headers, body }: ApiResponse, maxBytes: numbe
   }
 }
 
-/** Objects, lists and tables without the notes of who owns which field. */
+/** Removes managedFields from objects, lists and tables. */
 export function withoutManagedFields(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value;
   const { metadata, items, rows } = value;

@@ -6,7 +6,7 @@ import type { ApiRequest } from "../transport/api-request.ts";
 import type { CredentialLineage } from "./credential-lineage.ts";
 import type { UserInfo } from "./user-info.ts";
 
-/** The means by which a request proved who it is, so that work it started can be stopped when the means is withdrawn. */
+/** The credential that authenticated a request, so that work it started can be stopped when the credential is revoked. */
 export type Credential = {
   /** A public handle: safe in logs and audit events, never usable as a secret. */
   readonly id: string;
@@ -29,9 +29,8 @@ export type Authentication = {
 };
 
 /**
- * Gives who it is, or undefined when the request carries nothing this authenticator understands. `behind` is what the request asks of an
- * API behind this one.
- * Throws an ApiError 401 when it carries something that is wrong.
+ * Returns the user, or undefined when the request has no credential that this authenticator understands. `behind` is the request to an API behind
+ * this one. Throws an ApiError 401 for an invalid credential.
  */
 export type Authenticator = {
   authenticate(request: ApiRequest, innerRequest?: InnerRequest): Awaitable<Authentication | undefined>;
@@ -40,7 +39,7 @@ export type Authenticator = {
 /** Why a credential was refused, as the cause of a 401: for the audit log alone. Holds no secret. */
 export class CredentialRefusedError extends Error {
   override readonly name: string = "CredentialRefusedError";
-  /** The public handle; undefined where it is not known whose credential it was to be. */
+  /** The public handle; undefined if the owner of the credential is not known. */
   readonly credentialId: string | undefined;
 
   readonly annotations: CredentialAnnotations;

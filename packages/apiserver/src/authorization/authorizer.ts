@@ -65,7 +65,7 @@ export type RuleResolver = {
   rulesFor(user: UserInfo, namespace: string, credential?: Credential, work?: LongRequest): Awaitable<ResolvedRules>;
 };
 
-/** A request whose work is gone on with in parts where it turns out to be large. */
+/** A request whose work continues in parts if it turns out to be large. */
 export type LongRequest = {
   /** Says that an object of so many bytes is worked on. */
   weigh(bytes: number): void;

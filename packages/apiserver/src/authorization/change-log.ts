@@ -1,6 +1,6 @@
 // The latest changes of roles, bindings and other inputs of decisions, so that only affected long-running requests are authorized again.
 
-/** So many are remembered; who looks less often has to take everything for changed. */
+/** Number of changes in the log; a reader that falls behind must assume that everything has changed. */
 const CAPACITY = 1_000;
 
 type Entry<Change> = { readonly version: number; readonly change: Change; readonly weight: number };

@@ -130,7 +130,7 @@ export class LongRunningRequests implements Disposable {
     this.#pending = undefined;
   }
 
-  /** Sets tell of what is added to them meanwhile, so that this ends when everything is decided by the newest rights. */
+  /** A Set iterates over members added meanwhile: the loop ends when everything is decided by the newest permissions. */
   *#listOutdated(): Generator<Kept, undefined> {
     for (const group of this.#changed) {
       this.#changed.delete(group);

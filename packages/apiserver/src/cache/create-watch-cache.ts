@@ -288,7 +288,7 @@ class StoreWatchCache implements WatchCache {
     this.#loaded = true;
     for (const prefix of views.keys()) this.#view(prefix);
     for (const [prefix, view] of this.#views) view.replace(views.get(prefix) ?? new OrderedEntries(), revision);
-    // Only now: who follows one view may look into others.
+    // Only now: an observer of one view may read others.
     const error = new RevisionCompactedError(revision, revision);
     for (const view of this.#views.values()) view.fail(error);
   }

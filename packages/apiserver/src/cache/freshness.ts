@@ -96,7 +96,7 @@ export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
   };
   // A question without an answer does not delay the next one.
   const ask = (): void => {
-    // A store that is out of reach shows by what is not confirmed.
+    // An unreachable store shows as a missing confirmation.
     confirm().catch(() => undefined);
     next = scheduler.schedule(INTERVAL_MS, ask);
   };

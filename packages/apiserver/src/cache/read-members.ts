@@ -131,7 +131,7 @@ function readValue(cursor: Cursor, member: Wanted): JsonValue | undefined {
   if (first === QUOTE) {
     if (member.last.length === end - at - 2 && text.startsWith(member.last, at + 1)) return member.last;
     if (isPlainText(text, at + 1, end - 1)) {
-      // From the memory: part of the string would keep all of it.
+      // A copy: a substring would keep the whole text in memory.
       member.last = cursor.memory.toString("latin1", cursor.start + at + 1, cursor.start + end - 1);
       return member.last;
     }

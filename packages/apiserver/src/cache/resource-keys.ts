@@ -1,4 +1,4 @@
-// The keys of the objects of a resource in the store: what is before namespace and name is common to them, and to no others.
+// The keys of a resource's objects in the store: the part before namespace and name is common to them, and to no others.
 
 /** The core group has an empty name, which would make an empty path segment. */
 const CORE = "core";

@@ -45,7 +45,7 @@ export type HandlerChainDeps = {
   readonly metrics: ServerMetrics;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
-  /** Authorization question of requests whose paths alone do not tell. Default: what they ask for, of `authorizer`. */
+  /** The question to the authorizer for requests whose path alone does not tell. Default: that of the path, for `authorizer`. */
   readonly questionOf?: QuestionOf;
   /** The response to an error, for clients of another protocol. Default: a Status. */
   readonly errorResponse?: ErrorResponse;
@@ -70,7 +70,7 @@ export type HandlerChainDeps = {
   readonly requestTimeoutMs?: number;
   /** Shared with other chains. Absent: the chain has its own. */
   readonly openRequests?: LongRunningRequests;
-  /** Requests whose impersonation `next` decides about. Absent: none. */
+  /** Requests whose impersonation a later handler decides. Absent: none. */
   readonly skipImpersonation?: ImpersonationOptions["skipImpersonation"];
   /** Credentials without a format of their own. Default: none. */
   readonly chosenCredentials?: ChosenCredentials | undefined;
@@ -152,8 +152,8 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
 }
 
 /**
- * Makes the texts safe that logs, traces, audit events and field managers take from a request, before any of them sees it: the URI
- * as it was sent, which nothing is decided by, and the agent, whose start names a field manager.
+ * Redacts the texts that logs, traces, audit events and field managers take from a request, before any of them reads it: the URI as sent, which
+ * decides nothing, and the user agent, whose start names a field manager.
  */
 function withSafeTexts(request: ApiRequest, redact: Redact): ApiRequest {
   const agent = headerOf(request, "user-agent");

@@ -19,7 +19,7 @@ export type Filter = {
   readonly around?: (call: RequestState, next: CallHandler) => Awaitable<ApiResponse>;
 };
 
-/** The filters in the order of the request, and what is behind them. */
+/** The filters in the order of the request, then `last`. */
 export function runFilters(filters: readonly Filter[], last: CallHandler): CallHandler {
   const at = filters.findIndex(({ around }) => around !== undefined);
   const around = filters[at]?.around;

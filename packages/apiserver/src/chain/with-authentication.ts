@@ -43,7 +43,7 @@ export const AUDIT_REFUSAL = "authentication.kubernetes.io/refusal";
 
 const AUTHENTICATE = { name: "authenticate", kind: "internal" } as const;
 
-/** How long a refusal is held back from who guesses. */
+/** How long the refusal of a guessed credential is delayed. */
 const HOLD_MS = 1_000;
 
 export function withAuthentication(deps: WithAuthenticationDeps): Filter {
@@ -113,8 +113,8 @@ function annotateRefusal({ audit }: RequestState, error: unknown): void {
 }
 
 /**
- * Delays guesses, and nothing else: a valid credential never waits, even at an address with failures, and headers do not influence whose failures are
- * counted. Undefined: the refusal may be sent at once.
+ * Delays guesses, and nothing else: a valid credential never waits, even from an address with failures, and headers do not influence which failures
+ * are counted. Undefined: the refusal may be sent at once.
  */
 function holdBack(
   { request, signal }: RequestState,

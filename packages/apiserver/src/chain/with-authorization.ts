@@ -28,7 +28,7 @@ export type QuestionOf = (call: RequestState) => AuthorizationQuestion;
 
 export type WithAuthorizationDeps = {
   readonly authorizer: Authorizer;
-  /** Default: what the path asks for, and of `authorizer`. */
+  /** Default: the question of the path, for `authorizer`. */
   readonly questionOf?: QuestionOf | undefined;
   readonly metrics: ServerMetrics;
   readonly clock: Clock;

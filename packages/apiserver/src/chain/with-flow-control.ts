@@ -25,7 +25,7 @@ export type WithFlowControlDeps = {
 };
 
 const READ_VERBS: readonly string[] = ["get", "list", "watch", "head"];
-/** A server under load must not be taken for one that is ill. */
+/** Probes must not take an overloaded server for a broken one. */
 const HEALTH_PATH = /^\/(healthz|livez|readyz)(\/|$)/;
 
 export function withFlowControl(deps: WithFlowControlDeps): Filter {

@@ -113,7 +113,7 @@ export class RequestContext {
     this.work?.weigh(bytes);
   }
 
-  /** Whether what is worked on has turned out to be large. */
+  /** Whether the request has turned out to be large. */
   get isLong(): boolean {
     return this.work?.isLong ?? false;
   }

@@ -69,7 +69,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
       await createEvent(deps, resource, named, signal);
     } catch (error) {
       if (!isApiError(error, "InsufficientStorage")) throw error;
-      // The newest Events of what is full are those that tell why.
+      // When the limit is reached, the newest Events are kept: they explain the present state.
       await keepFew(resource, namespace, 0);
       await createEvent(deps, resource, named, signal);
     }

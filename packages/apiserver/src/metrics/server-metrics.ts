@@ -32,7 +32,7 @@ export type ServerMetrics = StageMetrics & {
   requestTakenBack(): void;
   /** A stream, timer, event or callback failed unexpectedly. */
   fault(component: string): void;
-  /** A line was left out of the log, which has enough of them. */
+  /** Counts a line that the limit of the log dropped. */
   logLineLeftOut(level: string): void;
 };
 

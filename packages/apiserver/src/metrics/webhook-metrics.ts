@@ -9,7 +9,7 @@ export type WebhookCall = {
   /** CREATE, UPDATE, DELETE or CONNECT. */
   readonly operation: string;
   readonly seconds: number;
-  /** Code of the webhook's refusal, 200 for none; 500 if the webhook could not be called. */
+  /** Code of the refusal that the client gets, 200 for none; 500 if the webhook could not be called. */
   readonly code: number;
   /** Why the request was refused; undefined where it was not. */
   readonly rejection: "no_error" | "calling_webhook_error" | "apiserver_internal_error" | undefined;
@@ -56,7 +56,7 @@ export function createWebhookMetrics(registry: Registry): WebhookMetrics {
       durations.observe({ type, operation, rejected }, seconds);
       requests.inc({ type, operation, code: String(code), rejected });
       if (rejection === undefined) return;
-      // Upstream gives no code for what is no answer of a webhook.
+      // Upstream gives no code when the webhook did not answer.
       const rejection_code = rejection === "no_error" ? String(code) : "0";
       rejections.inc({ type, operation, error_type: rejection, rejection_code });
     },

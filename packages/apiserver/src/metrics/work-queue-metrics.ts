@@ -7,7 +7,7 @@ import { type HistogramSeries, SeriesHistogram } from "./series-histogram.ts";
 export type WorkQueueState = {
   /** How many keys wait their turn. */
   readonly depth: number;
-  /** For how many seconds each key that is being worked on has been. */
+  /** Seconds since the start of each key that is being processed. */
   readonly running: readonly number[];
 };
 

@@ -104,7 +104,7 @@ const optionalOf = (value: CelValue | undefined): CelOptional =>
 const later = ({ nanoseconds, offsetMinutes }: CelTimestamp, by: bigint): CelTimestamp =>
   checkTimestamp(nanoseconds + by, offsetMinutes);
 
-/** Sets and lists with keys stay what they are: what the left one has already is replaced, or left out. */
+/** Sets and lists with keys keep their form: existing items of the left operand are replaced or left out. */
 function joinLists(a: CelList, b: CelList): CelList {
   const textOf = identityText(a);
   if (textOf === undefined) return listOf([...a.items, ...b.items]);

@@ -77,7 +77,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   const digits = `${whole}${fraction}`.replace(/^0+(?=\d)/, "");
   const binary = BINARY_SUFFIXES.indexOf(suffix);
   const exponent = binary === -1 ? (DECIMAL_EXPONENTS[suffix] ?? Number(suffix.slice(1))) : 0;
-  // As int32 upstream; and what is larger would be a number of as many digits.
+  // An int32 upstream; a larger exponent would make a number of as many digits.
   if (Math.abs(exponent) > 1_000) return undefined;
   const factor = binary === -1 ? 1n : 1024n ** BigInt(binary + 1);
   const power = exponent - fraction.length + NANO_DIGITS;

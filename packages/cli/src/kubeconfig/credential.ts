@@ -85,7 +85,7 @@ function checkExecInfo(text: string | undefined): void {
   );
 }
 
-/** A cached credential, and what is needed to test it. */
+/** A cached credential, and the parts needed to test it. */
 type KeptCredential = {
   readonly user: JsonObject;
   /** RFC 3339. */

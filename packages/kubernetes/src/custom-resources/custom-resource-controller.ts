@@ -46,7 +46,7 @@ export type CustomResourceControllerDeps = {
   readonly compiled: CompiledDefinitions;
   /** Calls conversion webhooks, in a cluster with Services. Absent: conversion webhooks are not supported. */
   readonly caller: WebhookCaller | undefined;
-  /** Changes what is served of a definition. Default: nothing. */
+  /** Changes how a definition is served. Default: not at all. */
   readonly adapt?: ((definition: ResourceDefinition) => ResourceDefinition) | undefined;
 };
 

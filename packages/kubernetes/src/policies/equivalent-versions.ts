@@ -87,7 +87,7 @@ function withRevisionOf(converted: KubeObject | undefined, { metadata, ...rest }
   return resourceVersion === undefined ? object : { ...object, metadata: { ...object.metadata, resourceVersion } };
 }
 
-/** Through what is stored, as objects are read. */
+/** Converts by way of the stored version, as a read does. */
 const convertor =
   (from: ResourceDefinition, to: ResourceDefinition) =>
   (object: KubeObject): KubeObject => {

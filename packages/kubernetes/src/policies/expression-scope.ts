@@ -96,7 +96,7 @@ export type AccessAnswers = {
   known(): readonly (readonly [question: string, answer: string])[];
 };
 
-/** Answers for the user of a request, and for the credential on whose way in it came. */
+/** Answers for the user of a request, with its credential. */
 export function createAccessAnswers(context: RequestContext, authorizer: Authorizer): AccessAnswers {
   const known = new Map<string, ReturnType<AskAccess>>();
 

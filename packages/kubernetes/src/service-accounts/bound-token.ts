@@ -7,7 +7,7 @@ import { serviceAccountUsername } from "@postern/apiserver/authentication/servic
 import { stringsOf } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { ObjectIdentity } from "./token-subjects.ts";
 
-/** The audience of the cluster itself, and who its tokens say has issued them. */
+/** The audience and the issuer of the cluster's own tokens. */
 export const SERVICE_ACCOUNT_ISSUER = "https://kubernetes.default.svc.cluster.local";
 
 /** The private claim, under the name that Kubernetes gives it. */

@@ -51,7 +51,7 @@ export async function preparePlatform(
       const key = await mint.mint(
         {
           metadata: { name: FIRST_USER },
-          // The one key that is there when all others have ended: its file is only for who runs the server.
+          // The one key that exists when all others have ended: its file is for the operator of the server alone.
           spec: { displayName: "First administrator", user: FIRST_USER, type: "User", ttl: 0 },
         },
         signal,

@@ -9,7 +9,7 @@ const ARCHITECTURES: { readonly [architecture: string]: string } = { x64: "amd64
 /** For clients of the original interface, which want a semantic version beside what Kubernetes says. */
 export const WITH_PRODUCT_VERSION = { version: `v${BUILD_INFO.version}` };
 
-/** Clients compare the minor version with their own; what is behind the plus is Postern's, where a second plus would be no version. */
+/** Clients compare the minor version with their own; the build metadata behind the plus is Postern's, since a version can have only one plus. */
 export const SERVED_VERSION: VersionInfo = {
   major: "1",
   minor: "32",

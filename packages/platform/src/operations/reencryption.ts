@@ -48,7 +48,7 @@ export function startReencryption(deps: ReencryptionDeps): Disposable {
   let again = false;
   /** The key that a pass has found everything under, after all servers had taken it up. */
   let through: string | undefined;
-  /** Elapsed time at which this server learned of the present primary key; a change of the clock does not affect it. */
+  /** The present primary key, and the elapsed time at which this server learned of it; a change of the clock does not affect it. */
   let known = { primary: "", since: 0 };
 
   const planAfter = (delayMs: number): void => {

@@ -130,10 +130,7 @@ function otherServerKey(secrets: readonly Uint8Array[]): string {
   );
 }
 
-/**
- * Neither store may have a server on it: what is written meanwhile would be in one of them alone. Rejects with BackupError or
- * ConfigurationError.
- */
+/** No server may use either store: a write meanwhile would be in one of them alone. Rejects with BackupError or ConfigurationError. */
 export async function copyBetween(
   from: Configuration,
   to: Configuration,

@@ -177,8 +177,8 @@ export class StoreSession {
     return table;
   }
 
-  // A commit whose last step failed may be on disk nevertheless. Its writers got an error that leaves the result
-  // open; the watches must see what is there now.
+  // A commit whose last step failed may still be on disk. Its writers got an error that leaves the result open; the watches must see what is stored
+  // now.
   #tellRecovered(table: RevisionTable): void {
     const packer = new BytePacker();
     const events: PackedEvent[] = [];

@@ -60,7 +60,7 @@ export function insertPath(draft: FieldSetDraft, path: FieldPath): void {
   if (leaf !== undefined) addMember(node, leaf);
 }
 
-/** Adds the field itself where `isMember`, and what is below it. */
+/** Adds the field itself if `isMember`, and the fields below it. */
 export function addField(draft: FieldSetDraft, element: PathElement, isMember: boolean, below?: FieldSetDraft): void {
   if (isMember) addMember(draft, element);
   if (below !== undefined && !isEmptyFieldSet(below)) addChild(draft, element, below);
@@ -72,8 +72,8 @@ export function areEqualLeaves(a: FieldSet, b: FieldSet): boolean {
 }
 
 /**
- * `combine` with its last result at hand. The items of a long list mostly have the same fields, so that they share one set below them: what is
- * made of it is made once.
+ * `combine` with a cache of its last result. Items of a long list mostly have the same fields and share one set below them, so that the combination
+ * is computed once.
  */
 export function withLastResult<A, B, R>(combine: (a: A, b: B) => R): (a: A, b: B) => R {
   let last: { readonly a: A; readonly b: B; readonly result: R } | undefined;

@@ -13,7 +13,7 @@ import {
 } from "./field-set.ts";
 import { MAX_PATH_LENGTH, PathElementError, parsePathElement, sortPathElements } from "./path-element.ts";
 
-/** Member name that says: the field itself belongs to the set, and not only what is below it. */
+/** Name of the member that says: the field itself belongs to the set, beside the fields below it. */
 const SELF = ".";
 
 /**

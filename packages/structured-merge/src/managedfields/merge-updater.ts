@@ -1,4 +1,4 @@
-// Keeps up who owns which field when an object is written, and merges what is applied.
+// Updates the owners of fields when an object is written, and merges applied configurations.
 // Source: sigs.k8s.io/structured-merge-diff/merge/update.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";

@@ -35,7 +35,7 @@ function addMembers(set: FieldSetDraft, value: JsonValue, map: MapSchema): void 
     const schema = memberSchema(map, name);
     if (member === undefined || schema === undefined) continue;
     const below = setBelow(member, schema);
-    // A declared struct is owned through what is in it; a key of a map, and an empty value, by itself.
+    // A declared struct is owned through its fields; a key of a map, and an empty value, by itself.
     const isMember = below === undefined || isEmptyMap(member) || !map.fields.has(name);
     addField(set, fieldElement(name), isMember, below);
   }

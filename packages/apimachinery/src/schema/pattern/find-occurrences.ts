@@ -52,7 +52,7 @@ function findFrom(
   let found: Occurrence | undefined;
   const { lastSeen } = search;
 
-  /** Adds what is reached without a character; true when that is a match. */
+  /** Adds the states reachable without a character; true if one of them matches. */
   const follow = (thread: Thread, position: number, reached: Thread[]): boolean => {
     const pending = [thread.at];
     for (let at = pending.pop(); at !== undefined; at = pending.pop()) {

@@ -10,7 +10,7 @@ import { PathPatterns } from "./rule-index.ts";
 export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>
   runSteps(uncoveredRulesInSteps(held, wanted));
 
-/** Tenants write both sides, so that each rule is compared only with those that name what is rarest in it. */
+/** Tenants write both sides, so each rule is compared only with rules that name its rarest value. */
 export function* uncoveredRulesInSteps(
   held: readonly PolicyRule[],
   wanted: readonly PolicyRule[],
@@ -27,7 +27,7 @@ export function* uncoveredRulesInSteps(
     if (!holders.cover(rule, count)) open.push(rule);
     yield;
   }
-  // A rule of four lists is as many pieces as their lengths give multiplied: what is not covered as a whole and has too many of them is
+  // A rule of four lists splits into the product of their lengths. A rule that is not covered as a whole, and would split into too many pieces, is
   // refused as a whole.
   if (countPieces(open) > MAX_PIECES) return open;
   const uncovered: PolicyRule[] = [];

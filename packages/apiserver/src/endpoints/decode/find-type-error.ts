@@ -67,7 +67,7 @@ const FIELD_TYPES: { readonly [field: string]: string } = {
   labelSelector: "LabelSelectorAttributes",
 };
 
-/** The Go type of what is at a path. In texts Go names the innermost struct, and then the path from the outermost. */
+/** The Go type at a path. In its texts, Go names the innermost struct and then the path from the outermost. */
 function structAt(path: readonly string[], structName: string): string {
   const name = path.at(-1);
   if (name === undefined) return structName;

@@ -134,6 +134,6 @@ function withKind(fields: JsonObject, kind: string, apiVersion: string): KubeObj
     const { group, version } = parseApiVersion(givenVersion) ?? { group: "", version: "" };
     throw badRequestError(`invalid object type: ${group}/${version}, Kind=${givenKind}`);
   }
-  // The merge checks the type of metadata, as it does those of everything else, and refuses what is no object.
+  // The merge checks the type of metadata, like all others, and refuses a value that is no object.
   return { ...fields, apiVersion, kind, metadata: (fields["metadata"] ?? {}) as KubeObject["metadata"] };
 }

@@ -6,7 +6,7 @@ import { authorizationAttributesOf } from "../../context/authorization-attribute
 import type { RequestContext } from "../../context/request-context.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 
-/** Throws 403 in the words of upstream, which names what is refused and then only the reason of the authorizer. */
+/** Throws 403 in upstream's words: the refused action, then the authorizer's reason. */
 export async function authorizeCreation(
   context: RequestContext,
   { authorizer }: Pick<EndpointContext, "authorizer">,

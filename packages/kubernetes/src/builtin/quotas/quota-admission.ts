@@ -31,8 +31,8 @@ type Limit = { readonly name: string; readonly hard: bigint; readonly counted: C
 type Wanted = Limit & { readonly quota: string; readonly amount: number };
 
 /**
- * Counts what is there and what is on its way there; upstream counts in the status of the quota, at the price of a write. No object is looked at
- * for that: a namespace may have very many.
+ * Counts the stored objects and those in progress; upstream counts in the status of the quota, which costs a write. No object is read: a namespace
+ * may have very many.
  */
 export function createQuotaAdmission({ quotas, registry, services, elapsed }: QuotaAdmissionDeps): AdmissionPlugin {
   const pending = createPendingObjects(elapsed);

@@ -8,7 +8,7 @@ import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { clusterIPOf, hasNodePorts, type Service, typeOf } from "./service.ts";
 
-/** How many of what is limited one Service is, by the name that quotas have for it. */
+/** The amounts of one Service, by the names that quotas have for them. */
 export const AMOUNTS = {
   "services.loadbalancers": (service: Pick<Service, "spec">): number => (typeOf(service) === "LoadBalancer" ? 1 : 0),
   "services.nodeports": (service: Pick<Service, "spec">): number =>

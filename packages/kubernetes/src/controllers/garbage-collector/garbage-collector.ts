@@ -109,7 +109,7 @@ async function releaseWhenAlone(
   signal: AbortSignal,
 ): Promise<void> {
   const ownerKey = keyOf(location);
-  /** Permission to block was given for the object that the reference names, whose uid it may not have. */
+  /** Permission to block was given for the object that the reference names, which may have another uid. */
   const namesOwner = (reference: OwnerReference, dependentKey: string): boolean => {
     const named = access.locateOwner(reference, access.locate(dependentKey)?.namespace ?? "");
     return typeof named !== "string" && keyOf(named) === ownerKey;

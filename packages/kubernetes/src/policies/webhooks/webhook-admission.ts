@@ -181,7 +181,7 @@ function checkCount(count: number): void {
   }
 }
 
-/** Upstream shows what is inside. */
+/** Upstream shows the inner error. */
 const internalErrorOf = (why: string, cause?: unknown): ApiError =>
   new ApiError({
     code: 500,

@@ -104,8 +104,8 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return key === undefined ? undefined : authenticateFound(key, token);
   };
 
-  // Spares the hash of a value that has been hashed on this connection. Everything else is asked every time: whether the key is good, and
-  // whose it is. After a rotation or change the record is another object, and is looked up again.
+  // Saves the hash of a value that was hashed on this connection before. Validity and owner are checked every time: after a rotation or change the
+  // record is another object, and is looked up again.
   const proven = new WeakMap<object, Proven>();
   const provenOn = ({ connection, headers, upgrade }: ApiRequest): Proven | undefined => {
     const known = connection === undefined || upgrade !== undefined ? undefined : proven.get(connection);

@@ -285,7 +285,7 @@ export class AccessKeyRecord implements AccessKeyState {
 /** Start of the sealed part of a key; the id of the key follows. */
 export const BEFORE_ID = Buffer.from('{"key":{"id":"');
 
-/** Whether only what is not about rights differs, such as the activity: then nothing derived from the one is out of date. */
+/** Whether only members without effect on permissions differ, such as the activity: everything derived from the other record is still valid. */
 export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   return (
     a.uid === b.uid &&

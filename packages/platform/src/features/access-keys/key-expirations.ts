@@ -80,7 +80,7 @@ export function createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds }:
     ownExpiration,
     expirationWithAncestors: (record) => expirationWithAncestors(record),
     graceLeft: ({ deletedFrom, epoch }) => (deletedFrom === undefined ? undefined : deletedFrom - epochs.latest(epoch)),
-    /** By what is written, and by what is known here of its use; each by the clock as it was when that was learned. */
+    /** By the stored activity and by the activity known here, each by the clock of the moment when it was learned. */
     hasEnded(record, graceMs = 0) {
       // Since when is a matter of the clock.
       if (record.isMarkedExpired && graceMs === 0) return true;

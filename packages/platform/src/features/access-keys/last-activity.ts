@@ -36,7 +36,7 @@ type Written = { readonly uid: string; readonly at: number };
 
 const readUid = createMemberReader({ metadata: { uid: true } });
 
-/** `records` of what is written, by the names of keys; absent: nothing is. */
+/** `records`: the stored activity, by the names of keys; absent: nothing is stored. */
 export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): LastActivity {
   const times = new Map<string, number>();
   /** Only of those that are not in the first one: nearly no process sees another. */

@@ -3,7 +3,7 @@
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 
 export type PeriodicWriter = AsyncDisposable & {
-  /** Writes what is not written yet. */
+  /** Writes everything that is still unwritten. */
   flush(): Promise<void>;
 };
 

@@ -107,7 +107,7 @@ export type WantedKeys = {
   readonly isLive: ((text: string) => boolean) | undefined;
 };
 
-/** Where a key stands in what is served of an object: its own, one by its form, or a live one that was not written in `old` already. */
+/** Paths of keys in the served form of an object: its own, values in the format of keys, and live values that `old` did not contain already. */
 export function anyKeyPlaces(
   object: KubeObject,
   old: KubeObject | undefined,

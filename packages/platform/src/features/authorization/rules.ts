@@ -24,7 +24,7 @@ export function allowingRule(
 ): number {
   // Access keys make access keys: only a rule that names them means them.
   const mustName = request.target === "Management" && isAccessKeyRequest(request.inner, names);
-  // Rules do not limit what is created behind the proxy: only a rule that allows the whole cluster covers it.
+  // Rules do not limit credentials created behind the proxy: only a rule that allows the whole cluster covers such a request.
   const mustOpenAll = request.target !== "Management" && issuesCredential(request.inner);
   return index.findIndex(
     rules,

@@ -66,7 +66,7 @@ function managementEntry(inner: TargetedRequest, names: PlatformNames): ScopeEnt
   return isPerson && verb === "get" && subresource === "" ? { list: "roles", role: "platform-cli" } : undefined;
 }
 
-/** The same for the same entry alone: what is named stands in paths, between slashes. Made for every request. */
+/** Equal for equal entries: the names come from paths and contain no slash. Called for every request. */
 export function textOfEntry(entry: ScopeEntry): string {
   switch (entry.list) {
     case "projects":

@@ -154,7 +154,7 @@ const BY_CLUSTER: Filing<{ readonly cluster: string }> = {
   identityOf: (entry) => entry,
 };
 
-/** Only what is asked of instances and projects depends on the lists of a role. */
+/** Only requests about instances and projects depend on the lists of a role. */
 function filingOfRoles(request: PlatformRequest): Filing<ScopeRole> {
   if (!isManagement(request)) return BY_ROLE;
   const { resource } = request.inner;

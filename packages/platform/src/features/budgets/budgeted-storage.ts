@@ -184,7 +184,7 @@ const isMoved = (budgets: readonly Budget[], before: readonly Budget[]): boolean
 const has = (value: Uint8Array, part: Buffer): boolean =>
   Buffer.from(value.buffer, value.byteOffset, value.byteLength).includes(part);
 
-/** The limit of one account. `full` says what is full, and what to do about it. */
+/** The limit of one account. `full` says which limit is reached, and how to proceed. */
 export function limitedBudget(
   account: string,
   used: () => StoredAmount,

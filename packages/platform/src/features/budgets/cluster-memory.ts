@@ -15,7 +15,7 @@ export type ClusterMemory = Disposable & {
   /** Throws the ApiError 507 if there is no room for another cluster. */
   checkNewCluster(composition: string): void;
   readonly limitBytes: number;
-  /** With the minimum of each cluster, and with what is kept as it is shown. */
+  /** Includes the minimum of each cluster, and the objects kept in converted form. */
   readonly usedBytes: number;
 };
 

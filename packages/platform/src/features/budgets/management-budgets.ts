@@ -1,4 +1,4 @@
-// Budgets of the management API: projects own what is in their namespaces, users and teams own their access keys (ADR 156).
+// Budgets of the management API: projects account for the objects in their namespaces, users and teams for their access keys (ADR 156).
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";

@@ -26,7 +26,7 @@ const MARGIN_PART = 8;
 /** At most this part is for request bodies, and this one for events that wait to be sent. */
 const BODIES_PART = 8;
 const BACKLOG_PART = 16;
-/** At least this part is for what is stored. */
+/** The least share for stored objects. */
 const MIN_STORED_PART = 4;
 
 /** `asked` is what the options allow for request bodies and for events for slow watches. A small limit leaves less. */

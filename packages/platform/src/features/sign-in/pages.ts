@@ -74,7 +74,7 @@ ${body}
   };
 }
 
-/** Sends the Origin of a form only to this server, and never sends on addresses with a code. */
+/** Browsers send the Origin of a form, and addresses that may contain a code, to this server alone. */
 const SECURE: ResponseHeaders = {
   "cache-control": "no-store",
   "referrer-policy": "same-origin",

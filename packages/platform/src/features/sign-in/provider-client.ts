@@ -318,7 +318,7 @@ function secretOf(
 ): string {
   if (reference === undefined) return "";
   const { secretNamespace, secretName, key = "clientSecret" } = reference;
-  // Files and editors end with an invisible line break.
+  // Files and editors often add an invisible line break at the end.
   const secret = secretAt(secretNamespace, secretName, key)?.trim();
   if (secret === undefined || secret === "")
     throw new ProviderError(`the Secret ${secretNamespace}/${secretName} has no ${key}`);

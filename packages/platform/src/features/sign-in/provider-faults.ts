@@ -31,7 +31,7 @@ export class ProviderClockError extends ProviderError {
 
 const MAX_SAID = 200;
 
-/** A text of the provider, for people: without what is invisible, and without secrets that it repeats. */
+/** A text of the provider for display: without invisible characters, and without secrets that it repeats. */
 export function said(text: string, secrets: readonly string[] = []): string {
   const known = secrets.filter((secret) => secret !== "");
   const plain = known.reduce((left, secret) => left.replaceAll(secret, "[redacted]"), text);

@@ -24,7 +24,7 @@ export type ProviderFetchDeps = {
   readonly signal: AbortSignal;
 };
 
-/** An ID token and an access token with many groups, and what is around them. */
+/** Room for an ID token and an access token with many groups, and the JSON around them. */
 const MAX_RESPONSE_BYTES = 512 * 1024;
 
 export type ProviderFetch = (place: IssuerPlace) => CustomFetch;

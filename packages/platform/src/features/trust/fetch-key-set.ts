@@ -42,7 +42,7 @@ export function createFetchKeySet(deps: FetchKeySetDeps): FetchKeySet {
   return async (source, signal) => {
     const start = discoveryUrlOf(source);
     const read = (what: string, url: URL): Promise<string> => {
-      // A document may name keys on its own server, or on a public one.
+      // A document may lead to its own server, and elsewhere only to public addresses.
       const addresses = source.isTenants || url.origin !== start.origin ? deps.tenantAddresses : deps.addresses;
       return readDocument(what, url, source, { ...deps, addresses }, signal);
     };

@@ -38,8 +38,8 @@ const JWT_TYPES: readonly string[] = ["jwt"];
 const MEDIA_TYPE = /^application\//;
 
 /**
- * Throws TokenError for what is no signed token, or none that can be used anywhere. The text of the token is in no message. `types` are
- * those that its header may name, in lower case.
+ * Throws TokenError for a text that is no signed token, or one that no rule can accept. No message contains the token. `types` are the types that its
+ * header may name, in lower case.
  */
 export function decodeToken(
   given: string,

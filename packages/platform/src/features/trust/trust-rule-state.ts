@@ -151,7 +151,7 @@ function sourceOf({ issuer }: TrustRuleSpec, isTenants: boolean): IssuerSource {
   };
 }
 
-/** Everything but what is only there for people: whatever a later release adds decides as well. */
+/** Everything except texts for people: a field that a later release adds counts as well. */
 export function termsOf(
   { displayName: _, description: __, ...spec }: TrustRuleSpec,
   project: string | undefined,

@@ -227,7 +227,7 @@ class Filler {
   }
 }
 
-/** Parameters of one template or version. Each is looked up in the instance and checked. */
+/** Most parameters of one template or version. Each is looked up in the instance and checked. */
 const MAX_PARAMETERS_OF_TEMPLATE = 500;
 const MAX_VARIABLE_LENGTH = 253;
 

@@ -14,8 +14,8 @@ export type RunWhileLeadingDeps = {
   readonly identity: string;
   readonly runtime: Runtime;
   /**
-   * Called each time this server becomes the leader; what it gives is disposed when it no longer is. The runtime given is for what is
-   * led: it plans nothing that would happen later than that.
+   * Called each time this server becomes the leader; the result is disposed when it no longer is. The runtime is for work under this leadership: it
+   * runs no timer after its end.
    */
   readonly start: (runtime: Runtime) => readonly Disposable[];
 };

@@ -100,7 +100,7 @@ function known(attributes: SpanAttributes): KnownAttributes {
   return all;
 }
 
-/** Counts what arrives and what is lost, and says so in the log from time to time. */
+/** Counts exported and lost spans, and logs the losses from time to time. */
 function countingExporter(
   inner: SpanExporter,
   { logger, metrics, scheduler }: Pick<OpenTracingDeps, "logger" | "metrics" | "scheduler">,

@@ -70,7 +70,7 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
   }
 
   const queue = new WorkQueue(port, { name: "access_key_conditions", process: write });
-  /** An end is written at once: a restart, after which the time may be another, finds what has ended by what is written alone. */
+  /** An end is written at once: after a restart, when the clock may differ, the written end decides. */
   const planEnd = (record: AccessKeyRecord): void => {
     if (record.ttl === 0 || record.countsFromActivity || record.grant !== undefined) return;
     const left = (keys.ownExpiration(record) ?? Number.POSITIVE_INFINITY) - clock.now();

@@ -49,7 +49,7 @@ export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
   const stop = new AbortController();
   let looking = Promise.resolve();
 
-  /** Many keys have the same owner, who is read once. */
+  /** Many keys have the same owner, which is read once. */
   const checkAll = async (resource: ControlledResource, kind: "user" | "team"): Promise<void> => {
     await keys.whenRead();
     if (stop.signal.aborted) return;

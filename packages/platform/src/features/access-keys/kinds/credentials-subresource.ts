@@ -114,7 +114,7 @@ export function credentialsSubresource(
   };
 }
 
-/** Says what is true, and what can be done. */
+/** Says what holds, and how to proceed. */
 const notRevocable = ({ notAfter }: IssuedCertificate): string =>
   `cannot be revoked: it is valid until ${formatTimestamp(notAfter)} in the cluster itself, which verifies it without asking the platform. ` +
   "Remove the permissions of its subject there, or replace the client CA of the cluster. Before: use a shorter spec.certificateTTL, or kubeconfigs with tokens";

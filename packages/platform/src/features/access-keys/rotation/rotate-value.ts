@@ -8,7 +8,7 @@ import { endedValue, type RetiredValue, type SealedAccessKey } from "../sealed-a
 const MAX_RETIRED = 8;
 
 export type RotationRequest = {
-  /** Nonce of the caller, with its name. */
+  /** Made of the caller and its nonce. */
   readonly nonce: string;
   readonly value: string;
   readonly now: number;

@@ -7,7 +7,7 @@ import type { RotationMarks } from "../rotation-marks.ts";
 import { endedValue } from "../sealed-access-key.ts";
 import type { SealedRecordWriter } from "./sealed-record-writer.ts";
 
-/** Disposing it tries a last time to write what is not written yet. */
+/** Disposing it tries once more to write what is unwritten. */
 export type RotationGuard = AsyncDisposable & {
   /** The key was presented and is valid. Costs nothing for keys that were not rotated. */
   accepted(key: AccessKeyState): void;

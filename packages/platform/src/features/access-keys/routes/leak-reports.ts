@@ -79,7 +79,7 @@ export function createLeakReports(deps: LeakReportDeps): Handler {
     sealedRecords,
   } = deps;
 
-  /** `key` is as it was found by the value that was reported: what is done concerns that value. */
+  /** `key` is the record found by the reported value: all consequences concern that value. */
   async function deal(key: AccessKeyState): Promise<void> {
     let isCurrent = false;
     let isNews = false;

@@ -62,7 +62,7 @@ export class KeyUsage {
   readonly #byUid = new Map<string, Used>();
   readonly #forgotten = new Set<string>();
   #unwritten = new Set<string>();
-  /** Start of the notes about keys that are not in memory. */
+  /** For a key without an entry, its use before this time is unknown. */
   #since: number;
   /** By what let them through: it is of one key and one form of request, so that what was noted with it need not be noted again. */
   readonly #noted = new WeakMap<PlatformDecision, Used>();

@@ -30,7 +30,7 @@ export type InstanceWork<T extends KubeObject> = {
   readonly finalizer: string;
   /** Whether the work for the instance waits for a cluster that others run. */
   isRemote(instance: T): boolean;
-  /** Makes what is missing, and looks how it is. */
+  /** Creates missing parts, and reports the health. */
   bringUp(instance: T, signal: AbortSignal): Promise<InstanceState>;
   /** `now` in milliseconds since the epoch. */
   statusOf(instance: T, health: VirtualClusterHealth, now: number, objects?: AppliedObjects): JsonValue;

@@ -94,7 +94,7 @@ export async function checkInstanceGrants(
   });
   const hasInside = (clusterRole: string): boolean =>
     ["cluster-admin", clusterRole].some((role) => groupsInside().has(names.insideRoleGroup(role)));
-  // Rules open parts of what is inside, which a role there would not keep to.
+  // Rules allow parts of the content, to which a role inside would not be limited.
   const opensInside = once(async () => (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", "")));
   const refuse = (why: string) => forbiddenRequestError({ group: names.managementGroup, resource }, name, why);
 

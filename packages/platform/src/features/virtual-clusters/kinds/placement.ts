@@ -43,7 +43,7 @@ export async function validatePlacement(
     ];
   }
   const found = lookup.cluster(cluster);
-  // One that is not there yet is a matter for a warning.
+  // A missing cluster is only worth a warning.
   if (found === undefined || !isClosedCluster(found)) return [];
   return [
     forbiddenError(

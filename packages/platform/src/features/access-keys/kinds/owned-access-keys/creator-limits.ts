@@ -104,7 +104,7 @@ function mayHave(
   if (sameOwner(owner, ownerOfCaller(context.user, directory, names)) && isWholly(owner, context, directory, names)) {
     return true;
   }
-  // Members look after the keys of their team, but only who may impersonate it makes new ones.
+  // Members manage the keys of their team, but only callers that may impersonate it create new ones.
   return !changes && isMember(owner, context, names);
 }
 

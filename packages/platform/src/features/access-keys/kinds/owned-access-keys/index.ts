@@ -52,7 +52,7 @@ export const ownedAccessKeys = (deps: OwnedAccessKeysDeps): ResourceDefinition =
     warnOfWrite: scopeWarnings(deps),
   });
 
-/** Under which the records of all access keys are kept. */
+/** The prefix of the records of all access keys. */
 export const ownedAccessKeyKind = ({
   managementGroup,
 }: PlatformNames): GroupVersionKind & { readonly plural: string } => ({

@@ -6,7 +6,7 @@ import { ownerOf } from "../../access-key-owner.ts";
 import { specOf } from "../../secret-fields.ts";
 import { createKeyOwnership, type KeyOwnershipDeps } from "./key-ownership.ts";
 
-/** Other people's keys do not exist for who has no right to the same verb on `accesskeys` of the storage group. */
+/** Keys of other users are hidden from callers without a permission for the same verb on `accesskeys` of the storage group. */
 export function ownKeysOnly(dependencies: KeyOwnershipDeps): ObjectVisibility {
   const { directory } = dependencies;
   const ownership = createKeyOwnership(dependencies);

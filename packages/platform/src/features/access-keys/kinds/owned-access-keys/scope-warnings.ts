@@ -1,4 +1,4 @@
-// Warns about names in the scope of a key that match nothing, and about values that others can read who may do less than the key.
+// Warns about names in the scope of a key that match nothing, and about values that are readable by users with fewer permissions than the key.
 
 import type { KeyScope } from "@postern/api/access-key-scope";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";

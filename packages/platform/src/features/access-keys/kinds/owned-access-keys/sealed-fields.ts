@@ -89,7 +89,7 @@ export function othersOf(
   return origins.filter((made) => made.uid !== uid);
 }
 
-/** The same value again keeps what is stored, so that repeating a write changes nothing. */
+/** Setting the same value keeps the stored envelope, so that repeating a write changes nothing. */
 function sealKey(
   { key }: JsonObject,
   previous: SealedAccessKey,
