@@ -1,12 +1,12 @@
-// The fields of `spec.quotas` and the amounts that they limit.
+// The quotas of a project: which entries of `spec.quotas` are enforced, and their amounts.
 
 import { type FieldError, invalidError, keyPath } from "@postern/apimachinery/validation/field-error";
 import type { Project } from "./project.ts";
 
-/** A quota counts what is in the whole project, or what one owner has of it. */
+/** A quota limits the whole project, or each user in it. */
 export type QuotaScope = "project" | "user";
 
-/** Resources of which a project or an owner has a number, by the names that quotas have for them. */
+/** Resources whose objects are counted. */
 export const COUNTED_RESOURCES = ["virtualclusterinstances", "spaceinstances", "ownedaccesskeys"] as const;
 export type CountedResource = (typeof COUNTED_RESOURCES)[number];
 
@@ -28,7 +28,7 @@ const UNITS: { readonly [suffix: string]: number } = {
   Gi: 2 ** 30,
 };
 
-/** Also as `count/<resource>`. Undefined where the project does not limit it, or not by a whole amount. */
+/** The limit, which may be written as `count/<resource>`. Undefined without one, or if it is not a whole amount. */
 export const quotaOf = (project: Pick<Project, "spec">, scope: QuotaScope, resource: string): number | undefined =>
   wholeAmount(quotaText(project, scope, resource) ?? "");
 
@@ -40,7 +40,7 @@ function wholeAmount(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits) * (UNITS[unit] ?? 1);
 }
 
-/** The limits that are enforced, as they are written, by resource. */
+/** The enforced limits as they are written, by resource. */
 export const enforcedQuotas = (
   project: Pick<Project, "spec">,
   scope: QuotaScope,
@@ -52,7 +52,7 @@ export const enforcedQuotas = (
     }),
   );
 
-/** Amounts of enforced quotas that cannot be read: such a quota would limit nothing. Those that `old` has as well are left alone. */
+/** Errors of enforced quotas without a whole amount, which would limit nothing. Entries that `old` already has are accepted. */
 export const errorsOfQuotas = ({ spec }: Project, old?: Project): readonly FieldError[] =>
   (["project", "user"] as const).flatMap((scope) => {
     const before = old?.spec?.quotas?.[scope] ?? {};
@@ -63,7 +63,7 @@ export const errorsOfQuotas = ({ spec }: Project, old?: Project): readonly Field
     });
   });
 
-/** The project's own limit outside its virtual clusters, if it has one. */
+/** The limits of the storage that a project uses outside its virtual clusters; undefined without any. */
 export function storageQuotaOf(project: Project): { readonly objects?: number; readonly bytes?: number } | undefined {
   const objects = quotaOf(project, "project", "storage.objects");
   const bytes = quotaOf(project, "project", "storage.bytes");
@@ -71,7 +71,7 @@ export function storageQuotaOf(project: Project): { readonly objects?: number; r
   return { ...(objects === undefined ? {} : { objects }), ...(bytes === undefined ? {} : { bytes }) };
 }
 
-/** In the words of Kubernetes' quotas, with the field that says so. `owner`, such as `user "jane"`: the quota is that of each user. */
+/** The refusal in the words of Kubernetes' quotas, with the field. `owner`, such as `user "jane"`, is set for a quota of each user. */
 export function exceededQuota(
   project: string,
   resource: CountedResource,

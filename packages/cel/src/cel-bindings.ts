@@ -14,7 +14,7 @@ export function freshVariable(bindings: CelBindings): CelType {
   return { kind: "variable", id: bindings.next };
 }
 
-/** A signature whose parameters are variables of their own. */
+/** Replaces the type parameters of a signature by fresh variables. */
 export function instantiate(types: readonly CelType[], bindings: CelBindings): readonly CelType[] {
   const variables = new Map<string, CelType>();
   const replace = (type: CelType): CelType => {
@@ -36,7 +36,7 @@ export function instantiate(types: readonly CelType[], bindings: CelBindings): r
   return types.map(replace);
 }
 
-/** The type of the outermost variable. */
+/** Follows the bindings of a variable to its type, or to an unbound variable. Parts of the type may be variables. */
 export function resolve(type: CelType, bindings: CelBindings): CelType {
   let current = type;
   while (current.kind === "variable") {
@@ -47,7 +47,7 @@ export function resolve(type: CelType, bindings: CelBindings): CelType {
   return current;
 }
 
-/** Without variables; unbound ones are `dyn`. */
+/** Replaces all variables by their types; unbound ones become `dyn`. */
 export function settle(type: CelType, bindings: CelBindings): CelType {
   const current = resolve(type, bindings);
   switch (current.kind) {
@@ -65,7 +65,7 @@ export function settle(type: CelType, bindings: CelBindings): CelType {
 
 const NULLABLE = new Set<CelType["kind"]>(["null", "object", "timestamp", "duration", "extension", "optional"]);
 
-/** All or none: what was bound on the way is forgotten when one does not fit. */
+/** Binds variables so that every type of `from` is assignable to that of `to`. If one is not, no binding stays. */
 export function assign(from: readonly CelType[], to: readonly CelType[], bindings: CelBindings): boolean {
   const before = new Map(bindings.types);
   if (from.every((type, index) => fits(type, to[index] ?? DYN, bindings))) return true;
@@ -99,7 +99,7 @@ function fits(from: CelType, to: CelType, bindings: CelBindings): boolean {
   return a.kind === b.kind;
 }
 
-/** A type that is a part of itself would never end. */
+/** Whether a type contains the variable: bound to it, the variable would be a type without end. */
 function mentions(type: CelType, id: number, bindings: CelBindings): boolean {
   const current = resolve(type, bindings);
   switch (current.kind) {

@@ -1,4 +1,4 @@
-// Strategic merge patch: a merge patch that also merges lists, by the merge keys that the schema names.
+// Strategic merge patch: a merge patch that also merges lists, by the merge keys in the schema.
 // Source: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go
 
 import { equalJson } from "../json/equal-json.ts";
@@ -28,10 +28,10 @@ import {
 type Schema = StructuralSchema | undefined;
 
 /**
- * The merged document; the inputs stay as they are. Objects merge, lists merge where the schema says
- * `x-kubernetes-patch-strategy: merge` and are replaced elsewhere, also where the schema does not know the field.
+ * Returns the merged document and does not change its inputs. Objects are merged. Lists are merged if the schema has
+ * `x-kubernetes-patch-strategy: merge`, and replaced otherwise, as are lists that the schema does not have.
  * Directives: `$patch`, `$retainKeys`, `$setElementOrder/<list>`, `$deleteFromPrimitiveList/<list>`.
- * @throws StrategicMergePatchError, to be answered with 400
+ * @throws StrategicMergePatchError: the response is 400
  */
 export function applyStrategicMergePatch(document: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
   return mergeObjects(document, patch, schema);
@@ -69,14 +69,14 @@ function mergeMember(merged: MutableJsonObject, name: string, change: JsonValue,
   } else setMember(merged, name, withoutDirectives(change));
 }
 
-/** A map gives all its members one schema. */
+/** The members of a map share one schema. */
 function memberSchema(schema: Schema, name: string): Schema {
   const { properties, additionalProperties } = schema ?? {};
   if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
   return typeof additionalProperties === "object" ? additionalProperties : undefined;
 }
 
-/** `merge`, `replace` or "". `retainKeys` beside it only tells clients to send that directive. */
+/** `merge`, `replace` or "". `retainKeys`, which may stand beside it, concerns clients: they send that directive. */
 function strategyOf(schema: Schema): string {
   const strategies = (schema?.["x-kubernetes-patch-strategy"] ?? "").split(",");
   return strategies.find((strategy) => strategy !== "retainKeys") ?? "";
@@ -87,7 +87,7 @@ const mergeKeyOf = (schema: Schema): string => schema?.["x-kubernetes-patch-merg
 const badPatchType = (directive: JsonValue, patch: JsonObject): StrategicMergePatchError =>
   new StrategicMergePatchError(`unknown patch type: ${String(directive)} in map: ${stringifyJson(patch)}`);
 
-/** A copy of the original with only the members that `$retainKeys` lists, or with all where it is absent. */
+/** A copy of the original with the members in `$retainKeys`; without that directive, with all. */
 function retainKeys(original: JsonObject, patch: JsonObject): MutableJsonObject {
   const copy: MutableJsonObject = { ...original };
   const kept = getMember(patch, RETAIN_KEYS);
@@ -102,9 +102,9 @@ function retainKeys(original: JsonObject, patch: JsonObject): MutableJsonObject 
   return copy;
 }
 
-/** Merges the lists that come with a `$setElementOrder`, and returns their names. */
+/** Merges the lists that have a `$setElementOrder`, and returns their names. */
 function mergeOrderedLists(merged: MutableJsonObject, patch: JsonObject, schema: Schema): ReadonlySet<string> {
-  const done = new Set<string>();
+  const names = new Set<string>();
   for (const [directive, order] of Object.entries(patch)) {
     if (!directive.startsWith(SET_ELEMENT_ORDER)) continue;
     const name = directive.slice(SET_ELEMENT_ORDER.length);
@@ -121,12 +121,12 @@ function mergeOrderedLists(merged: MutableJsonObject, patch: JsonObject, schema:
     checkOrder(changes, order, mergeKeyOf(listSchema));
     const elements = mergeListsByStrategy(before, changes, listSchema, change);
     setMember(merged, name, orderLikePatch(elements, order, before, mergeKeyOf(listSchema)));
-    done.add(name);
+    names.add(name);
   }
-  return done;
+  return names;
 }
 
-/** Checks that the items the patch sets are in the order that it gives. */
+/** The items that the patch sets must come in the order of its `$setElementOrder`. */
 function checkOrder(changes: JsonArray, order: JsonArray, mergeKey: string): void {
   const set = changes.filter((item) => !isJsonObject(item) || getMember(item, PATCH_DIRECTIVE) === undefined);
   if (set.length === 0 || order.length === 0) return;
@@ -208,13 +208,13 @@ function mergeObjectLists(
     const merged = mergeObjects(elements[place] ?? {}, change, itemSchema);
     elements[place] = merged;
     if (found.length === 0) places.set(id, [place]);
-    // A key of null is a member to remove: the next such change has to find another element.
+    // A null key has removed the key of this element: the next change with that key must find another one.
     if (idOf(merged) === undefined) places.get(id)?.pop();
   }
   return orderLikePatch(elements, changes, remaining, mergeKey);
 }
 
-/** Where the elements with each key are, the first one last. Both lists may have thousands of elements: neither is searched for each of the other. */
+/** Indexes of the elements by key, the first last. Both lists may have thousands of elements, so neither is searched for each of the other. */
 function placesByIdentity(
   elements: readonly JsonObject[],
   idOf: (element: JsonObject) => string | undefined,

@@ -1,4 +1,4 @@
-// Decides how much of a request the audit log keeps.
+// Decides how much of a request the audit log records.
 // Source: k8s.io/apiserver/pkg/audit/policy/checker.go
 
 import type { UserInfo } from "../authentication/user-info.ts";
@@ -8,11 +8,11 @@ import type { AuditLevel, AuditStage } from "./audit-event.ts";
 export type AuditDecision = {
   readonly level: AuditLevel;
   readonly omitStages: readonly AuditStage[];
-  /** Whether bodies are kept without metadata.managedFields. */
+  /** Whether bodies are recorded without metadata.managedFields. */
   readonly omitManagedFields?: boolean;
 };
 
-/** The same for every request, or one decision for each. */
+/** One decision for all requests, or one for each. */
 export type AuditPolicy = AuditDecision | AuditRules;
 
 /** `user` is the authenticated user before impersonation; undefined without authentication. */
@@ -20,12 +20,12 @@ export type AuditRules = (user: UserInfo | undefined, info: RequestInfo) => Audi
 
 export type AuditResources = {
   readonly group: string;
-  /** A resource, resource and subresource, one of them as `*`, or `*` alone; absent means all of the group. */
+  /** Resource, or resource and subresource, such as `pods/log`. Either may be a star. Absent: all resources of the group. */
   readonly resources?: readonly string[];
   readonly resourceNames?: readonly string[];
 };
 
-/** A rule holds where every condition it names does. With neither resources nor URLs it holds for both kinds of requests. */
+/** Matches requests that meet all of its conditions. Without resources, namespaces and URLs it matches requests of both kinds. */
 export type AuditRule = {
   readonly level: AuditLevel;
   readonly users?: readonly string[];
@@ -36,25 +36,25 @@ export type AuditRule = {
   /** Exact paths, or prefixes that end in `*`. */
   readonly nonResourceURLs?: readonly string[];
   readonly omitStages?: readonly AuditStage[];
-  /** Absent: as the policy says for all. */
+  /** Absent: the default of the policy. */
   readonly omitManagedFields?: boolean | undefined;
 };
 
 const NONE: AuditDecision = { level: "None", omitStages: [] };
 
-/** One line for every request, without its content. */
+/** One event per request, without its content. */
 export const METADATA: AuditDecision = { level: "Metadata", omitStages: ["RequestReceived"] };
 
-/** One line for every request as it comes in, and one for what came of it. */
-export const METADATA_OF_ARRIVALS_TOO: AuditDecision = { level: "Metadata", omitStages: [] };
+/** One event for the arrival of a request, and one for its response. */
+export const METADATA_OF_ALL_STAGES: AuditDecision = { level: "Metadata", omitStages: [] };
 
 export type AuditPolicyDefaults = {
-  /** In addition to those of each rule. */
+  /** Added to those of each rule. */
   readonly omitStages?: readonly AuditStage[];
   readonly omitManagedFields?: boolean;
 };
 
-/** The first rule that holds decides; where none does, nothing is kept. */
+/** The first rule that matches decides. Without one, nothing is recorded. */
 export function createAuditPolicy(rules: readonly AuditRule[], defaults: AuditPolicyDefaults = {}): AuditRules {
   const { omitStages = [], omitManagedFields = false } = defaults;
   const decisions = rules.map((rule) => ({
@@ -65,22 +65,22 @@ export function createAuditPolicy(rules: readonly AuditRule[], defaults: AuditPo
       ...((rule.omitManagedFields ?? omitManagedFields) ? { omitManagedFields: true } : {}),
     },
   }));
-  return (user, info) => decisions.find(({ rule }) => holds(rule, user, info))?.decision ?? NONE;
+  return (user, info) => decisions.find(({ rule }) => matches(rule, user, info))?.decision ?? NONE;
 }
 
-function holds(rule: AuditRule, user: UserInfo | undefined, info: RequestInfo): boolean {
+function matches(rule: AuditRule, user: UserInfo | undefined, info: RequestInfo): boolean {
   if (isGiven(rule.users) && !rule.users.includes(user?.name ?? "")) return false;
   if (isGiven(rule.userGroups) && !rule.userGroups.some((group) => user?.groups.includes(group))) return false;
   if (isGiven(rule.verbs) && !rule.verbs.includes(info.verb)) return false;
   const aboutResources = isGiven(rule.resources) || isGiven(rule.namespaces);
-  if (aboutResources && info.isResourceRequest) return holdsForResource(rule, info);
+  if (aboutResources && info.isResourceRequest) return matchesResources(rule, info);
   if (isGiven(rule.nonResourceURLs) && !info.isResourceRequest) {
     return rule.nonResourceURLs.some((pattern) => matchesPath(pattern, info.path));
   }
   return !aboutResources && !isGiven(rule.nonResourceURLs);
 }
 
-function holdsForResource(rule: AuditRule, info: RequestInfo): boolean {
+function matchesResources(rule: AuditRule, info: RequestInfo): boolean {
   if (isGiven(rule.namespaces) && !rule.namespaces.includes(info.namespace)) return false;
   return !isGiven(rule.resources) || rule.resources.some((resources) => matchesResource(resources, info));
 }

@@ -12,7 +12,7 @@ const CONFIGURATION_PATH = "/.well-known/openid-configuration";
 const KEYS_PATH = "/openid/v1/jwks";
 export const ISSUER_DISCOVERY_PATHS: readonly string[] = [CONFIGURATION_PATH, KEYS_PATH];
 
-/** The key set is named where the client has found the document: below the same address. Throws ApiError 405 for writes. */
+/** The document names the key set below the address at which the client found the document. Throws ApiError 405 for other methods than GET. */
 export function createIssuerDiscovery({ verificationKey, id }: ServiceAccountKey): NonResourceHandler {
   const key = { ...verificationKey.export({ format: "jwk" }), use: "sig", alg: TOKEN_ALGORITHM, kid: id };
   const keySet = jsonResponse(200, JSON.stringify({ keys: [key] }), { "content-type": "application/jwk-set+json" });

@@ -1,4 +1,4 @@
-// One team: its members and its permissions.
+// One team: its facts, members, permissions and access keys.
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { Team } from "@postern/api/team";
@@ -72,7 +72,10 @@ function TeamView({ team }: { readonly team: Team }) {
 
 function TeamKeys({ name }: { readonly name: string }) {
   const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
-  const own = keys.items.filter((key) => ownerOf(key).kind === "team" && ownerOf(key).name === name);
+  const own = keys.items.filter((key) => {
+    const owner = ownerOf(key);
+    return owner.kind === "team" && owner.name === name;
+  });
   return (
     <Section title={t("team.keys.title")} lead={t("team.keys.lead")}>
       <KeyList list={keys} keys={own} none={t("team.keys.none")} />
@@ -84,10 +87,10 @@ function TeamMembers({ team }: { readonly team: Team }) {
   const name = nameOf(team);
   const { client } = useApi();
   const right = useMay({ verb: "update", resource: "teams", name });
-  const [leaving, setLeaving] = useState<string>();
+  const [removed, setRemoved] = useState<string>();
   const [isAdding, setAdding] = useState(false);
   const users = team.spec?.users ?? [];
-  /** Fails with a conflict if the team was changed since it was shown. */
+  /** Fails with a conflict if the team has changed since this page read it. */
   const save = (changed: readonly string[]) =>
     createResourceClient<Team>(client, TEAMS).patch(name, {
       type: "merge",
@@ -109,7 +112,7 @@ function TeamMembers({ team }: { readonly team: Team }) {
                 {user}
               </Link>
               {right.isAllowed && (
-                <Button onPress={() => setLeaving(user)} aria-label={t("project.members.remove.of", { name: user })}>
+                <Button onPress={() => setRemoved(user)} aria-label={t("project.members.remove.of", { name: user })}>
                   {t("action.remove")}
                 </Button>
               )}
@@ -127,13 +130,13 @@ function TeamMembers({ team }: { readonly team: Team }) {
         />
       )}
       <Confirm
-        isOpen={leaving !== undefined}
-        onClose={() => setLeaving(undefined)}
-        title={t("project.members.remove.title", { name: leaving ?? "" })}
+        isOpen={removed !== undefined}
+        onClose={() => setRemoved(undefined)}
+        title={t("project.members.remove.title", { name: removed ?? "" })}
         action={t("action.remove")}
         isDangerous
         consequences={[t("team.members.remove.rights"), t("project.members.remove.open")]}
-        onConfirm={() => save(users.filter((user) => user !== leaving))}
+        onConfirm={() => save(users.filter((user) => user !== removed))}
       />
     </Section>
   );

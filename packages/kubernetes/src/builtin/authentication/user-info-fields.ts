@@ -1,4 +1,4 @@
-// How reviews show a user.
+// The user in TokenReviews and SelfSubjectReviews.
 // Source: k8s.io/api/authentication/v1/types.go (UserInfo)
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
@@ -13,6 +13,7 @@ export const userInfoFields = s.object({
   extra: s.map(s.list(s.string())).describe("Any additional information provided by the authenticator."),
 });
 
+/** Empty members are left out, as by Go. */
 export const userInfoOf = ({ name, uid, groups, extra }: UserInfo): Infer<typeof userInfoFields> => ({
   ...(name === "" ? {} : { username: name }),
   ...(uid === undefined || uid === "" ? {} : { uid }),

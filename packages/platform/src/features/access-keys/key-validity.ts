@@ -10,10 +10,10 @@ import { isPermissionSubset } from "./permission-subset.ts";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./refusal-of-owner.ts";
 import type { RotationMarks } from "./rotation-marks.ts";
 
-/** Why a key is refused, in one word for machines and in some for people, which hold no secret. */
+/** Why a key is refused: a reason for programs, and a message for users. Neither contains a secret. */
 export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
 
-/** The reasons of the condition Ready; the first is that of a valid key, and Terminating that of one in the grace period of its deletion. */
+/** The reasons of the condition Ready. Valid keys have `Accepted`, or `Terminating` in the grace period of their deletion. */
 export const READY_REASONS = [
   "Accepted",
   "Deleting",
@@ -38,11 +38,11 @@ export type RefusableKey = ExpiringKey &
     AccessKeyState,
     "name" | "id" | "owner" | "groups" | "restrictions" | "disabled" | "origins" | "childrenFrom" | "grant"
   > & {
-    /** A retired value of it was used after its end. */
+    /** A retired value of the key was used after its end. */
     readonly isLocked: boolean;
-    /** The value that it has was reported as leaked. */
+    /** Its current value was reported as leaked. */
     readonly isLeaked: boolean;
-    /** The uid that its owner had when it became the owner. */
+    /** The uid of the owner when it became the owner. */
     readonly ownerUid: string | undefined;
   };
 
@@ -50,7 +50,7 @@ export type KeyRefusalDeps = {
   readonly table: {
     byUid(uid: string): RefusableKey | undefined;
     byName(name: string): RefusableKey | undefined;
-    /** By name: the key once more for each value that a rotation replaced. */
+    /** One entry for each value of the key that a rotation replaced. */
     retiredOf(name: string): readonly RefusableKey[];
   };
   readonly ends: Pick<KeyExpirations, "hasEnded" | "graceLeft">;
@@ -61,7 +61,7 @@ export type KeyRefusalDeps = {
   readonly grants?: Pick<KeyGrants, "refusalOf">;
 };
 
-/** Undefined for a valid key. */
+/** The returned function gives undefined for a valid key. */
 export function createKeyRefusal(
   deps: KeyRefusalDeps,
 ): (key: Pick<AccessKeyState, "uid" | "id">) => KeyRefusal | undefined {
@@ -78,7 +78,7 @@ export function createKeyRefusal(
     const lockedId = rotationMarks.lockedIdOf(record.uid);
     if (record.isLocked || (lockedId !== undefined && lockedId === currentIdOf(record)))
       return { reason: "RetiredValueUsed", message: LOCKED };
-    if (isOver(record)) return { reason: "Replaced", message: "replaced by a rotation" };
+    if (hasRetired(record)) return { reason: "Replaced", message: "replaced by a rotation" };
     if (record.owner.name === "") return { reason: "OwnerGone", message: "has no owner" };
     const byOwner = refusalOfOwner(record.owner, record.ownerUid, directory);
     if (byOwner !== undefined)
@@ -89,27 +89,27 @@ export function createKeyRefusal(
       if (parent === undefined) return parentRefused("the key it was created with does not exist");
       const why = refusal(parent, depth + 1);
       if (why !== undefined) return parentRefused(`the key it was created with is refused: ${why.message}`);
-      if (!isPermissionSubset(record.restrictions, parent.restrictions) || !isAlike(record, parent))
+      if (!isPermissionSubset(record.restrictions, parent.restrictions) || !hasSubjectOf(record, parent))
         return parentRefused("has more permissions than the key it was created with");
     }
     return undefined;
   };
 
-  /** Keys made before values were counted were made with the first value. */
+  /** Keys without origins were created before values had serials, and count as created with the first value. */
   const isRevoked = ({ origins, parentUids }: RefusableKey): boolean =>
     (origins.length > 0 && isVoid(origins, (name) => table.byName(name))) ||
     parentUids.some((uid) => (table.byUid(uid)?.childrenFrom ?? 0) > 0 && !origins.some((made) => made.uid === uid));
 
-  /** A key made by a narrowed key belongs to the same owner, and is in no group that the narrowed key is not in. */
-  const isAlike = ({ owner, groups }: RefusableKey, parent: RefusableKey): boolean =>
+  /** A key created with a restricted key has the same owner, and no group that the restricted key lacks. */
+  const hasSubjectOf = ({ owner, groups }: RefusableKey, parent: RefusableKey): boolean =>
     parent.restrictions === undefined ||
     (sameOwner(owner, parent.owner) && groups.every((group) => parent.groups.includes(group)));
 
-  /** A retired value has the uid of its key, and an id of its own. */
+  /** The record of a retired value has the uid of its key, and another id. */
   const currentIdOf = ({ uid }: RefusableKey): string => table.byUid(uid)?.id ?? "";
 
-  /** A retired value ends with its grace, or with the first use of the one that came after it. */
-  const isOver = (record: RefusableKey): boolean =>
+  /** A retired value ends with its grace period, or with the first use of the value after it. */
+  const hasRetired = (record: RefusableKey): boolean =>
     record.acceptedUntil !== undefined &&
     (record.acceptedUntil <= epochs.latest(record.epoch) || rotationMarks.isConfirmed(record.uid, currentIdOf(record)));
 
@@ -127,7 +127,7 @@ const LOCKED = "locked: an old value was used after its rotation";
 const LEAKED = "reported as leaked";
 const REVOKED = "revoked: it was created with a compromised value";
 
-/** Remedy that the owner of the key has, as text for people. */
+/** How the owner of the key can proceed, as text for users. `refusal` is the message. */
 export function remedyOfKeyRefusal(refusal: string): string {
   switch (refusal) {
     case "disabled":

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createPlatformNames } from "@postern/api/platform-names";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { createAuditChain, lineOf } from "@postern/apiserver/audit/audit-chain";
-import { type AuditRules, METADATA, METADATA_OF_ARRIVALS_TOO } from "@postern/apiserver/audit/audit-policy";
+import { type AuditRules, METADATA, METADATA_OF_ALL_STAGES } from "@postern/apiserver/audit/audit-policy";
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
 import type { Configuration } from "../../foundation/config/configuration.ts";
@@ -33,7 +33,7 @@ export async function openAuditLog(
 ): Promise<AuditLog> {
   const names = createPlatformNames(platform);
   // Requests must be recorded before they are processed, if nothing may go unrecorded.
-  const withoutFile = audit.mode === "blocking-strict" ? METADATA_OF_ARRIVALS_TOO : METADATA;
+  const withoutFile = audit.mode === "blocking-strict" ? METADATA_OF_ALL_STAGES : METADATA;
   const rules = await readPolicy(audit.policyFile);
   const policy = rules === undefined ? withoutFile : alwaysRecordingCredentials(rules, names);
   const key = await readKey(audit.keyFile);

@@ -10,7 +10,7 @@ import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { allowsAll, matchesName, ruleApplies } from "./rules.ts";
 import type { ScopeContext } from "./scope-context.ts";
 
-/** A request must be allowed by all lists. May tell less than the restrictions open, never more. */
+/** Each list must allow a request. They may allow less than the restrictions themselves, never more. */
 export function restrictionRules(
   { scope, ruleSets }: AccessKeyRestrictions,
   namespace: string,
@@ -26,53 +26,40 @@ export function restrictionRules(
 
 function scopeRules(scope: AccessKeyScope, namespace: string, names: PlatformNames): readonly PolicyRule[] {
   const project = names.projectOf(namespace);
-  const isHere = (entry: { readonly project: string }): boolean =>
-    project !== undefined && matchesName(entry.project, project);
+  /** A star is a wildcard, and names every object. */
   const managed = (verbs: readonly string[], resources: readonly string[], name: string): PolicyRule => ({
+    ...NOTHING,
     verbs,
     apiGroups: [names.managementGroup],
     resources,
-    // A name that is a star has been widened to what the rule is about.
     resourceNames: name === "*" ? [] : [name],
-    nonResourceURLs: [],
   });
-  const intoInstance = (resource: string, name: string): readonly PolicyRule[] => [
+  const isOfProject = (entry: { readonly project: string }): boolean =>
+    project !== undefined && matchesName(entry.project, project);
+  const instanceRules = (resource: string, name: string): readonly PolicyRule[] => [
     managed(["get", "use"], [resource], name),
     managed(["create"], [`${resource}/kubeconfig`], name),
+    ...(project === undefined ? [] : [managed(["get"], ["projects"], project)]),
   ];
   return [
     managed(["list", "watch"], FILTERED_RESOURCES, "*"),
-    ...scope.projects.filter(isHere).map(() => inNamespace),
+    ...scope.projects.filter(isOfProject).map(() => WHOLE_NAMESPACE),
     ...scope.virtualClusters
-      .filter(isHere)
-      .flatMap((entry) => [
-        ...intoInstance("virtualclusterinstances", entry.virtualCluster),
-        ...projectRead(managed, project),
-      ]),
-    ...scope.spaces
-      .filter(isHere)
-      .flatMap((entry) => [...intoInstance("spaceinstances", entry.space), ...projectRead(managed, project)]),
+      .filter(isOfProject)
+      .flatMap(({ virtualCluster }) => instanceRules("virtualclusterinstances", virtualCluster)),
+    ...scope.spaces.filter(isOfProject).flatMap(({ space }) => instanceRules("spaceinstances", space)),
     ...scope.clusters.map(({ cluster }) => managed(["get", "use"], ["clusters"], cluster)),
   ];
 }
 
-const projectRead = (
-  managed: (verbs: readonly string[], resources: readonly string[], name: string) => PolicyRule,
-  project: string | undefined,
-): readonly PolicyRule[] => (project === undefined ? [] : [managed(["get"], ["projects"], project)]);
+const NOTHING: PolicyRule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 
-/** In a namespace, the entry of a project allows everything. */
-const inNamespace: PolicyRule = {
-  verbs: ["*"],
-  apiGroups: ["*"],
-  resources: ["*"],
-  resourceNames: [],
-  nonResourceURLs: [],
-};
+/** A scope entry for a project allows everything in its namespace. */
+const WHOLE_NAMESPACE: PolicyRule = { ...NOTHING, verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
 
 /**
- * The rules of each list in a namespace behind the proxy; a request must be allowed by all lists. A scope allows the whole cluster: otherwise the
- * request would have been refused before.
+ * The same for a namespace of a cluster behind the proxy. A scope adds no list: it allows the whole cluster, or the request would have been refused
+ * before.
  */
 export const restrictionRulesBehind = (
   { ruleSets }: AccessKeyRestrictions,
@@ -84,12 +71,12 @@ export const restrictionRulesBehind = (
     rules
       .filter((rule) => ruleApplies(rule, target, names))
       .flatMap((rule) => {
-        const opened = contentsOf(rule, namespace, true);
-        return allowsAll(rule) ? opened : opened.flatMap(withoutCredentials);
+        const contents = contentsOf(rule, namespace, true);
+        return allowsAll(rule) ? contents : contents.flatMap(withoutCredentials);
       }),
   );
 
-/** Credentials of a cluster come only with all of it. A star includes them, so such a rule is dropped as a whole. */
+/** Only a rule for the whole cluster allows requests that issue credentials of it. A star stays, although it names those requests as well. */
 function withoutCredentials(rule: PolicyRule): readonly PolicyRule[] {
   if (rule.resources.length === 0) return [rule];
   const resources = rule.resources.filter((pattern) => {
@@ -104,21 +91,21 @@ function withoutCredentials(rule: PolicyRule): readonly PolicyRule[] {
 
 const MANAGEMENT = { target: "Management" } as const;
 
-/** Undefined parts of a rule are open; what rules of roles cannot say is left out. */
 const rulesOf = (rule: AccessKeyRule, namespace: string, names: PlatformNames): readonly PolicyRule[] =>
-  // At the level of the cluster a star would take in access keys, which it does not open.
+  // Outside of namespaces a star would include access keys, which a rule with a star does not allow.
   ruleApplies(rule, MANAGEMENT, names) ? contentsOf(rule, namespace, namespace !== "") : [];
 
+/** An empty list of the rule is no limit. A part that a PolicyRule cannot express is left out. */
 function contentsOf(rule: AccessKeyRule, namespace: string, hasStars: boolean): readonly PolicyRule[] {
   const { namespaces, resources, nonResourceURLs } = rule;
   const verbs = rule.verbs.length === 0 ? ["*"] : rule.verbs;
-  const namesNothing = resources.length === 0 && nonResourceURLs.length === 0;
-  const paths = namespaces.length > 0 ? [] : namesNothing ? ["*"] : nonResourceURLs;
+  const isUnlimited = resources.length === 0 && nonResourceURLs.length === 0;
+  const paths = namespaces.length > 0 ? [] : isUnlimited ? ["*"] : nonResourceURLs;
   const onPaths = paths.length === 0 ? [] : [{ ...NOTHING, verbs, nonResourceURLs: paths }];
-  if (resources.length === 0 && !namesNothing) return onPaths;
+  if (resources.length === 0 && !isUnlimited) return onPaths;
   // Cluster-wide permissions apply in every namespace: a rule with namespaces cannot express them.
   if (namespaces.length > 0 && (namespace === "" || !namespaces.includes(namespace))) return onPaths;
-  const selectors = namesNothing ? [{ group: "*", resources: [], resourceNames: [] }] : resources;
+  const selectors = isUnlimited ? [{ group: "*", resources: [], resourceNames: [] }] : resources;
   const onResources = selectors.flatMap((selector) => {
     if (selector.resources.length === 0 && selector.resourceNames.length > 0) return [];
     const named = selector.resources.filter((pattern) => !pattern.endsWith("/*") && (hasStars || pattern !== "*"));
@@ -130,5 +117,3 @@ function contentsOf(rule: AccessKeyRule, namespace: string, hasStars: boolean): 
   });
   return [...onPaths, ...onResources];
 }
-
-const NOTHING: PolicyRule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
