@@ -5,14 +5,14 @@ import type { WorkQueue } from "./work-queue.ts";
 
 type Work = Pick<WorkQueue, "idle" | typeof Symbol.dispose>;
 
-/** A sweeper and the queue that it fills, as one. */
-export const sweptQueue = (sweeper: Work, queue: Work): Work => ({
+/** A queue together with the work that fills it, such as a sweeper or scans: idle when both are. */
+export const filledQueue = (filler: Work, queue: Work): Work => ({
   async idle() {
-    await sweeper.idle();
+    await filler.idle();
     await queue.idle();
   },
   [Symbol.dispose]() {
-    sweeper[Symbol.dispose]();
+    filler[Symbol.dispose]();
     queue[Symbol.dispose]();
   },
 });

@@ -8,13 +8,13 @@ import { useMemo, useState } from "react";
 import { nameOf, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Button } from "../../components/button.tsx";
+import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { Time } from "../../components/time.tsx";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
@@ -119,14 +119,7 @@ const columnsWith = (choose: (cluster: VirtualClusterInstance) => void): readonl
     from: "wide",
     cell: ({ status }) => status?.kubernetesVersion ?? "",
   },
-  {
-    id: "created",
-    header: t("clusters.column.created"),
-    width: "130px",
-    from: "wide",
-    sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
-    cell: ({ metadata }) => <Time at={metadata.creationTimestamp} otherwise="" />,
-  },
+  createdColumn(t("clusters.column.created"), (object) => object),
   {
     id: "kubeconfig",
     header: t("clusters.column.kubeconfig"),

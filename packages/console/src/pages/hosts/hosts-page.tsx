@@ -4,12 +4,12 @@ import type { Cluster } from "@postern/api/cluster";
 import { Link } from "@tanstack/react-router";
 import { CLUSTERS, nameOf, ownerName } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
+import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { Time } from "../../components/time.tsx";
 import { t } from "../../texts/text.tsx";
 import { HostBadge } from "./host-badge.tsx";
 
@@ -48,14 +48,7 @@ const COLUMNS: readonly Column<Cluster>[] = [
     sortBy: ({ spec }) => ownerName(spec?.owner),
     cell: ({ spec }) => ownerName(spec?.owner) || "–",
   },
-  {
-    id: "created",
-    header: t("cluster.fact.created"),
-    width: "130px",
-    from: "wide",
-    sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
-    cell: ({ metadata }) => <Time at={metadata.creationTimestamp} otherwise="" />,
-  },
+  createdColumn(t("cluster.fact.created"), (object) => object),
 ];
 
 export function HostsPage() {

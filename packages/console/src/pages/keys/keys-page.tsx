@@ -5,6 +5,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useDeferredValue, useMemo } from "react";
 import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
+import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Checkbox, SearchField, SelectField } from "../../components/fields.tsx";
@@ -81,14 +82,7 @@ const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
     sortBy: (key) => key.status?.expirationTimestamp ?? NEVER,
     cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
   },
-  {
-    id: "created",
-    header: t("keys.column.created"),
-    width: "120px",
-    from: "wide",
-    sortBy: (key) => key.metadata.creationTimestamp ?? "",
-    cell: (key) => <Time at={key.metadata.creationTimestamp} otherwise="" />,
-  },
+  createdColumn(t("keys.column.created"), (object) => object, "120px"),
 ];
 
 /** Each owner once, as the filter names it. */

@@ -4,12 +4,12 @@ import type { Team } from "@postern/api/team";
 import { Link } from "@tanstack/react-router";
 import { nameOf, ownerName, TEAMS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
+import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { Time } from "../../components/time.tsx";
 import { t } from "../../texts/text.tsx";
 
 const titleOf = (team: Team): string => team.spec?.displayName || nameOf(team);
@@ -47,14 +47,7 @@ const COLUMNS: readonly Column<Team>[] = [
     sortBy: ({ spec }) => ownerName(spec?.owner),
     cell: ({ spec }) => ownerName(spec?.owner) || "–",
   },
-  {
-    id: "created",
-    header: t("teams.column.created"),
-    width: "130px",
-    from: "wide",
-    sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
-    cell: ({ metadata }) => <Time at={metadata.creationTimestamp} otherwise="" />,
-  },
+  createdColumn(t("teams.column.created"), (object) => object),
 ];
 
 export function TeamsPage() {

@@ -6,13 +6,13 @@ import { useMemo, useState } from "react";
 import { nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
+import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { Time } from "../../components/time.tsx";
 import { counted, t } from "../../texts/text.tsx";
 
 const titleOf = (user: User): string => user.spec?.displayName || nameOf(user);
@@ -59,14 +59,7 @@ const COLUMNS: readonly Column<User>[] = [
     from: "wide",
     cell: ({ status }) => status?.teams?.join(", ") ?? "",
   },
-  {
-    id: "created",
-    header: t("users.column.created"),
-    width: "130px",
-    from: "wide",
-    sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
-    cell: ({ metadata }) => <Time at={metadata.creationTimestamp} otherwise="" />,
-  },
+  createdColumn(t("users.column.created"), (object) => object),
 ];
 
 export function UsersPage() {

@@ -7,13 +7,13 @@ import { useMemo, useState } from "react";
 import { nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
+import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 
@@ -62,14 +62,7 @@ const COLUMNS: readonly Column<Row>[] = [
     sortBy: ({ clusters }) => clusters,
     cell: ({ clusters }) => clusters,
   },
-  {
-    id: "created",
-    header: t("projects.column.created"),
-    width: "130px",
-    from: "wide",
-    sortBy: ({ project }) => project.metadata.creationTimestamp ?? "",
-    cell: ({ project }) => <Time at={project.metadata.creationTimestamp} otherwise="" />,
-  },
+  createdColumn(t("projects.column.created"), ({ project }) => project),
 ];
 
 export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | undefined }) {

@@ -5,30 +5,19 @@ import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { selectorRequirement } from "../selector-requirement.ts";
 
 export const AUTHORIZATION_GROUP = "authorization.k8s.io";
 
-const selectorRequirement = s.object({
-  key: s.string().describe("Field or label key that the requirement applies to."),
-  operator: s
-    .string()
-    .describe(
-      "operator represents a key's relationship to a set of values. Valid operators are In, NotIn, Exists and DoesNotExist.",
-    ),
-  values: s
-    .list(s.string())
-    .describe(
-      "values is an array of string values. If the operator is In or NotIn, the values array must be non-empty.",
-    ),
-});
-export type SelectorRequirement = Infer<typeof selectorRequirement>;
+const fieldRequirement = selectorRequirement("Field or label key that the requirement applies to.");
+export type SelectorRequirement = Infer<typeof fieldRequirement>;
 
 const selectorAttributes = s.object({
   rawSelector: s
     .string()
     .describe("rawSelector is the serialization of a field selector that would be included in a query parameter."),
   requirements: s
-    .list(selectorRequirement)
+    .list(fieldRequirement)
     .describe("Parsed interpretation of the selector. All requirements must be met."),
 });
 export type SelectorAttributes = Infer<typeof selectorAttributes>;

@@ -10,6 +10,22 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "./object-reference.ts";
 
+export const eventSource = s
+  .object({
+    component: s.string().describe("Component from which the event is generated."),
+    host: s.string().describe("Node name on which the event is generated."),
+  })
+  .describe("EventSource contains information for an event.");
+
+export const eventSeries = s
+  .object({
+    count: s.int32().describe("Number of occurrences in this series up to the last heartbeat time."),
+    lastObservedTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
+  })
+  .describe(
+    "EventSeries contain information on series of events, i.e. thing that was/is happening continuously for some time.",
+  );
+
 const eventFields = s
   .object({
     involvedObject: objectReference.describe(
@@ -17,12 +33,7 @@ const eventFields = s
     ),
     reason: s.string().describe("Short, machine-readable reason for the event."),
     message: s.string().describe("Human-readable description of the event."),
-    source: s
-      .object({
-        component: s.string().describe("Component from which the event is generated."),
-        host: s.string().describe("Node name on which the event is generated."),
-      })
-      .describe("EventSource contains information for an event."),
+    source: eventSource,
     firstTimestamp: s
       .timestamp()
       .describe("The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)"),
@@ -30,14 +41,7 @@ const eventFields = s
     count: s.int32().describe("The number of times this event has occurred."),
     type: s.string().describe("Type of this event (Normal, Warning), new types could be added in the future"),
     eventTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-    series: s
-      .object({
-        count: s.int32().describe("Number of occurrences in this series up to the last heartbeat time."),
-        lastObservedTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-      })
-      .describe(
-        "EventSeries contain information on series of events, i.e. thing that was/is happening continuously for some time.",
-      ),
+    series: eventSeries,
     action: s.string().describe("Action that was taken or failed regarding the object."),
     related: objectReference.describe(
       "ObjectReference contains enough information to let you inspect or modify the referred object.",

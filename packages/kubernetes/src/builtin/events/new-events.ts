@@ -10,20 +10,21 @@ import { type FieldError, invalidError, requiredError } from "@postern/apimachin
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { defineBuiltin } from "../builtin-resource.ts";
-import { type Event, eventColumns, eventStrategy, events, validateEvent } from "../core/events.ts";
+import {
+  type Event,
+  eventColumns,
+  eventSeries,
+  eventSource,
+  eventStrategy,
+  events,
+  validateEvent,
+} from "../core/events.ts";
 import { objectReference } from "../core/object-reference.ts";
 
 const newEventFields = s
   .object({
     eventTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-    series: s
-      .object({
-        count: s.int32().describe("Number of occurrences in this series up to the last heartbeat time."),
-        lastObservedTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-      })
-      .describe(
-        "EventSeries contain information on series of events, i.e. thing that was/is happening continuously for some time.",
-      ),
+    series: eventSeries,
     reportingController: s
       .string()
       .describe(
@@ -44,12 +45,7 @@ const newEventFields = s
       .describe(
         "type is the type of this event (Normal, Warning), new types could be added in the future. It is machine-readable.",
       ),
-    deprecatedSource: s
-      .object({
-        component: s.string().describe("Component from which the event is generated."),
-        host: s.string().describe("Node name on which the event is generated."),
-      })
-      .describe("EventSource contains information for an event."),
+    deprecatedSource: eventSource,
     deprecatedFirstTimestamp: s
       .timestamp()
       .describe(

@@ -2,6 +2,7 @@
 // Source: k8s.io/api/rbac/v1/types.go
 
 import { s } from "@postern/apimachinery/schema/builder";
+import { selectorRequirement } from "../selector-requirement.ts";
 
 export const policyRule = s.object({
   verbs: s
@@ -25,25 +26,13 @@ export const policyRule = s.object({
 
 export const policyRules = s.list(policyRule).nullable().describe("Rules holds all the PolicyRules of the role.");
 
-const labelSelectorRequirement = s.object({
-  key: s.string().describe("key is the label key that the selector applies to."),
-  operator: s
-    .string()
-    .describe(
-      "operator represents a key's relationship to a set of values. Valid operators are In, NotIn, Exists and DoesNotExist.",
-    ),
-  values: s
-    .list(s.string())
-    .describe(
-      "values is an array of string values. If the operator is In or NotIn, the values array must be non-empty.",
-    ),
-});
+const labelRequirement = selectorRequirement("key is the label key that the selector applies to.");
 
 export const labelSelector = s.object(
   {
     matchLabels: s.map(s.string()).describe("matchLabels is a map of {key,value} pairs."),
     matchExpressions: s
-      .list(labelSelectorRequirement)
+      .list(labelRequirement)
       .describe("matchExpressions is a list of label selector requirements. The requirements are ANDed."),
   },
   { atomic: true },

@@ -6,7 +6,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, sweptQueue } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Storage } from "@postern/apiserver/storage/storage";
@@ -113,7 +113,7 @@ export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Contro
       delete() {},
     }),
   ];
-  return createQueueController(sweptQueue(sweeper, queue), followers);
+  return createQueueController(filledQueue(sweeper, queue), followers);
 }
 
 function withReady(object: KubeObject, ready: ConditionState, now: number): KubeObject {

@@ -3,7 +3,7 @@
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController, sweptQueue } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeyRecord } from "../access-key-record.ts";
@@ -57,7 +57,7 @@ export function createAccessKeyGracePeriods(deps: AccessKeyGracePeriodsDeps): Co
     },
     delete() {},
   });
-  return createQueueController(sweptQueue(sweeper, queue), [follower]);
+  return createQueueController(filledQueue(sweeper, queue), [follower]);
 }
 
 /** Being deleted with a grace period, which may be over. */

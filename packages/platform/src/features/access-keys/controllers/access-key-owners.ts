@@ -1,10 +1,10 @@
 // Deletes access keys of deleted users and teams. They are already refused; this only cleans up.
 
-import { bothDone } from "@postern/apimachinery/steps/caught";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { deleteControlled, ignoringConflicts, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
+import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeyRecord } from "../access-key-record.ts";
@@ -46,13 +46,12 @@ export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
     return found?.metadata.uid === ownerUid;
   };
 
-  const stop = new AbortController();
-  let looking = Promise.resolve();
+  const scans = createScans();
 
   /** Many keys have the same owner, which is read once. */
   const checkAll = async (resource: ControlledResource, kind: "user" | "team"): Promise<void> => {
     await keys.whenRead();
-    if (stop.signal.aborted) return;
+    if (scans.signal.aborted) return;
     const uids = new Map<string, string | undefined>();
     const uidOf = (name: string): string | undefined => {
       if (!uids.has(name)) uids.set(name, resource.view.get(resource.keys.of("", name))?.decode().metadata.uid);
@@ -61,37 +60,27 @@ export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
     const look = ({ name, owner, ownerUid }: AccessKeyRecord): void => {
       if (owner.kind === kind && uidOf(owner.name) !== ownerUid) queue.add(name);
     };
-    await inSlices(keys.all(), look, stop.signal);
+    await inSlices(keys.all(), look, scans.signal);
   };
 
-  const lookAtOwned = async (owner: AccessKeyOwner): Promise<void> => {
+  const checkOwned = async (owner: AccessKeyOwner): Promise<void> => {
     if (!keys.isRead) await keys.whenRead();
-    if (stop.signal.aborted) return;
+    if (scans.signal.aborted) return;
     for (const { name } of keys.ownedBy(owner)) queue.add(name);
   };
 
   const follow = (resource: ControlledResource, kind: "user" | "team"): Disposable =>
     followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
       replace() {
-        looking = bothDone(looking, checkAll(resource, kind));
+        scans.add(checkAll(resource, kind));
       },
       put() {},
       delete({ key }) {
         const { name } = resource.keys.parse(key);
-        looking = bothDone(looking, lookAtOwned({ kind, name }));
+        scans.add(checkOwned({ kind, name }));
       },
     });
   const followers = [follow(users, "user"), follow(teams, "team")];
 
-  const work = {
-    async idle() {
-      await looking;
-      await queue.idle();
-    },
-    [Symbol.dispose]() {
-      stop.abort();
-      queue[Symbol.dispose]();
-    },
-  };
-  return createQueueController(work, followers);
+  return createQueueController(filledQueue(scans, queue), followers);
 }

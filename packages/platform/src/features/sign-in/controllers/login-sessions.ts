@@ -4,13 +4,13 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { bothDone } from "@postern/apimachinery/steps/caught";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
+import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
@@ -133,28 +133,15 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
     if (object.hasSealed(ENVELOPE)) queue.add(object.key);
   };
   const { view, keys } = accessKeys;
-  const stop = new AbortController();
-  let looking = Promise.resolve();
-  const checkAll = (all: readonly CachedObject[]): void => {
-    looking = bothDone(looking, inSlices(all, look, stop.signal));
-  };
+  const scans = createScans();
+  const checkAll = (all: readonly CachedObject[]): void => scans.add(inSlices(all, look, scans.signal));
   const following = [
     // `process` notices keys that are gone.
     followView({ view, prefix: keys.prefix }, scheduler, { replace: checkAll, put: look, delete() {} }),
     // Other rules may let other people in.
     providers.onChange(() => checkAll(view.list(keys.prefix))),
   ];
-  const work = {
-    async idle() {
-      await looking;
-      await queue.idle();
-    },
-    [Symbol.dispose]() {
-      stop.abort();
-      queue[Symbol.dispose]();
-    },
-  };
-  return createQueueController(work, following);
+  return createQueueController(filledQueue(scans, queue), following);
 }
 
 const isOver = ({ ruleUid, terms }: KeyGrant, { uid, identity, isOff }: IdentityProviderState): boolean =>

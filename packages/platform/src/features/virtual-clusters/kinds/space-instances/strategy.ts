@@ -12,17 +12,10 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
 import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import {
-  type NameDeps,
-  type NamedObject,
-  namedCluster,
-  namedInRules,
-  namedOwner,
-  type UnknownNamesDeps,
-  warningOfUnknownNames,
-} from "../../../directory/unknown-names.ts";
+import { type NameDeps, type UnknownNamesDeps, warningOfUnknownNames } from "../../../directory/unknown-names.ts";
 import { instanceLimits, mayRestrict, type ProjectLimitsDeps } from "../../../projects/project-limits.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
+import { namedInInstance } from "../named-in-instance.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 
 export type SpaceInstanceStrategyDeps = PlacementDeps &
@@ -38,14 +31,7 @@ export type SpaceInstanceStrategyDeps = PlacementDeps &
 export const spaceFinalizer = ({ key }: Pick<PlatformNames, "key">): string => key("space");
 
 export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
-  warningOfUnknownNames(strategyOf(deps), (instance) => namedIn(instance, deps), deps);
-
-function* namedIn({ spec }: SpaceInstance, deps: NameDeps): Generator<NamedObject> {
-  yield* namedOwner(spec?.owner, deps);
-  yield* namedInRules("spec.access", spec?.access, deps);
-  yield* namedInRules("spec.extraAccessRules", spec?.extraAccessRules, deps);
-  yield* namedCluster("spec.clusterRef.cluster", spec?.clusterRef?.cluster ?? "", deps);
-}
+  warningOfUnknownNames(strategyOf(deps), (instance) => namedInInstance(instance, deps), deps);
 
 const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> => ({
   limits: (instance, old) => instanceLimits("spaceinstances", instance, old, deps),

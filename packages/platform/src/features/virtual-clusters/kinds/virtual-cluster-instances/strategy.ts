@@ -30,9 +30,6 @@ import type { Directory } from "../../../directory/directory.ts";
 import {
   type NameDeps,
   type NamedObject,
-  namedCluster,
-  namedInRules,
-  namedOwner,
   type UnknownNamesDeps,
   warningOfUnknownNames,
 } from "../../../directory/unknown-names.ts";
@@ -40,6 +37,7 @@ import { instanceLimits, mayRestrict, type ProjectLimitsDeps } from "../../../pr
 import { networkPeerWarnings } from "../../../proxy/network-peer.ts";
 import { type RenderDeps, renderTemplate } from "../../render-template.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
+import { namedInInstance } from "../named-in-instance.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 
 export type VirtualClusterInstanceStrategyDeps = PlacementDeps &
@@ -62,11 +60,9 @@ export const virtualClusterInstanceStrategy = (
 ): Strategy<VirtualClusterInstance> =>
   warningOfUnknownNames(strategyOf(deps), (instance) => namedIn(instance, deps), deps);
 
-function* namedIn({ spec }: VirtualClusterInstance, deps: NameDeps & RenderDeps): Generator<NamedObject> {
-  yield* namedOwner(spec?.owner, deps);
-  yield* namedInRules("spec.access", spec?.access, deps);
-  yield* namedInRules("spec.extraAccessRules", spec?.extraAccessRules, deps);
-  yield* namedCluster("spec.clusterRef.cluster", spec?.clusterRef?.cluster ?? "", deps);
+function* namedIn(instance: VirtualClusterInstance, deps: NameDeps & RenderDeps): Generator<NamedObject> {
+  yield* namedInInstance(instance, deps);
+  const { spec } = instance;
   const template = spec?.templateRef?.name ?? "";
   if (template === "") return;
   yield {

@@ -1,0 +1,22 @@
+// The column with the creation time of an object, which most tables have.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Column } from "./data-table.tsx";
+import { Time } from "./time.tsx";
+
+/** `objectOf`: the object of a row. */
+export function createdColumn<T>(
+  header: string,
+  objectOf: (row: T) => Pick<KubeObject, "metadata">,
+  width = "130px",
+): Column<T> {
+  const timeOf = (row: T) => objectOf(row).metadata.creationTimestamp;
+  return {
+    id: "created",
+    header,
+    width,
+    from: "wide",
+    sortBy: (row) => timeOf(row) ?? "",
+    cell: (row) => <Time at={timeOf(row)} otherwise="" />,
+  };
+}
