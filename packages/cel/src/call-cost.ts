@@ -63,7 +63,7 @@ function textSizeOf(value: CelValue | undefined): number {
 const joinedSize = (list: CelValue | undefined, separator: CelValue | undefined): number =>
   textSizeOf(list) + (list instanceof CelList && typeof separator === "string" ? list.size * separator.length : 0);
 
-/** By how much a text grows where each of some parts of it is replaced by a longer one. */
+/** Growth of a text if each of some parts is replaced by a longer one. */
 function growth(text: CelValue | undefined, from: CelValue | undefined, to: CelValue | undefined): number {
   if (typeof text !== "string" || typeof from !== "string" || typeof to !== "string" || to.length <= from.length)
     return 0;

@@ -47,7 +47,7 @@ export function checkCel(expression: CelExpression, variables: CelVariables): Ch
   };
 }
 
-/** As many as cel-go reports: an expression may have one fault for every two characters. Source: cel-go/common/errors.go */
+/** The limit of cel-go: an expression may have one fault for every two characters. Source: cel-go/common/errors.go */
 const MAX_FAULTS = 100;
 
 /** A faulty expression has type dyn, which fits everything, so that the expressions around it report no error of their own. */

@@ -166,7 +166,7 @@ function joined(list: CallArgument, separator: CallArgument | undefined): CallEs
   return { cost: traversal(size), size };
 }
 
-/** With the longest replacements of the shortest texts, and the other way round. */
+/** Assumes the longest replacements of the shortest texts, and the other way round. */
 function replacedSize(text: Range, old: Range, replacement: Range): Range {
   const size = (length: number, from: number, to: number, keeps: boolean): number => {
     // Every character is surrounded by the replacement of nothing.

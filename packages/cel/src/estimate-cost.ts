@@ -26,7 +26,7 @@ const FREE = exactly(0);
 const NEW_LIST = 10;
 const NEW_MAP = 30;
 
-/** In the units that evaluation is metered in. `root` are the limits of `self` and `oldSelf`. */
+/** In the units of the evaluation meter. `root`: the limits of `self` and `oldSelf`. */
 export function estimateCost(expression: CelExpression, { typeOf }: CheckedCel, root: SizeLimits): number {
   return estimate(expression, { root, names: { self: root, oldSelf: root }, typeOf }).cost.max;
 }

@@ -54,7 +54,7 @@ const MACROS: ReadonlyMap<string, readonly MacroForm[]> = new Map<string, readon
   ["optFlatMap", [ONE]],
 ]);
 
-/** As many as cel-go takes: an expression is parsed and checked in one step. Source: cel-go/parser/parser.go */
+/** The limit of cel-go: an expression is parsed and checked in one step. Source: cel-go/parser/parser.go */
 const MAX_CODE_POINTS = 100_000;
 
 /** Throws CelSyntaxError. */

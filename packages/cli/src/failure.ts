@@ -53,7 +53,7 @@ function remediesOf({ source, from, mark }: FoundConnection): Remedies {
 const UNTRUSTED = ({ authority }: Remedies): string =>
   `the server's certificate is not signed by the CA that is trusted for it: ${authority}`;
 
-/** By the code of the error. They replace its message, which names calls of the system and says the same. */
+/** By the code of the error. They replace its message, which names system calls and says the same. */
 const SYSTEM_FAILURES: { readonly [code: string]: (remedies: Remedies) => string } = {
   ECONNREFUSED: ({ address }) => `connection refused: ${address}, and that the server is running`,
   ECONNRESET: () => "the server closed the connection: try again",

@@ -25,7 +25,7 @@ export function hasMoreValues(text: string, max: number): boolean {
       if (code === BACKSLASH) at++;
       else if (code === QUOTE) inString = false;
     } else if (code === QUOTE) inString = true;
-    // Where no comma stands, one value is alone in another: depth is bounded elsewhere.
+    // Without a comma, one value is nested in another: depth is bounded elsewhere.
     else if (code === COMMA) {
       here += 1;
       values += here < MANY_MEMBERS ? 1 : 2;

@@ -1,7 +1,7 @@
 // Generates a unique name from a prefix, for `metadata.generateName`.
 // Source: k8s.io/apiserver/pkg/storage/names/generate.go, k8s.io/apimachinery/pkg/util/rand/rand.go
 
-/** Where random bytes come from; a seeded one makes names repeatable in tests. */
+/** Source of random bytes; a seeded one makes names repeatable in tests. */
 export type RandomSource = {
   readonly bytes: (count: number) => Uint8Array;
 };

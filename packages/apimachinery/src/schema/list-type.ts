@@ -80,7 +80,7 @@ function keyOf(item: JsonValue, keys: ReadonlySet<string>): JsonObject {
   return Object.fromEntries(Object.entries(item).filter(([name, value]) => keys.has(name) && value !== undefined));
 }
 
-/** Where a value occurs for the second time; further occurrences are not reported. */
+/** Index of the second occurrence of a value; further occurrences are not reported. */
 function duplicateIndexes(values: readonly JsonValue[]): readonly number[] {
   if (values.length < 2) return [];
   const counts = new Map<JsonValue, number>();

@@ -187,7 +187,7 @@ function checkType({ schema, types, formatName }: CompiledSchema, value: JsonVal
   }
 }
 
-/** Where a format was expected, upstream names the format of the value. */
+/** Where a format was expected, upstream reports the format of the value. */
 const NUMBER_FORMATS: ReadonlyMap<string, string> = new Map([
   ["integer", "int64"],
   ["number", "float64"],

@@ -39,7 +39,7 @@ export function symbolAt(text: string, at: number): LabelToken {
   }
   return SYMBOLS[code] ?? END;
 }
-/** By character code: an identifier is whatever is neither white space nor a symbol. Keys and values are validated later. */
+/** By character code: an identifier is a run of characters that are neither white space nor symbols. Keys and values are validated later. */
 const ENDS_IDENTIFIER = new Uint8Array(0x80);
 for (const char of " \t\r\n=!(),<>\0") ENDS_IDENTIFIER[char.charCodeAt(0)] = 1;
 export const endsIdentifier = (code: number): boolean => ENDS_IDENTIFIER[code] === 1;

@@ -26,7 +26,7 @@ export const caught =
     }
   };
 
-/** Where an error must not stop the work at hand: behind it, nothing catches the error, so that the process reports it. */
+/** Throws an error later, so that it does not stop the work at hand. Nothing catches it then, and the process reports it. */
 export function throwLater(error: unknown): void {
   queueMicrotask(() => {
     throw error;

@@ -16,7 +16,7 @@ export function compareYamlKeys(a: string, b: string): number {
   const rightIsLetter = isLetter(rightChar);
   if (leftIsLetter && rightIsLetter) return compareCodePoints(leftChar, rightChar);
   if (leftIsLetter || rightIsLetter) {
-    // Behind a digit letters come first, so that a number ends before a longer one goes on.
+    // After a digit, letters sort first: a shorter number comes before a longer one.
     return leftIsLetter === isDigit(left[common - 1]) ? -1 : 1;
   }
   const leftNumber = digitsFrom(left, common);

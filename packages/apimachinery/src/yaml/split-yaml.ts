@@ -1,7 +1,7 @@
 // Splits a text into its YAML documents, so that each is decoded and named separately.
 
 type YamlDocument = {
-  /** With as many line ends before it as there are in the file: the lines of its faults are those of the file. */
+  /** The text of the document, after as many line breaks as precede it in the file: its errors name lines of the file. */
   readonly text: string;
   /** Where its content begins, counted from 1. */
   readonly line: number;

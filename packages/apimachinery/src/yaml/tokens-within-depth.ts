@@ -3,7 +3,7 @@
 import { type CST, Lexer, type LineCounter, Parser } from "yaml";
 import { YamlError } from "./yaml-error.ts";
 
-/** Beside open collections: the document, and the scalar that is read. */
+/** Depth beside open collections: the document, and the current scalar. */
 const OTHER_OPEN = 2;
 
 /**

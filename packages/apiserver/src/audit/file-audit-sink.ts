@@ -31,7 +31,7 @@ export async function createFileAuditSink(options: FileAuditSinkOptions): Promis
   return new FileAuditSink(options, await renameAndOpen(options, file));
 }
 
-/** On the record of events whose write failed: how many there were, of which some may be in the log, and when the first was. */
+/** The record of events whose write failed: their number, some of which may be in the log, and the time of the first. */
 const UNWRITTEN_ANNOTATION = "audit-log/unwritten-events";
 const UNWRITTEN_SINCE_ANNOTATION = "audit-log/unwritten-since";
 
@@ -97,7 +97,7 @@ class FileAuditSink implements AuditSink {
     try {
       await this.#writeLines();
     } finally {
-      // Also behind an error: what comes next is written all the same.
+      // After an error as well: later lines are still written.
       this.#writing = undefined;
       if (this.#isAwaited()) this.#writing = this.#writeWaiting();
       else if (this.#waiting.length > 0) this.#gather();

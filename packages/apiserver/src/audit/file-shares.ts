@@ -90,7 +90,7 @@ const UNAUTHENTICATED = "";
 /** Identities that a tenant creates in any number in its own cluster have one share together. */
 const MADE_BY_TENANTS = /^system:(?:serviceaccount|node|bootstrap):/;
 
-/** Before authentication, or where it failed, an event has no user. */
+/** An event has no user before authentication, or if it failed. */
 function clientOf({ user: { username = "" }, annotations }: AuditEvent): string {
   if (username === "" || username === "system:anonymous") return UNAUTHENTICATED;
   return MADE_BY_TENANTS.test(username)

@@ -24,7 +24,7 @@ export type CredentialAnnotations = { readonly [key: string]: string };
 export type Authentication = {
   readonly user: UserInfo;
   readonly credential?: Credential;
-  /** For tokens with audiences: those of the requested audiences that the token is valid for. */
+  /** For tokens with audiences: the requested audiences that the token is valid for. */
   readonly audiences?: readonly string[];
 };
 

@@ -28,7 +28,7 @@ export const watchExpiry =
     return { [Symbol.dispose]: () => pending?.[Symbol.dispose]() };
   };
 
-/** For a credential that is valid while all of these are. The listener is called once, for the first that ends. */
+/** For a credential that is valid as long as all of these are. The listener is called once, for the first that ends. */
 export const watchFirst =
   (watches: readonly RevocationWatch[]): RevocationWatch =>
   (listener) => {

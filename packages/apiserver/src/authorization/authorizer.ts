@@ -61,7 +61,7 @@ export type ResolvedRules = {
  * less than its owner may do narrows the answer.
  */
 export type RuleResolver = {
-  /** With a request that waits for them, rules that take long to put together are found in parts. */
+  /** With `work`, rules that take long to collect are collected in parts. */
   rulesFor(user: UserInfo, namespace: string, credential?: Credential, work?: LongRequest): Awaitable<ResolvedRules>;
 };
 
@@ -89,7 +89,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** At once where every authorizer that is asked decides at once. */
+/** Synchronous if every authorizer that is asked is. */
 function firstOpinion(
   [authorizer, ...others]: readonly Authorizer[],
   attributes: AuthorizationAttributes,

@@ -58,7 +58,7 @@ const KEPT = Symbol("kept");
 export class CachedObject {
   readonly key: string;
   readonly revision: Revision;
-  /** Where its stored JSON lies. It is written once, and a view of it for each object would take more than small objects do. */
+  /** The place of its stored JSON in the arena: a view for each object would take more memory than small objects do. */
   #memory: Buffer;
   #start: number;
   #end: number;
@@ -212,7 +212,7 @@ export class CachedObject {
     return object;
   }
 
-  /** From now on it is parsed once, for all followers that are told of it. What memory keeps must be let go of again. */
+  /** From now on it is parsed once for all observers of its event. The memory must be released again. */
   keepDecoded(): void {
     this.#object ??= KEPT;
   }
@@ -301,8 +301,8 @@ function writeMember(revision: Revision, target: Buffer, at: number, length: num
 }
 
 /**
- * Where the first member of `metadata` begins, or `start` in what is no object. Found step by step, since it is near: a call into Node
- * costs more than the way there.
+ * Index of the first member of `metadata`, or `start` if the text is no object. Searched step by step, since it is near: a call into Node would cost
+ * more.
  */
 function behindMetadata(memory: Buffer, start: number, end: number): number {
   for (let at = start; at < end; at++) {

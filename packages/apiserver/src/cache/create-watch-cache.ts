@@ -111,7 +111,7 @@ class StoreWatchCache implements WatchCache {
 
   waitFor(revision: Revision, options: WaitOptions = {}): Awaitable<void> {
     if (this.#closed) return Promise.reject(closedError());
-    // Until what the views hold is known to be of this history, its revisions mean nothing here.
+    // Revisions mean nothing until the content of the views is known to be of this history.
     if (revision <= this.#revision && this.#loaded) return undefined;
     const { timeoutMs = WAIT_TIMEOUT_MS, signal } = options;
     if (signal?.aborted === true) return Promise.reject(signal.reason);

@@ -1,5 +1,5 @@
-// For how long the cache can be trusted if other servers write to the same store: without a connection to the store, this server does not learn of
-// their changes and revocations.
+// How long the cache can be trusted if other servers write to the same store: without a connection to the store, this server does not learn of their
+// changes and revocations.
 
 import type { HealthCheck } from "../health/health-check.ts";
 import type { Runtime } from "../runtime/clock.ts";
@@ -12,7 +12,7 @@ export type Freshness = {
   onStale(listener: () => void): Disposable;
 };
 
-/** For a store that this process owns: what the cache does not show has not happened. */
+/** For a store that this process owns: the cache shows everything that has happened. */
 export const ALWAYS_FRESH: Freshness = {
   isFresh: () => true,
   onStale: () => ({ [Symbol.dispose]: () => undefined }),

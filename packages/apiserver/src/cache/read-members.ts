@@ -56,7 +56,7 @@ type Wanted = {
 
 type WantedMembers = {
   readonly count: number;
-  /** By the length of their names: few names are compared with more than one. */
+  /** By length: few names have the same length, so few are compared. */
   readonly byLength: readonly (readonly Wanted[])[];
 };
 

@@ -51,7 +51,7 @@ export interface CacheView {
   readonly changedRevision: Revision;
   readonly size: number;
   get(key: string): CachedObject | undefined;
-  /** In byte order of keys, all under `prefix` (which lies under the view's own). A snapshot: later changes do not touch it. */
+  /** In byte order of keys, all under `prefix`, which is under the view's own prefix. A snapshot: later changes do not affect it. */
   list(prefix: string, options?: CacheListOptions): readonly CachedObject[];
   /** Those that have this value of a label, where they can be known without looking at all. */
   labelled?(label: string, value: string): LabelledObjects | undefined;

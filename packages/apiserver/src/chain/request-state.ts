@@ -72,7 +72,7 @@ export class RequestState extends RequestContext {
   }
 }
 
-/** Until the filter that records requests has put a recorder there. */
+/** The audit context until the audit filter has set a recorder. */
 class Unrecorded implements AuditContext {
   readonly auditId: string;
 

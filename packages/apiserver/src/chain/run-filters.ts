@@ -9,13 +9,13 @@ export type CallHandler = (call: RequestState) => Awaitable<ApiResponse>;
 
 /** Each member is optional. An error thrown in any of them is passed to `fail` of the earlier filters. */
 export type Filter = {
-  /** On the way in. A response answers the request here: nothing further on sees it, and this filter does not see it again. */
+  /** Called on the way in. A response answers the request: later filters and the handler do not run, nor does `leave` of this filter. */
   readonly enter?: (call: RequestState) => Awaitable<ApiResponse | undefined>;
-  /** On the way out: returns the response for earlier filters. Not called if `enter` has thrown. */
+  /** Called on the way out: returns the response for earlier filters. Not called if `enter` has thrown. */
   readonly leave?: (response: ApiResponse, call: RequestState) => Awaitable<ApiResponse>;
   /** The same for an error from further on: gives a response in its place, or throws. */
   readonly fail?: (error: unknown, call: RequestState) => Awaitable<ApiResponse>;
-  /** In place of the three, for what has to hold the rest of the way in its hands. */
+  /** Instead of the three, for a filter that must call the rest of the chain itself. */
   readonly around?: (call: RequestState, next: CallHandler) => Awaitable<ApiResponse>;
 };
 

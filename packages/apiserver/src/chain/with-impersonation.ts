@@ -64,7 +64,7 @@ function hasImpersonationHeader(headers: RequestHeaders): boolean {
   return false;
 }
 
-/** So that later handlers, and above all proxied servers, do not see them. */
+/** Removed, so that later handlers and proxied servers do not see them. */
 const withoutImpersonationHeaders = (request: ApiRequest): ApiRequest =>
   request.with({
     headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !isImpersonationHeader(name))),

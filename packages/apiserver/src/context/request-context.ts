@@ -123,7 +123,7 @@ export class RequestContext {
     return this.work?.pause(this.caller.name);
   }
 
-  /** For work that is more than one turn of the event loop has time for. */
+  /** For work that takes longer than one turn of the event loop may. */
   nextTurn(): Promise<void> {
     return this.work?.nextTurn(this.caller.name) ?? nextTurn();
   }
@@ -144,7 +144,7 @@ export class RequestContext {
 
   /** Members that a chain adds to the context are not copied. */
   with(this: RequestContext, { signal, ...changes }: ContextChanges): RequestContext {
-    // Not by Object.assign alone, which takes several times as long for so many members.
+    // Assigned one by one: Object.assign takes several times as long for so many members.
     const copy = new RequestContext(this);
     if (signal !== undefined) copy.ownSignal = signal;
     return Object.assign(copy, changes);

@@ -43,7 +43,7 @@ export type EventRecorderDeps = {
 /** Events about objects without a namespace are kept in this one. */
 const DEFAULT_NAMESPACE = "default";
 const SUFFIX_LENGTH = 10;
-/** In one namespace: beyond, the oldest are deleted before another is recorded. */
+/** Most Events in one namespace: the oldest are deleted before another is recorded. */
 const MAX_IN_NAMESPACE = 1_000;
 /** A twentieth is deleted together, so that they are not sorted for each new one. */
 const PRUNED_PART = 20;
@@ -100,7 +100,7 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
 /** Deletes the oldest Events in a namespace that has more than `most`. */
 type EventPruner = (events: ControlledResource, namespace: string, most: number) => Promise<void>;
 
-/** Also those that clients have created: an Event is soon deleted in any case. */
+/** Events that clients created are deleted as well: every Event is soon deleted in any case. */
 function createEventPruner(deps: EventRecorderDeps): EventPruner {
   const pruning = new Map<string, Promise<void>>();
   const prune = async (events: ControlledResource, namespace: string): Promise<void> => {

@@ -38,7 +38,7 @@ const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export function createEventLoopLag(registry: Registry): EventLoopLag {
   const underWay = new Set<RequestUnderWay>();
-  /** Since the last tick: what stopped the loop has often been answered when that is noticed. */
+  /** Requests since the last tick: the one that blocked the loop has often been answered when the lag is noticed. */
   let answered: RequestUnderWay[] = [];
   let isMeasured = false;
   const histogram = new SeriesHistogram({

@@ -37,7 +37,7 @@ export type ServerMetrics = StageMetrics & {
 };
 
 export type ServerMetricsOptions = {
-  /** Also process_* and nodejs_*, which are about the whole process: true in one server of it at most. */
+  /** Includes process_* and nodejs_*, which describe the whole process: true for one server of a process at most. */
   readonly withProcessMetrics?: boolean;
 };
 

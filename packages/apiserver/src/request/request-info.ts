@@ -46,7 +46,7 @@ export type ResolvedRequest = {
   readonly info: RequestInfo;
   /** The refusal of a path that can be read in more than one way. */
   readonly refusal?: ApiError | undefined;
-  /** Then it has no deadline, and takes no place of those that are worked on. */
+  /** Such a request has no deadline, and no place in flow control. */
   readonly isLongRunning: boolean;
   /** The proxied request, as the API behind the proxy sees it. Absent: it is not proxied. */
   readonly innerRequest?: InnerRequest | undefined;

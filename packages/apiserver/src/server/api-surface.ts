@@ -43,7 +43,7 @@ export type ApiSurfaceDeps = {
   readonly watchMetrics?: WatchMetrics;
   /** Takes faults of hooks that run after a write. */
   readonly onHookError: (error: unknown) => void;
-  /** For objects that are kept as they are shown. Absent: as much as a cluster may store. */
+  /** Room for objects that are kept in converted form. Absent: as much as a cluster may store. */
   readonly shown?: ShownRoom | undefined;
 };
 

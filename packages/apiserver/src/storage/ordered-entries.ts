@@ -57,10 +57,7 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
     return previous;
   }
 
-  /**
-   * As `set`, for one that is known to come after all there are. It is looked for when it is first asked for: a map of very many takes longer to
-   * make than all else of them.
-   */
+  /** Like `set`, for a key known to be the last. The index is built at the first lookup: for very many keys, building it takes most of the time. */
   append(entry: Entry): void {
     this.unmapped += 1;
     this.#push(entry);
@@ -152,7 +149,7 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
     return end === undefined || this.#isLast(end) ? { chunk: this.#chunks.length, index: 0 } : this.#lowerBound(end);
   }
 
-  /** Where the first key at or after `key` is, or behind the last chunk. */
+  /** Position of the first key at or after `key`, or the end of the last chunk. */
   #lowerBound(key: string): Position {
     const first = this.#chunks[0]?.[0];
     const last = this.#chunks.at(-1)?.at(-1);

@@ -20,7 +20,7 @@ export type StorageEvent =
       readonly type: "put";
       readonly entry: StoredEntry;
       readonly previous: StoredEntry | undefined;
-      /** As the writer gave it to `create`, in an event that follows the write at once: observers in its process need not read the value. */
+      /** The value that the writer passed to `create`, in an event that directly follows the write: observers in its process need not read it. */
       readonly content?: unknown;
     }
   | { readonly type: "delete"; readonly key: string; readonly revision: Revision; readonly previous: StoredEntry };

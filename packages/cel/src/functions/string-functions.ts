@@ -43,7 +43,7 @@ export const stringFunctions: readonly CelOverload[] = [
   celFunction("strings.quote", ["string"], "string", quote),
 ];
 
-/** In time linear to the text: the rule and the text may be those of two tenants. */
+/** In time linear to the text: rule and text may belong to two tenants. */
 function matches(spend: SpendCost, text: string, pattern: string): boolean {
   try {
     return compilePattern(pattern).test(text, inSteps(spend));

@@ -142,7 +142,7 @@ function names({ spec }: OwnedAccessKey, cluster: string): boolean {
 const lastUse = ({ metadata, status }: OwnedAccessKey): number =>
   Date.parse(status?.lastActivity ?? metadata.creationTimestamp ?? "");
 
-/** As the server creates them: named after the virtual cluster that their scope consists of. */
+/** Like the server names them: after the only virtual cluster in their scope. */
 function isOfKubeconfig({ metadata, spec }: OwnedAccessKey): boolean {
   const [only, ...others] = listAt(spec?.scope, "virtualClusters");
   if (spec?.type !== "Other" || only === undefined || others.length > 0) return false;

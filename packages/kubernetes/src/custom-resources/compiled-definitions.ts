@@ -49,7 +49,7 @@ export function createCompiledDefinitions(): CompiledDefinitions {
     *faultsOf(definition) {
       const { faults, schemas } = yield* compile(definition, stringifyJson(definition.spec));
       const ofDefaults: FieldError[] = [];
-      // Not for definitions in use: stored definitions are served as they are.
+      // Does not apply to definitions in use: stored definitions are served as they are.
       for (const { schema, path } of schemas) ofDefaults.push(...(yield* validateDefaults(schema, path)));
       return [...faults, ...ofDefaults];
     },

@@ -221,7 +221,7 @@ export const conditionOf = ({ status }: CustomResourceDefinition, type: string):
 export const isEstablished = (definition: CustomResourceDefinition): boolean =>
   conditionOf(definition, "Established")?.status === "True";
 
-/** With the condition set; its time changes only with its status. Times are RFC 3339. */
+/** Sets the condition; its time changes only with its status. Times are RFC 3339. */
 export function withCondition(
   definition: CustomResourceDefinition,
   { type, status, reason, message }: Required<Pick<CustomResourceCondition, "type" | "status" | "reason" | "message">>,

@@ -5,7 +5,7 @@ import { type FieldError, forbiddenError } from "@postern/apimachinery/validatio
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
 
-/** As for admission webhooks, which receive writes of others, too. */
+/** Like admission webhooks, which also receive the writes of other users. */
 const LIKEWISE = {
   verb: "create",
   isResourceRequest: true,

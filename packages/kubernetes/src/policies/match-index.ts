@@ -25,7 +25,7 @@ export class MatchIndex<T> {
     }
   }
 
-  /** In their order: those that may be about the request in one of its versions. Others are not. */
+  /** The rules that may match the request in one of its versions, in their order. */
   candidates({ operation }: Pick<AdmissionAttributes, "operation">, versions: readonly Place[]): readonly T[] {
     const operations = new Set([operation.toUpperCase(), "*"]);
     const groups = new Set([...versions.map(({ group }) => group), "*"]);

@@ -221,7 +221,7 @@ export function createPolicyAdmission({
   }
 }
 
-/** In the version of the policy. Upstream asks informers, which know nothing where a conversion fails: then the failure policy decides, too. */
+/** In the version of the policy. Upstream asks informers, which have no object if a conversion fails: the failure policy decides then, as here. */
 async function shownParams(
   { conversion }: InstalledResource,
   candidates: readonly CachedObject[],

@@ -26,7 +26,7 @@ import { createStandardSurface } from "./standard-surface.ts";
 
 /** The parts of a server. `storage`, `resources`, `tokens` and `tls` are required. */
 export type ApiServerOptions = {
-  /** Where objects are kept. The server does not close it: the code that opened it does, after the server. */
+  /** The store. The server does not close it: the code that opened it does, after the server. */
   readonly storage: Storage;
   /** Your resources. Namespaces, RBAC, Secrets, ConfigMaps, Events, Leases and the reviews are served beside them. */
   readonly resources: readonly ResourceDefinition[];

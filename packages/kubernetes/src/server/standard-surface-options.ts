@@ -29,7 +29,7 @@ export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission"
   /** Namespaces that are there from the start. */
   readonly namespaces?: readonly string[];
   readonly onControllerError: (error: unknown, subject: string) => void;
-  /** Where the work queues of the controllers are counted. Absent: nowhere. */
+  /** Metrics of the controllers' work queues. Absent: none. */
   readonly queueMetrics?: WorkQueueMetrics | undefined;
 };
 
@@ -42,6 +42,6 @@ export type ClusterOptions = {
   readonly webhooks: WebhookCaller;
   /** Where those calls are counted. Absent: nowhere. */
   readonly webhookMetrics?: WebhookMetrics | undefined;
-  /** Where its API is reached, as in `ApiServiceDeps`. Absent: that is not known. */
+  /** Address of its API, as in `ApiServiceDeps`. Absent: not known. */
   readonly apiAddress?: (() => ApiAddress | undefined) | undefined;
 };

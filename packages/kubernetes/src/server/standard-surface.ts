@@ -194,7 +194,7 @@ function addressesOfServices(totals: ServiceTotals, { runtime }: StandardSurface
   });
 }
 
-/** Where RBAC reads its roles and bindings, known before the resources themselves are made. */
+/** The views of roles and bindings for RBAC, known before the resources themselves exist. */
 export function rbacViews(composition: string, cache: WatchCache): RbacViews {
   const view = (resource: string, namespaced: boolean) => {
     const { prefix } = createResourceKeys(composition, { group: RBAC_GROUP, resource, namespaced });
@@ -236,7 +236,7 @@ export function namespaceLookup(
   };
 }
 
-/** Where the objects are that tokens speak of is known before the resources themselves are made. */
+/** The views of the objects that tokens name, known before the resources themselves exist. */
 function createTokensOfAccounts({
   serviceAccountKey,
   composition,

@@ -1,4 +1,4 @@
-// Where a webhook is, and what its certificate is verified with.
+// The address of a webhook, and the CA that verifies its certificate.
 // Source: k8s.io/api/admissionregistration/v1/types.go (WebhookClientConfig), k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";

@@ -10,7 +10,7 @@ import { WebhookCallError, type WebhookEndpoint, WebhookStatusError } from "./we
 
 export type ServiceViews = { readonly services: InstalledResource; readonly endpoints: InstalledResource };
 
-/** As errors name it: with the name of the Service, not with what that leads to. */
+/** The endpoint as errors name it: by the Service, not by the address that it resolves to. */
 function urlOf({ clientConfig: { url, service }, timeoutSeconds = 10 }: WebhookTarget): string {
   const timeout = `?timeout=${timeoutSeconds}s`;
   if (url !== undefined) return `${url}${timeout}`;
@@ -18,7 +18,7 @@ function urlOf({ clientConfig: { url, service }, timeoutSeconds = 10 }: WebhookT
   return `https://${name}.${namespace}.svc:${port}${pathOf(path)}${timeout}`;
 }
 
-/** As client-go has it: a status stands alone, and a connection that fails is named by its URL. */
+/** Like client-go: a status has no prefix, and a connection error names the URL. */
 export const callFailure = (target: WebhookTarget, error: WebhookCallError): string =>
   error instanceof WebhookStatusError ? error.message : `Post ${quoteGo(urlOf(target))}: ${error.message}`;
 

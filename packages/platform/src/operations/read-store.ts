@@ -8,7 +8,7 @@ import { type ContentSummary, createSummary, encodeEntry } from "./entry-frames.
 
 export type StoreSnapshot = {
   readonly revision: Revision;
-  /** In the order of their keys. May be read once. Throws BackupError where the store forgets the revision meanwhile. */
+  /** In the order of their keys. Can be read once. Throws BackupError if the store compacts the revision meanwhile. */
   readonly pages: AsyncIterable<readonly StoredEntry[]>;
 };
 

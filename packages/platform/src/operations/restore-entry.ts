@@ -11,7 +11,7 @@ import { type KnownKey, rightsDigest, type ValidKeys } from "./valid-keys.ts";
 
 /** Which keys of the backup stay valid. */
 export type KeyPolicy =
-  /** As they were then: the backup is known to be newer than every revocation. */
+  /** Restored as they were: the backup is known to be newer than every revocation. */
   | { readonly type: "keep" }
   /** None, and the next start makes a new one for the administrator. */
   | { readonly type: "disable" }

@@ -108,7 +108,7 @@ class EtcdReplicas implements Replicas {
     this.#listeners.clear();
   }
 
-  /** Until a server has answered or is gone, but not longer than LOOK_AGAIN_MS. */
+  /** Until a server has confirmed or is gone, but no longer than LOOK_AGAIN_MS. */
   #untilChange(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {

@@ -6,7 +6,7 @@ import { asStorageCall, type EtcdConnection } from "./etcd-connection.ts";
 import { isPermissionDenied } from "./etcd-errors.ts";
 import type { EtcdKeys } from "./etcd-keys.ts";
 
-/** As in SQLite: version 1 has no mark, and from version 2 on values may be encrypted. */
+/** Like SQLite: version 1 has no mark, and from version 2 on values may be encrypted. */
 const SCHEMA_VERSION = 2;
 
 type Place = { readonly connection: EtcdConnection; readonly keys: EtcdKeys };

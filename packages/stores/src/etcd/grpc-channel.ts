@@ -119,7 +119,7 @@ export class GrpcChannel implements Disposable {
       const reader = new MessageReader();
       stream = opened;
       const ending = followEnd(opened);
-      /** Also of the observer: what it missed is sent again on the next stream. */
+      /** Errors of the observer count as well: the next stream sends again what it missed. */
       const fail = (error: unknown): void => {
         opened.close(constants.NGHTTP2_CANCEL);
         end(toGrpcError(error));

@@ -21,7 +21,7 @@ export function sharedRuns<Result>(run: () => Promise<Result>): () => Promise<Re
     if (next !== undefined) return next;
     const planned = (current === undefined ? endOfTurn() : current.then(endOfTurn, endOfTurn)).then(begin);
     next = planned;
-    // Also where it could not begin, or every later call would fail with it.
+    // Cleared as well if it could not start, or every later call would fail with it.
     planned.catch(() => {
       if (next === planned) next = undefined;
     });

@@ -19,7 +19,7 @@ export function createPrivateDatabase(path: string): void {
   }
 }
 
-/** From the parent of `folder` up to that of `first`, which is `folder` or above it. */
+/** The folders from the parent of `folder` up to that of `first`, which is `folder` or above it. */
 function* parentsOf(folder: string, first: string): Generator<string> {
   for (let made = folder; ; made = dirname(made)) {
     yield dirname(made);

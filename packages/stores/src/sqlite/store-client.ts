@@ -87,7 +87,7 @@ export class StoreClient {
     this.#onFailure = onFailure;
     this.#revision = revision;
     this.known = { revision };
-    // Behind an answer that cannot be read, the order of answers no longer fits the order of writes.
+    // After an unreadable answer, the order of answers no longer matches the order of writes.
     const onMessage = (message: FromWorker): void => this.#receive(message);
     worker.on("message", caught(this.#fail, onMessage));
     worker.on("error", (cause) => this.#finish(threadError(cause)));
@@ -141,7 +141,7 @@ export class StoreClient {
     return new Promise((resolve, reject) => {
       if (this.#over !== undefined) return reject(this.#over);
       this.#unsentWrites.add({ key, expected, value });
-      // Not earlier: an error until here leaves nothing that waits for an answer.
+      // Not earlier: an error before this leaves no request without an answer.
       this.#pendingWrites.push({ key, expected, value, content, resolve, reject });
       this.#flushSoon();
     });
@@ -284,7 +284,7 @@ export class StoreClient {
       if (outcome?.type === "written") events.push(eventOf(write, outcome));
     }
     this.#deliver(events);
-    // Not earlier: an error until here leaves them among those that are rejected.
+    // Not earlier: on an error before this, they are still among the requests to reject.
     this.#pendingWrites.splice(0, count);
     const isIdle = this.#unsettled.length === 0;
     this.#unsettled.push(...this.#undelivered.splice(0, count));

@@ -47,7 +47,7 @@ export type FieldManager = {
 };
 
 export function createFieldManager(options: FieldManagerOptions): FieldManager {
-  // Not before the first write: of most kinds that a server serves there is none.
+  // Built at the first write: most of the kinds that a server serves are never written.
   let coreOnce: FieldManagerCore | undefined;
   const core = (): FieldManagerCore => (coreOnce ??= createCore(options));
   return {

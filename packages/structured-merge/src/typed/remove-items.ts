@@ -101,7 +101,7 @@ function extractListItems(items: JsonArray, set: FieldSet, list: ListSchema): Js
   return extracted.length === 0 ? null : extracted;
 }
 
-/** As `extractItems`, with the key fields of every list item that has an extracted field, so that it stays valid. */
+/** Like `extractItems`, but with the key fields of every list item that has an extracted field, so that the result is valid. */
 export function extractItemsWithKeys(value: JsonValue, set: FieldSet, schema: TypedSchema): JsonValue {
   const present = toFieldSet(value, schema);
   const keyFields = draftFieldSet();

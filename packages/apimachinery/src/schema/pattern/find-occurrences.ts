@@ -6,7 +6,7 @@ import { checkSteps, holds, type Program, type SpendSteps } from "./pattern-prog
 /** From where to where, in UTF-16 units. */
 export type Occurrence = readonly [begin: number, end: number];
 
-/** As Go's FindAllString: an empty occurrence right behind another one does not count. */
+/** Like Go's FindAllString: an empty occurrence right behind another one does not count. */
 export function findOccurrences(
   program: Program,
   text: string,

@@ -11,7 +11,7 @@ import { type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
 export type Pattern = {
   /** Whether the pattern occurs anywhere in the text. */
   readonly test: (text: string, spend?: SpendSteps) => boolean;
-  /** Where it occurs, from the left and without overlaps, at most `limit` times unless that is negative. */
+  /** The occurrences from the left, without overlaps, at most `limit` of them unless that is negative. */
   readonly findAll: (text: string, limit: number, spend?: SpendSteps) => readonly Occurrence[];
 };
 
@@ -56,7 +56,7 @@ export function compilePattern(source: string): Pattern {
   };
 }
 
-/** As many as `compileProgram` would emit, but for the last one, without making any. */
+/** Number of instructions that `compileProgram` would emit, without the last one, and without emitting any. */
 function instructionsOf(node: PatternNode): number {
   switch (node.kind) {
     case "character":

@@ -75,7 +75,7 @@ export function breakDown(rule: PolicyRule): readonly PolicyRule[] {
   return [...ofResources, ...ofPaths];
 }
 
-/** So many comparisons of one rule with another are made for one check; beyond, rules count as not covered. */
+/** Most comparisons between rules in one check; further rules count as not covered. */
 export const MAX_COMPARISONS = 500_000;
 
 const NO_HOLDERS: readonly Holder[] = [];

@@ -40,7 +40,7 @@ export class RuleIndex {
     return this.#resolved;
   }
 
-  /** As `ruleAllows` for any of the rules. `combined` can be given where many roles are asked about one request. */
+  /** Like `ruleAllows` for any of the rules. `combined` may be passed if many roles are checked for one request. */
   allows(request: RuleAttributes, combined: string = combinedResource(request)): boolean {
     if (!request.isResourceRequest) return this.#allowsPath(request.verb, request.path);
     for (const rules of this.#about(combined, request.subresource)) {

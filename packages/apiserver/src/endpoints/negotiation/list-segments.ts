@@ -75,7 +75,7 @@ function isNext({ items: own, isFull }: Segment, items: readonly CachedObject[],
 
 function join(items: readonly CachedObject[], isFull: boolean): Segment {
   const size = items.reduce((sum, { byteLength }) => sum + byteLength + 1, 0);
-  // Not from a pool, of which it would keep the rest from being given back.
+  // Not from Node's pool, which it would keep in memory.
   const bytes = Buffer.allocUnsafeSlow(size);
   let at = 0;
   for (const item of items) {

@@ -42,7 +42,7 @@ const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
     info.subresource === "status" ? [] : validateServiceUpdate(service, old),
 });
 
-/** With an address and ports, where the service needs them; whatever is wrong with it is said by its validation. */
+/** Assigns an address and ports if the service needs them; validation reports any fault. */
 function allocated(service: Service, old: Service | undefined, addresses: ServiceAddresses): Service {
   const faults: FieldError[] = [];
   let { spec = {} } = service;

@@ -92,7 +92,7 @@ const withoutMembers = (object: KubeObject, members: readonly string[]): KubeObj
 const membersOf = (object: KubeObject, members: readonly string[]): JsonObject =>
   Object.fromEntries(members.flatMap((member) => (object[member] === undefined ? [] : [[member, object[member]]])));
 
-/** As a new cluster has them, in the order in which they are made. */
+/** The APIServices of a new cluster, in the order of their creation. */
 export function apiServiceObjects({ resource, address }: ApiServiceDeps): readonly KeptObject[] {
   const found = address?.();
   const ports = found === undefined ? [] : [{ name: "https", port: found.port, protocol: "TCP" }];

@@ -191,6 +191,6 @@ export const isOrphaningDependents = (object: Links): boolean => isMarkedWith(ob
 
 const isMarkedWith = (object: Links, finalizer: string): boolean =>
   isBeingDeleted(object) &&
-  // Until its grace period is over, an object is in use, and so are its dependents.
+  // An object is in use until its grace period is over, and so are its dependents.
   (object.metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
   object.metadata.finalizers?.includes(finalizer) === true;

@@ -149,7 +149,7 @@ export function linksOf(object: CachedObject): Pick<KubeObject, "metadata"> {
   return { metadata: metadata as KubeObject["metadata"] };
 }
 
-// With the quotes, without one of which they stand in texts and in names of managed fields.
+// With the quotes: without one of them, they also occur in texts and in managed fields.
 const OWNER_REFERENCES = Buffer.from('"ownerReferences"');
 const DELETION_TIMESTAMP = Buffer.from('"deletionTimestamp"');
 

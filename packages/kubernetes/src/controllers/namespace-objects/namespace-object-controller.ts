@@ -25,7 +25,7 @@ export type NamespaceObject = {
 export type KeptObject = {
   readonly kind: string;
   readonly name: string;
-  /** As it is created; undefined: none is created now. `data`, where it has one, is put back when it is changed. */
+  /** The object to create; undefined: none at present. If it has `data`, changes of it are reverted. */
   wanted(): KubeObject | undefined;
   /** Calls back when `wanted` gives another object. Absent: it never does. */
   onChange?(listener: () => void): Disposable;

@@ -25,7 +25,7 @@ type Matcher = Pick<ReturnType<typeof selectorFromLabelSelector>, "matches"> & {
  */
 const MAX_TEXT = 1_572_864;
 
-/** So many labels of roles are compared for one aggregated role: thousands of roles that select each other would take for ever. */
+/** Most label comparisons for one aggregated role: thousands of roles that select each other would take very long. */
 export const MAX_COMPARED = 500_000;
 
 /** Whether so many select a role is looked at at once. */

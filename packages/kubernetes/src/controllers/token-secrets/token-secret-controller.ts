@@ -51,7 +51,7 @@ export function createTokenSecretController(
     });
   }
 
-  /** In memory first, in the store before it is said to be gone: deleting cannot be undone. */
+  /** Looked up in memory, and in the store before it counts as gone: a deletion cannot be undone. */
   async function accountOf({ metadata }: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
     const { namespace = "", annotations = {} } = metadata;
     const name = annotations[ACCOUNT_NAME_ANNOTATION] ?? "";

@@ -46,7 +46,7 @@ export type WebhookAdmissionDeps = ServiceViews & {
 
 /** Checking one webhook costs as much as parsing this many bytes. */
 const BYTES_OF_WEBHOOK = 1_024;
-/** So many webhooks are asked about one request; where more match, it is refused. */
+/** Most webhooks called for one request; a request that matches more is refused. */
 const MAX_CALLS = 50;
 const MAX_ANNOTATIONS = 20;
 const MAX_ANNOTATION_LENGTH = 10 << 10;
@@ -116,7 +116,7 @@ export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlu
   };
 }
 
-/** In rounds, as upstream: the second one asks those again before which the object has changed. */
+/** In rounds, like upstream: the second round calls webhooks again if the object has changed after their call. */
 async function mutate(
   webhooks: readonly NamedWebhook[],
   attributes: AdmissionAttributes,

@@ -6,7 +6,7 @@ import type { JsonValue } from "@postern/apimachinery/json/json-value";
 /** The values of one field that an entry names; undefined where it does not narrow by this field. */
 export type NamedValues = readonly string[] | undefined;
 
-/** Under which values the entries of a list are found. One for each kind of question, since its entries are filed once for each. */
+/** The values by which the entries of a list are found. One for each kind of question. */
 export type Filing<Entry> = {
   /** By field, as many for each entry. */
   readonly valuesOf: (entry: Entry) => readonly NamedValues[];

@@ -10,7 +10,7 @@ export type ClusterMemory = Disposable & {
   readonly pending: PendingWrites;
   /** For writes to the cluster with this composition. */
   budgetOf(composition: string): Budget;
-  /** For objects of the cluster with this composition that are kept as they are shown, which defaults and webhooks of a tenant may make large. */
+  /** Room for objects of the cluster with this composition that are kept in converted form. Defaults and webhooks of a tenant may make them large. */
   shownIn(composition: string): ShownRoom;
   /** Throws the ApiError 507 if there is no room for another cluster. */
   checkNewCluster(composition: string): void;
@@ -106,7 +106,7 @@ export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
       take(length) {
         const bytes = length * RESIDENT_FACTOR;
         const has = shown.get(composition) ?? 0;
-        // As much as is free then: what clusters store has more of it, so that reading does not keep from writing.
+        // As much as is free: stored objects use the rest, so that reads do not block writes.
         if (has + bytes > limitBytes - usedBytes - residentBytes(pending.of(ACCOUNT)) - bytes) return undefined;
         const project = projectOf(composition);
         const add = (change: number): void => {

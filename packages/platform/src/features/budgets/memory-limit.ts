@@ -23,7 +23,7 @@ const MIB = 1 << 20;
 const IDLE_BYTES = 128 * MIB;
 /** Parts of the limit. Garbage, the database, TLS, threads, and errors of the estimates. */
 const MARGIN_PART = 8;
-/** At most this part is for request bodies, and this one for events that wait to be sent. */
+/** The largest share for request bodies, and the one for events that wait to be sent. */
 const BODIES_PART = 8;
 const BACKLOG_PART = 16;
 /** The least share for stored objects. */

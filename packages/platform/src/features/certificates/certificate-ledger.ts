@@ -134,7 +134,7 @@ export function createCertificateLedger(deps: CertificateLedgerDeps): Certificat
         return;
       }
       await makeRoom(certificate);
-      // In the same turn as the count, so that concurrent ones do not all take the last place.
+      // In the same turn of the event loop as the count, so that concurrent requests do not all take the last place.
       checkRoom(certificate);
       const isVisible = (): boolean => find(certificate.serial) !== undefined;
       await known.accounts.during(accountOf(certificate), isVisible, write);

@@ -17,7 +17,7 @@ export type KeyLineage = {
   readonly keys: readonly KeyOrigin[];
   /** Serials of the certificates on the way. */
   readonly certificates: readonly string[];
-  /** In which it opens everything that its holder may do there. Absent for a space. */
+  /** The virtual cluster in which the credential has all permissions of its holder. Absent for a space. */
   readonly place?: { readonly project: string; readonly virtualCluster: string } | undefined;
 };
 

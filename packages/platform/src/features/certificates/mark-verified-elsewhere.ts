@@ -12,7 +12,7 @@ export type MarkCertificatesDeps = {
   readonly names: Pick<PlatformNames, "projectNamespace">;
 };
 
-/** Where the instance is gone, nothing tells who verifies its certificates: an embedded one took its CA along. */
+/** Without the instance, the verifier of its certificates is unknown: an embedded one took its CA along. */
 export async function markVerifiedElsewhere({ certificates, lookup, names }: MarkCertificatesDeps): Promise<void> {
   for (const certificate of certificates.all()) {
     const { issuedTo, instanceUid, isVerifiedElsewhere } = certificate;

@@ -83,7 +83,7 @@ function indexBySubject(users: Iterable<DirectoryUser>): ReadonlyMap<string, Dir
 
 const identityKey = ({ provider, subject }: DirectoryIdentity): string => JSON.stringify([provider, subject]);
 
-/** As with subjects: where two users share one nevertheless, it is the first one's by name. */
+/** Like subjects: if two users share one nevertheless, it belongs to the first by name. */
 function indexByIdentity(users: Iterable<DirectoryUser>): ReadonlyMap<string, DirectoryUser> {
   const index = new Map<string, DirectoryUser>();
   for (const user of users) {
@@ -96,7 +96,7 @@ function indexByIdentity(users: Iterable<DirectoryUser>): ReadonlyMap<string, Di
   return index;
 }
 
-/** In the order of their names: those that name the user, and those that one of its groups belongs to. */
+/** In the order of their names: the teams that name the user, and those that own one of its groups. */
 function findTeams(name: string, groups: readonly string[], teams: Iterable<Team>): readonly DirectoryTeam[] {
   return [...teams]
     .filter((team) => team.users.includes(name) || team.groups.some((group) => groups.includes(group)))

@@ -43,7 +43,7 @@ export type ProjectLimitsDeps = {
 
 type Instance = SpaceInstance | VirtualClusterInstance;
 
-/** For the `limits` of a strategy. `old` is what an update starts from: it may give the instance to another owner. */
+/** For the `limits` of a strategy. `old` is the object before an update, which may give the instance to another owner. */
 export function instanceLimits(
   plural: "virtualclusterinstances" | "spaceinstances",
   { metadata, spec }: Instance,

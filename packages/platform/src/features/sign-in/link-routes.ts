@@ -35,7 +35,7 @@ export async function signInWithLink(context: RequestContext, deps: SignInRoutes
   const { administrator, service } = deps;
   checkSameOrigin(request, deps.publicUrl());
   const secret = (await askedByForm(request)).get(LINK_PARAMETER) ?? "";
-  // Before anything else is awaited: of several requests with the link only one goes on.
+  // Before anything else is awaited: only one of several requests with the link proceeds.
   if (!administrator.link.take(secret)) {
     auditRefusal(context, deps, "the one-time link is not valid");
     return failurePage(403, OVER);

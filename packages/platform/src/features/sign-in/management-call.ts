@@ -10,7 +10,7 @@ import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ResponseBody } from "@postern/apiserver/transport/api-response";
 import type { ManagementAnswer, ManagementCall } from "./sign-in-service.ts";
 
-/** Through the whole chain of filters: what a page does is allowed, limited and audited as if the browser had done it. */
+/** Through the whole filter chain: a page's requests are allowed, limited and audited as if the browser had sent them. */
 export const createManagementCall =
   (management: HandlerChain, group: string, signal: AbortSignal) =>
   async ({ method, path, query = {}, key, from, body }: ManagementCall): Promise<ManagementAnswer> => {

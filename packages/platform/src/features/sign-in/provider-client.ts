@@ -87,7 +87,7 @@ export type ProviderClientDeps = {
 /** As in `spec.oidcProvider` of an access key. */
 export type TokenClient = Required<NonNullable<AccessKeySpec["oidcProvider"]>>;
 
-/** For all requests of one step together, so that a provider that answers drop by drop is left in time. */
+/** For all requests of one step together, so that a provider that responds byte by byte is given up in time. */
 const STEP_MS = 20_000;
 /** Steps with one provider at a time: one that does not answer uses up no places of others. */
 const MAX_STEPS = 50;

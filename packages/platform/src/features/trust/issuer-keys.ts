@@ -16,7 +16,7 @@ export type IssuerState = {
 };
 
 export type IssuerKeys = Disposable & {
-  /** From where keys are wanted from now on, and from nowhere else. */
+  /** The sources whose keys are wanted from now on; all others are dropped. */
   use(sources: Iterable<IssuerSource>): void;
   stateOf(source: IssuerSource): IssuerState;
   /**

@@ -27,7 +27,7 @@ export const SIGNATURE_ALGORITHMS: readonly string[] = [...RSA, ...[...CURVES.va
 
 const MIN_RSA_BITS = 2048;
 const MAX_RSA_BITS = 8192;
-/** As Go's: OpenSSL accepts exponents as long as the modulus, and verifies with those as slowly as it signs. */
+/** Go's limit: OpenSSL accepts exponents as long as the modulus, and verifies with those as slowly as it signs. */
 const MAX_RSA_EXPONENT = 2n ** 31n - 1n;
 /** More in one set are not looked at. */
 const MAX_KEYS = 100;

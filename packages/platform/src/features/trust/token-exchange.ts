@@ -74,7 +74,7 @@ export type TokenExchange = (request: {
   readonly address: string;
 }) => Promise<Exchanged>;
 
-/** From one address: runners of a whole company may stand behind one. */
+/** From one address, which the runners of a whole company may share. */
 const PER_ADDRESS = { qps: 20, burst: 1_000 };
 /** Refused tokens of one issuer from one address: the tokens of others are not held back for them. */
 const FAILURES = { qps: 0.5, burst: 30 };

@@ -50,7 +50,7 @@ export type Signatures = Map<string, Promise<TokenCheck>>;
 export type TokenVerifier = {
   /** Why a rule gives nothing now, whatever the token; undefined where it may. The keys of its issuer are not looked at. */
   faultOf(rule: TrustRuleState): string | undefined;
-  /** In their order, up to the first one that does not hold: for the exchange, where the rest costs time. */
+  /** In order, up to the first that does not hold: for the exchange, where the rest would cost time. */
   refusalOf(token: UnverifiedToken, rule: TrustRuleState, shared: SharedChecks): Promise<TokenCheck | undefined>;
   /** All of them, for people. A check that depends on one that does not hold is unknown. */
   checksOf(token: UnverifiedToken, rule: TrustRuleState): Promise<readonly TokenCheck[]>;

@@ -27,7 +27,7 @@ export type TakenTokens = ExpiringRecords & {
   readonly accounts: Pick<FollowedAccounts, "of" | "isFull" | "during" | "has">;
 };
 
-/** For whom a record counts; undefined for those of earlier releases. */
+/** The account of a record; undefined for those of earlier releases. */
 export function accountOfTakenToken(record: CachedObject): string | undefined {
   const { account } = record.decode();
   return typeof account === "string" ? account : undefined;

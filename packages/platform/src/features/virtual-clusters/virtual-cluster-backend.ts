@@ -34,7 +34,7 @@ export type VirtualClusterHealth =
 
 /** How requests reach one virtual cluster, and what it signs. All methods reject with ApiErrors. */
 export type VirtualClusterBackend = {
-  /** Where clients reach it: at the platform's address, or at its own host below the ingress suffix of its cluster. */
+  /** The address for clients: below the platform's, or its own host below the ingress suffix of its cluster. */
   readonly endpoint: "platform" | "ingress";
   /** Base URL at which the platform itself reaches it; undefined for a cluster that the platform serves. */
   readonly ownServer: string | undefined;

@@ -121,7 +121,7 @@ class LiveKeyRing implements StoredKeyRing {
   keys: readonly [RingKey, ...RingKey[]];
   #byId: ReadonlyMap<string, RingKey>;
   #fault: KeyRingError | undefined;
-  /** By the time that passes: where the time of day is set back, a ring of long ago would pass for one of just now. */
+  /** In elapsed time: if the time of day is set back, an old ring would look recent. */
   #confirmedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: StoredKeyRingDeps, entry: StoredEntry) {

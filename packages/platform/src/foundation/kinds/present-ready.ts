@@ -12,7 +12,7 @@ export const UNOWNED_STATUS: SealedFields = {
   seal: (object, previous) => ({ object, sealed: previous }),
 };
 
-/** For its strategy: the object without the condition that clients were shown. */
+/** For its strategy: the object without the condition that clients saw. */
 export function withoutShownReady<T extends KubeObject>(object: T, reason: string): T {
   const { status, ...rest } = object;
   const conditions = isJsonObject(status) ? status["conditions"] : undefined;

@@ -7,7 +7,7 @@ import { createSweeper, type Sweeping } from "@postern/apiserver/controllers/swe
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 
-/** Where the records are, and the store that they are written to. */
+/** The view of the records, and the store that they are written to. */
 export type ExpiringRecords = ViewPrefix & { readonly storage: Storage };
 
 const INTERVAL_MS = 60_000;

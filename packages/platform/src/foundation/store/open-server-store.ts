@@ -25,7 +25,7 @@ const RELOAD_MS = 60_000;
 const LEADER_PATIENCE_MS = 60_000;
 
 export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" | "enter"> & {
-  /** As it is on disk: for backups, and for what brings it under another key. */
+  /** The store as it is on disk: for backups and re-encryption. */
   readonly disk: Storage;
   /** As everything else sees it. */
   readonly storage: Storage;

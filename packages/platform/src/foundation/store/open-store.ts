@@ -44,7 +44,7 @@ export type OpenStoreOptions = {
   readonly onChecked?: StoreCheckListener;
   /** Called with failures of a database of this server. */
   readonly onFailure?: (error: Error) => void;
-  /** For a server: it does not begin in a place of a shared etcd that is empty, unless the configuration says so. */
+  /** For a server: it does not use an empty place of a shared etcd unless the configuration says so. */
   readonly isServer?: boolean;
   /** Default: the store has to answer at the first try. */
   readonly waiting?: StoreWaiting;

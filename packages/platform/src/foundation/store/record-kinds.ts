@@ -64,6 +64,6 @@ export const RECORD_KINDS = {
 
 export type RecordKindName = keyof typeof RECORD_KINDS;
 
-/** Under which the records of one kind are, with a slash at its end. */
+/** The prefix of the records of one kind, with a slash at its end. */
 export const recordPrefixOf = (composition: string, kind: RecordKindName): string =>
   `/registry/${composition}/internal/${kind}/`;

@@ -20,7 +20,7 @@ export async function examine(configuration: Configuration, now: number): Promis
   const isRunning = await isServerRunning(configuration);
   const store = await checkStore(configuration);
   const inside = isRunning ? await checkServer(configuration) : [];
-  // Where a server of this directory runs, it has looked already.
+  // A running server of this directory has checked it already.
   const content = store.isReadable && !isRunning ? await checkContent(configuration) : [];
   return [...outside, ...store.findings, ...inside, ...content];
 }

@@ -49,7 +49,7 @@ export function authorizationKinds(
   };
 }
 
-/** In all projects: those are what the reasons of access reviews name. A control plane asks about users of every project, and may not. */
+/** In all projects: the reasons of access reviews name them. A control plane asks about users of every project, and has no such permission. */
 async function mayListBindings({ user, credential }: RequestContext, authorizer: Authorizer): Promise<boolean> {
   const list = { verb: "list", apiGroup: "rbac.authorization.k8s.io", apiVersion: "v1", isResourceRequest: true };
   const everywhere = { ...list, user, credential, subresource: "", namespace: "", name: "", path: "" };

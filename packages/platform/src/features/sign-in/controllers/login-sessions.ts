@@ -54,7 +54,7 @@ export function createLoginSessions(deps: LoginSessionDeps): Controller {
     return record?.hasSealed(ENVELOPE) === true ? (readSealedAccessKey(record.decodeSealed()).grant?.rule ?? "") : "";
   }
 
-  /** By key of the record: the refresh that it names, and when that was, by the clock's `elapsed`. The time of day may be set meanwhile. */
+  /** By key of the record: the refresh that it names, and when that was in elapsed time, since the time of day may be set. */
   const refreshes = new Map<string, { readonly named: string; readonly at: number }>();
 
   /** Milliseconds since the refresh that a record names, which were measured as far as they passed here. */

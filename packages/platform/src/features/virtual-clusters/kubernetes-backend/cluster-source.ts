@@ -1,4 +1,4 @@
-// Where the connection to a cluster comes from: a kubeconfig in a Secret of the platform, or of its host cluster.
+// The source of the connection to a cluster: a kubeconfig in a Secret of the platform, or of its host cluster.
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -21,8 +21,8 @@ export type VclusterSourceDeps = {
   /** Name of the vcluster in the cluster. */
   readonly name: string;
   /**
-   * Where it is reached when its kubeconfig says localhost, which it does unless its exportKubeConfig names a server. Absent: its
-   * Service, by the name it has inside the connected cluster.
+   * The address if its kubeconfig says localhost, as it does unless its exportKubeConfig names a server. Absent: its Service, by its name inside the
+   * connected cluster.
    */
   readonly loopbackServer?: string;
   /**

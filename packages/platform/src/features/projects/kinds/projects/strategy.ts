@@ -84,7 +84,7 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
     await deps.checkMembership(project, old, context);
     return protectFinalizer(project, old, projectFinalizer(deps.names), context);
   },
-  // Before the answer: what a client creates next may be in that namespace. The controller makes it where this has failed.
+  // Before the response: the client may create objects in that namespace next. The controller creates it if this has failed.
   async afterCreate(project, { signal, warnings }) {
     const fault = await deps.createNamespace(project, signal);
     if (fault !== undefined) warnings.add(fault);

@@ -98,7 +98,7 @@ async function objectsIn(
   }
 }
 
-/** Where a template can no longer be rendered, the virtual cluster stays what it was made from. */
+/** If a template can no longer be rendered, the virtual cluster keeps what it was rendered to before. */
 function madeFrom(instance: VirtualClusterInstance, deps: RenderDeps): MadeFrom {
   const { template, faults, missing } = renderTemplate(instance, deps);
   const fault =

@@ -71,7 +71,7 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
   validateUpdate: ({ spec }, old) => validateSamePlacement(spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}),
 });
 
-/** In a connected cluster, the namespaces that are named like those of projects are for their virtual clusters. */
+/** In a connected cluster, namespaces with the names of project namespaces belong to virtual clusters. */
 function validateOwnNamespace(
   projectNamespace: string,
   { cluster = "", namespace = "" }: NonNullable<NonNullable<SpaceInstance["spec"]>["clusterRef"]>,

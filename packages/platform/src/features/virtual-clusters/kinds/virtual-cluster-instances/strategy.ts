@@ -225,9 +225,7 @@ function validateSpec(spec: VirtualClusterInstanceSpec | undefined): readonly Fi
   });
 }
 
-/**
- * With the records of the controller as they were: what it applies inside with all permissions follows from them, so that no client writes them.
- */
+/** Keeps the records of the controller: they decide what it applies inside with all permissions, so clients cannot write them. */
 function withRecords(instance: VirtualClusterInstance, old: VirtualClusterInstance): VirtualClusterInstance {
   const {
     virtualCluster: _template,

@@ -93,7 +93,7 @@ export async function grantCertificate(
   }
   // The certificate has the requested content beside its serial and its end, and does not outlive the key: backends see to that.
   const expirationSeconds = seconds === Infinity ? undefined : seconds;
-  // Before a cluster signs it: what other clusters have signed cannot be taken back.
+  // Before a cluster signs it: certificates that other clusters signed cannot be revoked.
   await certificates?.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
   const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
     { ...subject, expirationSeconds, latestEnd: parent?.expiresAt, request: certificateRequest },

@@ -93,7 +93,7 @@ function subjectOf(
   return { commonName: name, organizations: [...groups] };
 }
 
-/** Where the caller names an address itself, that is where its kubeconfig leads. */
+/** An address that the caller names goes into its kubeconfig. */
 function addressFor(
   { server, clientCert }: KubeconfigRequest,
   instance: VirtualClusterInstance,
