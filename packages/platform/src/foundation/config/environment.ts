@@ -8,7 +8,7 @@ export type Environment = { readonly [name: string]: string | undefined };
 
 /**
  * Kubernetes puts the addresses of every Service into the containers of its namespace: a Service called `postern` or `postern-x` sets variables with
- * our prefix.
+ * our prefix. Source: k8s.io/kubernetes/pkg/kubelet/envvars/envvars.go
  */
 const SERVICE_LINK = /_SERVICE_(HOST|PORT)$|_SERVICE_PORT_|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
 const SERVICE_LINK_PORT = /^POSTERN_([A-Z0-9_]+_)?PORT$/;
