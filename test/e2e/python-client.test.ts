@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import { startServer } from "../conformance/testing/start-server.ts";
 import { startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 import { PYTHON, pythonScript, whyNoPythonClient } from "./testing/python.ts";
+import { startTenantClusters } from "./testing/tenant-clusters.ts";
 
 const missing = await whyNoPythonClient();
 
@@ -100,5 +101,24 @@ it.skipIf(missing !== undefined)(`the Python client finds custom objects as in K
     emptied: [],
     cluster: ["key", ["key"]],
     definitions: [],
+  });
+});
+
+it.skipIf(missing !== undefined)(`the typed Python client takes answers with kinds of a cluster${reason}`, async () => {
+  await using clusters = await startTenantClusters();
+  const { config } = await clusters.create("python", { workloads: "stored" });
+  const seen = JSON.parse(await succeed(tool(PYTHON, [pythonScript("python-workloads.py"), config])));
+  expect(seen).toEqual({
+    ReplicaSet: [1, { replicas: 0 }],
+    DaemonSet: [
+      1,
+      { current_number_scheduled: 0, desired_number_scheduled: 0, number_misscheduled: 0, number_ready: 0 },
+    ],
+    StatefulSet: [1, { available_replicas: 0, replicas: 0 }],
+    PodDisruptionBudget: [1, { current_healthy: 0, desired_healthy: 0, disruptions_allowed: 0, expected_pods: 0 }],
+    Deployment: [1, {}],
+    written: 0,
+    lease: true,
+    events: [["py"], ["py"]],
   });
 });

@@ -79,6 +79,10 @@ export function encodeProtobufObject(object: JsonObject): Buffer {
   return writer.finish();
 }
 
+/** The object as Go writes it in JSON: with what its structs always have, and without what there is no field for. Its kind must have a message. */
+export const asGoWrites = (object: JsonObject): JsonObject =>
+  decodeProtobufObject(encodeProtobufObject(object), { apiVersion: "", kind: "" });
+
 /** All of an answer before the length of the message. */
 function writeHead(writer: WireWriter, apiVersion: string, kind: string): void {
   writer.byte(RAW_TAG);

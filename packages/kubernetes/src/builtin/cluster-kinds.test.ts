@@ -1,6 +1,7 @@
 // Runs the suite of every resource on the kinds of a cluster.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { asGoWrites } from "@postern/apimachinery/protobuf/protobuf-object";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, it } from "vitest";
@@ -143,5 +144,23 @@ it.each(definitions.map((definition) => [definition.plural, definition] as const
         await expect((async () => surface.route(context))()).rejects.toMatchObject({ code: 405 });
       }
     }
+  },
+);
+
+// Go writes the empty conditions of endpoints as well: no client requires them, and appliers would conflict about them.
+const written = definitions.filter(({ plural }) => plural !== "endpointslices");
+it.each(written.map((definition) => [`${definition.plural} ${definition.version}`, definition] as const))(
+  "answers %s as Go writes them: with all members that clients require",
+  async (_, definition) => {
+    await using surface = await openSuiteSurface([definition]);
+    const { group, version, namespaced, plural } = definition;
+    const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const url = `${root}${namespaced ? "/namespaces/default" : ""}/${plural}`;
+    const headers = { "content-type": "application/json" };
+    const name = plural === "apiservices" ? "v1.example.com" : "a";
+    const body = CASES[plural]?.valid(name);
+    const response = await surface.route(createTestContext({ method: "POST", url, headers, body }));
+    const object = JSON.parse(Buffer.from((response.body as any).bytes).toString());
+    expect(object).toEqual(asGoWrites(object));
   },
 );

@@ -179,6 +179,7 @@ function validateBackend({ service, resource }: Backend, path: string): readonly
 const specOnly: Strategy<Ingress> = {
   allowUnconditionalUpdate: true,
   validate: validateIngress,
+  prepareForCreate: (ingress) => ({ ...ingress, status: { loadBalancer: {} } }),
   prepareForUpdate: (ingress, old, { info }) =>
     info.subresource === "status"
       ? { ...ingress, ...(old.spec === undefined ? {} : { spec: old.spec }) }

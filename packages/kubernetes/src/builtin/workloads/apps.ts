@@ -257,7 +257,9 @@ const CHANGEABLE = [
 function validateStatefulSetChange({ spec: next = {} }: Workload, { spec: old = {} }: Workload): readonly FieldError[] {
   const fixed = (spec: object) =>
     // Bodies of built-in kinds are JSON.
-    Object.fromEntries(Object.entries(spec).filter(([name]) => !CHANGEABLE.includes(name))) as JsonObject;
+    Object.fromEntries(
+      Object.entries({ serviceName: "", ...spec }).filter(([name]) => !CHANGEABLE.includes(name)),
+    ) as JsonObject;
   if (equalJson(fixed(next), fixed(old))) return [];
   const names = CHANGEABLE.map((name) => `'${name}'`);
   const all = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
@@ -299,6 +301,7 @@ export const statefulSets = defineWorkload({
     return {
       ...spec,
       replicas: spec.replicas ?? 1,
+      serviceName: spec.serviceName ?? "",
       podManagementPolicy: spec.podManagementPolicy ?? "OrderedReady",
       updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { ...spec.updateStrategy, type },
       revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,

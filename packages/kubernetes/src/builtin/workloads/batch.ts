@@ -332,6 +332,7 @@ export const cronJobs: ResourceDefinition = defineBuiltin({
         concurrencyPolicy: spec.concurrencyPolicy ?? "Allow",
         suspend: spec.suspend ?? false,
         jobTemplate: {
+          metadata: {},
           ...jobTemplate,
           ...(jobTemplate.spec?.template === undefined
             ? {}

@@ -1,25 +1,40 @@
 // The strategy of most built-in kinds with a status subresource.
 // Source: k8s.io/kubernetes/pkg/registry/apps/deployment/strategy.go, and others of this form
 
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { asGoWrites } from "@postern/apimachinery/protobuf/protobuf-object";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 
 type WithStatus = KubeObject & { readonly status?: JsonValue | undefined };
 
+const zeros = new Map<string, JsonObject>();
+
+/** The members that a status always has: clients refuse an answer without them. */
+function zeroStatus({ apiVersion, kind }: KubeObject): JsonObject {
+  const name = `${apiVersion}/${kind}`;
+  const known = zeros.get(name) ?? ((asGoWrites({ apiVersion, kind })["status"] ?? {}) as JsonObject);
+  zeros.set(name, known);
+  return known;
+}
+
 /** `status` is written through its subresource alone; there nothing but it is. */
 export const statusStrategy = <T extends WithStatus>(
   validate: (object: T) => readonly FieldError[],
   validateChange: (object: T, old: T) => readonly FieldError[] = () => [],
-  status: JsonValue = {},
+  status: JsonObject = {},
 ): Strategy<T> => ({
   allowUnconditionalUpdate: true,
-  prepareForCreate: (object) => ({ ...object, status }),
+  prepareForCreate: (object) => ({ ...object, status: { ...zeroStatus(object), ...status } }),
   validate,
   prepareForUpdate: (object, old, { info }) =>
     info.subresource === "status"
-      ? { ...old, metadata: object.metadata, ...(object.status === undefined ? {} : { status: object.status }) }
+      ? {
+          ...old,
+          metadata: object.metadata,
+          status: { ...zeroStatus(old), ...(object.status as JsonObject | undefined) },
+        }
       : { ...object, ...(old.status === undefined ? {} : { status: old.status }) },
   validateUpdate: (object, old, { info }) =>
     info.subresource === "status" ? [] : [...validateChange(object, old), ...validate(object)],
