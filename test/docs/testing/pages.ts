@@ -36,18 +36,18 @@ export const PAGES: readonly Page[] = [
   {
     path: "docs/guides/leaked-key.md",
     given: `
-${SERVE} --audit-log-path audit.log
+${SERVE}
 KEY=$(postern key create ci)
 as_ci() { kubectl --server https://127.0.0.1:8443 --certificate-authority data/ca.crt --token "$KEY" --kubeconfig /dev/null "$@"; }
 as_ci get users`,
-    inline: ["postern key compromised ci --audit-log audit.log --since 7d"],
+    inline: ["postern key compromised ci --audit-log data/audit.log --since 7d"],
     afterwards: 'refused "You must be logged in" as_ci get users',
     expected: [/"revokedCredentials":0/, /"verb":"list","object":"users\.management/],
   },
   {
     path: "docs/guides/credential-lifecycle.md",
     given: `
-${SERVE} --audit-log-path audit.log
+${SERVE}
 export POSTERN_URL=https://127.0.0.1:8443 POSTERN_CA=data/ca.crt POSTERN_TOKEN=$(postern key create ci)
 postern kubeconfig demo --project default > made.yaml
 unset POSTERN_URL POSTERN_CA POSTERN_TOKEN
@@ -59,7 +59,7 @@ kubectl --kubeconfig made.yaml get namespaces`,
       "postern key disable ci",
       "postern key enable ci",
       "postern credentials list",
-      "postern audit search audit.log --since 24h",
+      "postern audit search data/audit.log --since 24h",
       "postern audit search --key ci --since 24h",
       "kubectl get --raw '/audit/events?key=ci&refused=true'",
     ],
@@ -88,8 +88,13 @@ node -e 'process.stdout.write(require("fs").readFileSync("examples/virtualcluste
   },
   {
     path: "docs/guides/sign-in.md",
-    given: `${SERVE}\nkubectl create --filename "$YAML-2.yaml"`,
-    expected: [/clusterrolebinding.*directory created/, /^pst_\w+/m],
+    given: `${SERVE}\nkubectl create --filename "$YAML-2.yaml"\nsed "s|login.example.com|127.0.0.1:9|" "$YAML-1.yaml" > provider.yaml`,
+    expected: [
+      /secret\/example-login created/,
+      /^example +https:.*/m,
+      /clusterrolebinding.*directory created/,
+      /^pst_\w+/m,
+    ],
   },
   {
     path: "docs/operations/backup.md",
