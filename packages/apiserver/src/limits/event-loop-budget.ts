@@ -1,6 +1,7 @@
 // How long the event loop has worked on requests in this turn. All parts of the server share one turn, so that waiting is not counted twice.
 
 import type { Clock } from "../runtime/clock.ts";
+import { createTimedTurn } from "../runtime/timed-turn.ts";
 
 export type EventLoopBudget = {
   /** Whether connections have to be looked after before further work. The first to ask begins the turn. */
@@ -40,27 +41,11 @@ export function createEventLoopBudget(clock: Pick<Clock, "elapsed">): EventLoopB
   const debts = createDebts(clock);
   let waits = (_user: string): boolean => false;
   const resumes: (() => void)[] = [];
-  let startedAt: number | undefined;
-  let isEnding = false;
+  const turn = createTimedTurn(clock, TURN_MS);
   let isStarting = false;
-  const end = (): void => {
-    startedAt = undefined;
-    isEnding = false;
-  };
-  const begin = (): void => {
-    startedAt = clock.elapsed();
-    if (isEnding) return;
-    isEnding = true;
-    setImmediate(end);
-  };
   return {
-    isOver() {
-      if (isStarting) return false;
-      if (startedAt !== undefined) return clock.elapsed() - startedAt >= TURN_MS;
-      begin();
-      return false;
-    },
-    restart: begin,
+    isOver: () => !isStarting && turn.isOver(),
+    restart: turn.restart,
     start(work) {
       isStarting = true;
       try {

@@ -2,6 +2,7 @@
 
 import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { Clock } from "./clock.ts";
+import { createTimedTurn } from "./timed-turn.ts";
 
 export type SharedTurn = {
   /** Whether background work has taken its part of this turn. The first to ask begins it. */
@@ -24,19 +25,8 @@ export function sharedTurnOf(clock: Pick<Clock, "elapsed">): SharedTurn {
 }
 
 function createSharedTurn(clock: Pick<Clock, "elapsed">): SharedTurn {
+  const turn = createTimedTurn(clock, TURN_MS);
   const waiting: (() => void)[] = [];
-  let startedAt: number | undefined;
-  let isEnding = false;
-  const end = (): void => {
-    startedAt = undefined;
-    isEnding = false;
-  };
-  const begin = (): void => {
-    startedAt = clock.elapsed();
-    if (isEnding) return;
-    isEnding = true;
-    setImmediate(caught(throwLater, end));
-  };
   /** An error must not hold up those that wait. */
   const failNext = (error: unknown): void => {
     if (waiting.length > 0) setImmediate(resume);
@@ -45,15 +35,11 @@ function createSharedTurn(clock: Pick<Clock, "elapsed">): SharedTurn {
   const resume = caught(failNext, () => {
     const next = waiting.shift();
     if (waiting.length > 0) setImmediate(resume);
-    begin();
+    turn.restart();
     next?.();
   });
   return {
-    isOver() {
-      if (startedAt !== undefined) return clock.elapsed() - startedAt >= TURN_MS;
-      begin();
-      return false;
-    },
+    isOver: turn.isOver,
     next: () =>
       new Promise((resolve) => {
         waiting.push(resolve);

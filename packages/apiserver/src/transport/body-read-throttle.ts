@@ -3,6 +3,7 @@
 // was enough in this turn.
 
 import type { Readable } from "node:stream";
+import { createTurnBudget } from "../limits/turn-budget.ts";
 
 /** A body that is being read. Disposed, its stream is left as it is. */
 export type BodyReading = Disposable & {
@@ -16,52 +17,29 @@ export type BodyReadThrottle = { join(stream: Readable): BodyReading };
 const BYTES_IN_A_TURN = 512 * 1024;
 /** Of one body, which are what one read of a connection gives. Shorter bodies never wait. */
 const PART_BYTES = 64 * 1024;
-/** Bodies that go on in a turn. */
-const RELEASED_IN_A_TURN = BYTES_IN_A_TURN / PART_BYTES;
 
 export function createBodyReadThrottle(): BodyReadThrottle {
-  /** In the order in which they go on. */
-  const held = new Set<HeldBody>();
-  let bytes = 0;
-  let isAttended = false;
-
-  const attend = (): void => {
-    if (isAttended) return;
-    isAttended = true;
-    setImmediate(endTurn);
-  };
-  const endTurn = (): void => {
-    bytes = 0;
-    isAttended = false;
-    let left = RELEASED_IN_A_TURN;
-    for (const body of held) {
-      if (left-- === 0) break;
-      held.delete(body);
-      body.bytes = 0;
-      body.stream.resume();
-    }
-    if (held.size > 0) attend();
-  };
+  const turn = createTurnBudget(BYTES_IN_A_TURN);
   return {
     join(stream) {
-      const body: HeldBody = { stream, bytes: 0 };
+      /** Bytes since the stream was resumed. */
+      let bytes = 0;
+      let held: Disposable | undefined;
+      const resume = (): void => {
+        held = undefined;
+        bytes = 0;
+        stream.resume();
+      };
       return {
         came(count) {
+          turn.spend(count);
           bytes += count;
-          body.bytes += count;
-          attend();
-          if (bytes <= BYTES_IN_A_TURN || body.bytes < PART_BYTES || held.has(body)) return;
-          held.add(body);
+          if (held !== undefined || bytes < PART_BYTES || !turn.isOver()) return;
+          held = turn.later(resume, () => PART_BYTES);
           stream.pause();
         },
-        [Symbol.dispose]: () => void held.delete(body),
+        [Symbol.dispose]: () => held?.[Symbol.dispose](),
       };
     },
   };
 }
-
-type HeldBody = {
-  readonly stream: Readable;
-  /** That came since it went on. */
-  bytes: number;
-};

@@ -3,6 +3,7 @@
 
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { createTurnBudget } from "../limits/turn-budget.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import { handleOf, takeSessionEnd } from "./node-internals.ts";
 
@@ -66,34 +67,14 @@ export type SessionEnds = {
 };
 
 export function createSessionEnds(): SessionEnds {
-  const waiting = new Set<{ readonly openStreams: () => number; readonly end: () => void; readonly handle: unknown }>();
-  /** Streams since the event loop last turned. */
-  let ended = 0;
-  let isBusy = false;
-  const endTurn = (): void => {
-    for (const each of waiting) {
-      if (ended >= STREAMS_IN_A_TURN) break;
-      waiting.delete(each);
-      ended += each.openStreams();
-      each.end();
-    }
-    isBusy = ended > 0;
-    ended = 0;
-    if (isBusy) setImmediate(endTurn);
-  };
-  const endInTurn = (openStreams: () => number, end: () => void, handle?: unknown): void => {
+  const turn = createTurnBudget(STREAMS_IN_A_TURN);
+  const endInTurn = (openStreams: () => number, end: () => unknown): void => {
     const count = openStreams();
-    if (count === 0) {
-      end();
+    if (count > 0 && turn.isOver()) {
+      turn.later(end, openStreams);
       return;
     }
-    if (!isBusy) setImmediate(endTurn);
-    isBusy = true;
-    if (ended >= STREAMS_IN_A_TURN || waiting.size > 0) {
-      waiting.add({ openStreams, end, handle });
-      return;
-    }
-    ended += count;
+    turn.spend(count);
     end();
   };
   return {
@@ -108,9 +89,13 @@ export function createSessionEnds(): SessionEnds {
       session.destroy = (error, code) => once(() => destroy(error, code));
       const onClose = takeSessionEnd(socket);
       if (onClose === undefined) return;
-      // The session writes to it until it ends, and nothing else would keep it.
+      // The session writes to the handle until it ends, and nothing else would keep it.
       const handle = handleOf(socket);
-      socket.once("close", () => endInTurn(openStreams, onClose, handle));
+      const end = (): unknown => {
+        onClose();
+        return handle;
+      };
+      socket.once("close", () => endInTurn(openStreams, end));
     },
   };
 }
