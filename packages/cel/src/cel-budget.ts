@@ -6,7 +6,7 @@ export class CelLimitError extends Error {
   override readonly name = "CelLimitError";
 }
 
-/** The meter of one evaluation, in the units of upstream: about the values that are looked at. */
+/** The meter of one evaluation, in the units of upstream: about one for each visited value. */
 export type CelMeter = {
   readonly spent: number;
   /** Throws CelLimitError above the limit. */

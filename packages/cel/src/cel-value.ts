@@ -103,7 +103,7 @@ export class CelList {
   readonly #make: () => readonly CelValue[];
   #items: readonly CelValue[] | undefined;
 
-  /** `make` is called when an item is looked at for the first time: most of an object never is. */
+  /** `make` is called at the first access to an item: most items of an object are never accessed. */
   constructor(size: number, make: () => readonly CelValue[], identity?: ListIdentity) {
     this.size = size;
     this.identity = identity;

@@ -18,7 +18,7 @@ import {
   typeNameOf,
 } from "./cel-value.ts";
 
-/** Called for every pair of values that is looked at, with 1 or more for what is long, so that the expression pays for it. */
+/** Called for every pair of compared values, with 1 or more for long ones, so that the expression pays for them. */
 export type Visit = (weight: number) => void;
 
 /** Texts of one length are compared to their ends; this many characters take as long as a pair of scalars. */

@@ -7,7 +7,7 @@ import type { CelField, CelType } from "./cel-type.ts";
 import { CelBytes, CelEvaluationError, CelExtension, CelList, CelMap, type CelValue, failCel } from "./cel-value.ts";
 import { readDuration, readTimestamp } from "./functions/time-functions.ts";
 
-/** Only as much of it is looked at as the rule asks for. */
+/** Converts only the members that the rule accesses. */
 export function celValueOf(json: JsonValue, type: CelType): CelValue {
   if (json === null) return failCel("invalid data, got null for schema with nullable=false");
   switch (type.kind) {

@@ -17,14 +17,14 @@ export const sealedLine = (text: string, hmac: (text: string) => string): string
 
 /** Whether a line is sealed with the key of `hmac`. */
 export function isSealed(line: string, hmac: (text: string) => string): boolean {
-  // The seal of a line of any length stands at its end.
+  // The seal is at the end of a line of any length.
   const [tail, seal] = SEAL.exec(line.slice(-SEAL_ANNOTATION.length - 80)) ?? [];
   return tail !== undefined && hmac(`${line.slice(0, -tail.length)}}}`) === seal;
 }
 
 /**
- * The annotation of a line behind one that was written in part, when the disk was full or the server was killed: the server has seen that, and goes on from the hash of
- * the part.
+ * The annotation of a line after one that was written in part, because the disk was full or the server was killed: the server noticed, and continues
+ * from the hash of the part.
  */
 export const TORN_LINE_ANNOTATION = "audit-chain/follows-torn-line";
 

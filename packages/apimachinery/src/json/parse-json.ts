@@ -51,7 +51,7 @@ export function parseJson(input: string | Uint8Array, options: { readonly maxDep
 // linear: what follows a separator has a bounded length
 const LONG_INTEGER = /[:,[]-?\d{16}/;
 
-/** The value of an object or list in the words of `stringifyJson`, as deep as it is. Takes less time than `parseJson`. */
+/** The value of an object or list as `stringifyJson` writes it, at any depth. Takes less time than `parseJson`. */
 export const parseWrittenJson = (text: string): JsonValue =>
   LONG_INTEGER.test(text)
     ? parseExactly(text, Number.POSITIVE_INFINITY)

@@ -36,7 +36,7 @@ export class DefaultsRoom {
     this.#left = bytes;
   }
 
-  /** Throws an ApiError 413 where there is no more room. */
+  /** Throws an ApiError 413 if no room is left. */
   take(value: JsonValue): void {
     this.#left -= VALUE_BYTES;
     if (typeof value === "string") this.#left -= value.length;

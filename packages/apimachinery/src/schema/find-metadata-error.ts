@@ -1,4 +1,4 @@
-// Finds metadata of a wrong JSON type and says so as Go's decoder does, since such an object cannot be read at all.
+// Finds metadata of a wrong JSON type and reports it as Go's decoder does: such an object cannot be decoded at all.
 // Source: https://pkg.go.dev/encoding/json#UnmarshalTypeError
 
 import { goKindOf, isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";

@@ -52,7 +52,7 @@ function validateBranches(
 const mayHaveRules = (path: string): boolean =>
   /\.allOf\[/.test(path) && !/\.(?:anyOf\[|oneOf\[|not(?:\.|$))/.test(path);
 
-/** The two ways to spell int-or-string out are no restrictions of a declared field, and allowed as they are. */
+/** The two ways to write int-or-string do not restrict a declared field, and are allowed. */
 function branchesOf(node: StructuralSchema, path: string): readonly (readonly [StructuralSchema, string])[] {
   const branches: (readonly [StructuralSchema, string])[] = [];
   for (const keyword of ["allOf", "anyOf", "oneOf"] as const) {

@@ -58,7 +58,7 @@ export function compileFieldSelector(requirements: readonly FieldRequirement[]):
   };
 }
 
-/** One test for each field, however often the selector names it: an object is looked at once for each field, not for each requirement. */
+/** One test per field, however often the selector names it: the cost per object depends on the fields, not on the requirements. */
 function testsByField(requirements: readonly FieldRequirement[]) {
   const tests = new Map<string, { equal: string | undefined; readonly unequal: Set<string> }>();
   for (const { field, operator, value } of requirements) {

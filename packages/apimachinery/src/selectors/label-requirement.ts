@@ -158,7 +158,7 @@ export function checkSelectorLength({ length }: string): void {
     throw new SelectorError(`the selector has ${length} characters, at most ${MAX_SELECTOR_LENGTH} are read`);
 }
 
-/** Fewer are tried one by one. More are looked up by the labels of an object, which are few. */
+/** Fewer requirements are checked one by one. More are looked up by the labels of an object, which are few. */
 const FEW = 16;
 
 /**

@@ -118,7 +118,7 @@ type TokenReader = {
   readonly take: () => LabelToken;
 };
 
-/** Reads a token when it is asked for: of a selector that is refused nothing more is read. */
+/** Reads tokens lazily: nothing is read after the fault of a refused selector. */
 function createTokenReader(text: string): TokenReader {
   let at = 0;
   let next: LabelToken | undefined;

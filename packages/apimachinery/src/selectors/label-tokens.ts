@@ -31,7 +31,7 @@ const EQUAL = 0x3d;
 const EXCLAMATION = 0x21;
 const DOUBLE_EQUAL = symbol("==");
 const UNEQUAL = symbol("!=");
-/** The longest that stands there. */
+/** The longest symbol at this position. */
 export function symbolAt(text: string, at: number): LabelToken {
   const code = text.charCodeAt(at);
   if ((code === EQUAL || code === EXCLAMATION) && text.charCodeAt(at + 1) === EQUAL) {

@@ -70,7 +70,7 @@ function parserFault(text: string, offset: number, what: string): YamlError {
   return new YamlError(lines === 0 ? `yaml: ${what}` : `yaml: line ${lines}: ${what}`);
 }
 
-/** A colon where no value may begin, since what stands before it is no key. */
+/** A colon where no value may begin: the text before it is no key. */
 function keyFault(errors: readonly YAMLError[], text: string): YamlError {
   const [first] = errors;
   const at = first?.pos[0] ?? 0;

@@ -38,7 +38,7 @@ export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditCha
   };
 }
 
-/** The annotations stand behind all other members, and the hash behind all other annotations. */
+/** The annotations come after all other members, and the hash after all other annotations. */
 function textOf({ event, json }: AuditLine, head: string): string {
   const { annotations } = event;
   const isAtItsPlace =

@@ -197,7 +197,7 @@ class FileAuditSink implements AuditSink {
 
 const closedError = (): Error => new Error("the audit log is closed");
 
-/** Names the file anew only once there is another to go on in: a failure at any step loses nothing, and the next attempt goes on from there. */
+/** Renames the file only when there is another to continue in: a failure at any step loses nothing, and the next attempt continues from there. */
 async function renameAndOpen({ path, maxBackups = 10 }: FileAuditSinkOptions, file: OpenFile): Promise<OpenFile> {
   const handle = await open(
     `${path}.next`,

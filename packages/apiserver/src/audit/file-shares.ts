@@ -10,7 +10,7 @@ const SHARE = 0.25;
 const RECORD_INTERVAL_MS = 3_600_000;
 /** Hash and seal of a line. */
 const LINK_BYTES = 300;
-/** Different reads of one client are recorded beyond its share, up to so many shares. */
+/** Most shares of one client for reads that differ from each other. */
 const SHARES_OF_READS = 2;
 
 /** The record of omitted events: how many since the last record, their users, and the time of the first. */

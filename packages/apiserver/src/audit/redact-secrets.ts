@@ -4,7 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { unescapeSegment } from "@postern/apimachinery/patch/patch-target";
 
 type SecretMembers = {
-  /** Names of members whose values are secret, wherever they stand. */
+  /** Names of members whose values are secret at any place. */
   readonly members: ReadonlySet<string>;
   /** Tells text that is secret by its form. */
   readonly looksSecret?: ((text: string) => boolean) | undefined;
@@ -14,7 +14,7 @@ export const REDACTED = "REDACTED";
 
 /** Made by kubectl: it holds a whole manifest, with all secrets of that. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
-/** Shorter texts stand anywhere by chance. */
+/** Shorter texts occur by chance. */
 const MIN_COPIED_LENGTH = 8;
 
 /**

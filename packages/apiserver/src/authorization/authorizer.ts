@@ -67,7 +67,7 @@ export type RuleResolver = {
 
 /** A request whose work continues in parts if it turns out to be large. */
 export type LongRequest = {
-  /** Says that an object of so many bytes is worked on. */
+  /** Reports the size of the object that is being processed, in bytes. */
   weigh(bytes: number): void;
   inParts<T>(steps: Steps<T>): Awaitable<T>;
 };

@@ -27,7 +27,7 @@ export type LongRunningRequest = {
 
 export type LongRunningRequestsDeps = { readonly clock: Clock; readonly scheduler: Scheduler };
 
-/** How long requests may be kept waiting, and then are let go on for, while there is more to decide. */
+/** How long requests wait for decisions before they continue, while more are pending. */
 const SLICE_MS = 4;
 /** Decisions between two looks at the clock. */
 const STRIDE = 16;

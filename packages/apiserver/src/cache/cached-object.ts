@@ -180,7 +180,7 @@ export class CachedObject {
     return this.#stored;
   }
 
-  /** The same object as another kind: `head` stands in place of the first `length` bytes, which end before its metadata. */
+  /** The same object as another kind: `head` replaces the first `length` bytes, which end before its metadata. */
   withHead(head: Uint8Array, length: number): CachedObject {
     const memory = Buffer.concat([head, this.#memory.subarray(this.#start + length, this.#end)]);
     return this.#like(this.revision, memory, 0, memory.length);

@@ -6,7 +6,7 @@ import type { CachedObject } from "./cached-object.ts";
 /** The objects that have one value of one label. */
 export type LabelledObjects = Pick<OrderedEntries<CachedObject>, "list" | "size">;
 
-/** Clients choose what they ask for: further labels are looked for object by object. */
+/** Clients choose the labels: for further ones each object is checked. */
 const MAX_LABELS = 16;
 /** Each takes about a hundred bytes. */
 const MAX_ENTRIES = 500_000;
@@ -18,7 +18,7 @@ const NONE: LabelledObjects = new OrderedEntries<CachedObject>();
 export class LabelIndex {
   /** By label, and by value. */
   readonly #labels = new Map<string, Map<string, OrderedEntries<CachedObject>>>();
-  /** Asked for once: a label is worth an index when it is asked for again. */
+  /** Labels of one query: the second query builds the index. */
   readonly #asked = new Set<string>();
   #entries = 0;
 

@@ -19,7 +19,7 @@ export type MemberReader = (memory: Buffer, start: number, end: number) => JsonO
 export function createMemberReader(selection: MemberSelection): MemberReader {
   const wanted = wantedOf(selection);
   return (memory, start, end) => {
-    // A character for each byte, in one step: a string is looked through faster than a buffer.
+    // One character per byte, in one step: searching a string is faster than searching a buffer.
     const cursor: Cursor = { text: memory.toString("latin1", start, end), memory, start, at: 0 };
     const read = cursor.text.charCodeAt(0) === OPEN_BRACE ? readObject(cursor, wanted, false) : undefined;
     return read ?? select(parseJson(memory.subarray(start, end)), selection);

@@ -14,7 +14,7 @@ export class RevisionWaiters {
     this.#scheduler = scheduler;
   }
 
-  /** Rejects with FutureRevisionError after `timeoutMs`; `current` tells where things stand then. */
+  /** Rejects with FutureRevisionError after `timeoutMs`; `current` gives the revision of that moment. */
   wait(revision: Revision, timeoutMs: number, current: () => Revision, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const abort = () => waiter.settle(signal?.reason);

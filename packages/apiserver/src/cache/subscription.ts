@@ -84,7 +84,7 @@ export class Subscription {
     this.#guard(() => this.#observer.events(events));
   }
 
-  /** An observer that throws loses its own subscription: the others, and the cache itself, go on. */
+  /** An observer that throws loses its own subscription: the others, and the cache itself, continue. */
   #guard(tell: () => void): void {
     try {
       tell();

@@ -19,7 +19,7 @@ export type WithFlowControlDeps = {
   readonly shares: FairShares;
   /** Requests that have places of their own. Absent: none. */
   readonly isUrgent?: ((call: RequestState) => boolean) | undefined;
-  /** Bytes of a body that is read before the request takes a place. A longer one that says so is left to its handler to read. */
+  /** Bytes of a body that is read before the request takes a place. The handler reads a body with a larger Content-Length. */
   readonly bodyBytes: number;
   readonly metrics: ServerMetrics;
 };

@@ -77,7 +77,7 @@ const refuseWithoutUser = (path: string, asked: ImpersonationRequest) =>
     `Internal Server Error: ${quoteGo(path)}: requested ${formatImpersonationRequest(asked)} without impersonating a user\n`,
   );
 
-/** One question for each thing that is asked for. */
+/** One question per impersonated user, group and extra value. */
 function attributesOf(context: RequestContext, asked: ImpersonationRequest): readonly AuthorizationAttributes[] {
   const question = (apiGroup: string, resource: string, name: string, subresource = "", namespace = "") => ({
     user: context.user,

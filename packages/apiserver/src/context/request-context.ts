@@ -108,7 +108,7 @@ export class RequestContext {
     return this.ownSignal ?? this.request.signal;
   }
 
-  /** Says that an object of so many bytes is worked on: where it is large, others get their turn in between. */
+  /** Reports the size of the object that is being processed, in bytes: for a large one, other requests get their turn in between. */
   weigh(bytes: number): void {
     this.work?.weigh(bytes);
   }

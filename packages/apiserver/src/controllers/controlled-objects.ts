@@ -18,7 +18,7 @@ type Change = {
 };
 
 type DeletionTerms = Pick<DeleteOptions, "propagationPolicy"> & {
-  /** The object goes only as it is in this version. */
+  /** Deletes the object only in this version. */
   readonly resourceVersion?: string;
 };
 
@@ -50,7 +50,7 @@ export async function createControlled(
   await resource.genericStore.create(context, namespace, object, CONTROLLER_WRITE);
 }
 
-/** Creates an object on the server's own account; one that is there already is left as it is. */
+/** Creates an object as the server itself; an existing one is left alone. */
 export async function createWhenAbsent(
   resource: ControlledResource,
   object: KubeObject,

@@ -1,4 +1,4 @@
-// The place for errors of streams, timers, events and callbacks that no handler answers: each is logged once and counted, and the process goes on.
+// Receives errors of streams, timers, events and callbacks that no handler catches: each is logged once and counted, and the process continues.
 
 import type { Runtime, Scheduler } from "../runtime/clock.ts";
 import type { LogFields, Logger } from "./logger.ts";

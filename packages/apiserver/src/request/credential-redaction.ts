@@ -7,7 +7,7 @@ import { bearerTokenOf } from "./credentials.ts";
 
 export type Redact = (text: string) => string;
 
-/** Whether a text is a valid credential, whatever its format. Costs little: it is asked for most texts of most requests. */
+/** Whether a text is a valid credential, in any format. Must cost little: it runs for most texts of most requests. */
 export type IsCredential = (text: string) => boolean;
 
 /** The credentials that have no form of their own. */
@@ -27,7 +27,7 @@ const MAX_CHOSEN_LENGTH = 1024;
 const MAX_LOOKED_AT = 16 * 1024;
 /** Bounds the work on one text: each costs two microseconds where clients chose values at all. */
 const MAX_CANDIDATES = 1024;
-/** A chosen value has fewer separators in it than so many. */
+/** A chosen value has fewer separators than this. */
 const MAX_PARTS = 10;
 
 const NO_CHOSEN: ChosenCredentials = { isCredential: () => false, isAny: () => false };

@@ -179,7 +179,7 @@ function checkedNonResource(info: RequestInfo): RequestInfo {
   return info;
 }
 
-/** `versionAt` is where the version stands: behind the prefix, or behind the group. */
+/** `versionAt` is the index of the version: after the prefix, or after the group. */
 function resourceInfo(
   path: string,
   method: string,

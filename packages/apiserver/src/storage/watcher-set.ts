@@ -68,7 +68,7 @@ export class WatcherSet {
     }
   }
 
-  /** An observer that throws loses its own watch: the others, and the writes of the commit, go on. */
+  /** An observer that throws loses its own watch: the others, and the writes of the commit, continue. */
   #offer(watcher: Watcher, commit: Commit): void {
     try {
       watcher.offer(commit);

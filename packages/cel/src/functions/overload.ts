@@ -23,7 +23,7 @@ export type CelOverload = {
   readonly apply: (args: readonly CelValue[], spend?: SpendCost) => CelValue;
 };
 
-/** Spends the cost of a function beyond that of its arguments; throws where there is no more to spend. */
+/** Spends the cost of a function beyond that of its arguments; throws when the budget is used up. */
 export type SpendCost = (cost: number) => void;
 
 type Natives = {

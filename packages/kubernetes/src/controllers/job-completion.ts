@@ -13,7 +13,7 @@ import type { Job } from "../builtin/workloads/batch.ts";
 
 const MESSAGE = "no pod has run: this virtual cluster has no nodes, and completes Jobs immediately";
 
-/** `completesJobs` is asked about every Job that is not finished, when it is written and when the controller starts. */
+/** `completesJobs` is called for every unfinished Job, when it is written and when the controller starts. */
 export function createJobCompletion(
   port: ControllerPort,
   jobs: InstalledResource,

@@ -4,7 +4,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { CelList, CelMap, type CelValue } from "@postern/cel/cel-value";
 
-/** Only as much of it is looked at as the expression asks for. */
+/** Converts only the members that the expression accesses. */
 export function dynamicValue(json: JsonValue | undefined): CelValue {
   if (json === undefined || json === null) return null;
   if (typeof json === "number") return Number.isInteger(json) ? BigInt(json) : json;

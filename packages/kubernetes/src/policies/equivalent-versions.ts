@@ -9,7 +9,7 @@ import type { ResourceRegistry } from "@postern/apiserver/registry/resource-regi
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import { type CompiledMatch, isExcluded, matchesRequest } from "./match-resources.ts";
 
-/** A request in a version that is asked for. */
+/** A request as seen in one version. */
 export type SeenRequest = {
   readonly attributes: AdmissionAttributes;
   readonly seenAs: ResourceDefinition;

@@ -139,7 +139,7 @@ async function answered<T>(evaluate: () => T): Promise<T> {
   }
 }
 
-/** A ServiceAccount is asked about as it is: no credential of its own is in play. */
+/** A ServiceAccount is checked by its own permissions: no credential limits them here. */
 const decide = (
   { outerAuthorizer }: RequestContext,
   authorizer: Authorizer,

@@ -80,7 +80,7 @@ export function createParamsAccess({ policies, registry, authorizer }: ParamsAcc
     return { apiGroup: group, apiVersion: version, resource: found?.definition.plural ?? "*" };
   }
 
-  /** A credential that opens less than its owner may do is asked as well. */
+  /** The permissions of the user and the limits of its credential must both allow it. */
   async function mayGet({ user, credential, outerAuthorizer }: RequestContext, target: Target): Promise<boolean> {
     const asked: AuthorizationAttributes = {
       user,

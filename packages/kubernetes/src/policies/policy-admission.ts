@@ -89,7 +89,7 @@ export function createPolicyAdmission({
     return made;
   }
 
-  /** Put together after a change of bindings: each policy is asked once whether a request concerns it. */
+  /** Built after a change of bindings: each policy is matched once per request. */
   function boundPolicies(): BoundPolicies {
     const revision = bindings.view.changedRevision;
     if (bound?.revision === revision) return bound.byPolicy;
@@ -186,7 +186,7 @@ export function createPolicyAdmission({
     }
   }
 
-  /** Each of them is asked; undefined where the policy has none. Throws where they have to be there and are not. */
+  /** The binding applies to each of them; undefined for a policy without params. Throws if required params are missing. */
   async function paramsOf(
     { spec }: Policy,
     { spec: bound }: PolicyBinding,

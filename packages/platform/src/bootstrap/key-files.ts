@@ -77,7 +77,7 @@ export function createKeyFiles(deps: KeyFilesDeps): KeyFiles {
   return {
     async begin(fileName) {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      // A value of an earlier start never comes back: its key may have been deleted since it leaked.
+      // A value of an earlier start is never restored: its key may have been deleted because it leaked.
       const value = generate();
       await replacePrivateFile(join(directory, `${fileName}${PENDING}`), value);
       return value;

@@ -41,7 +41,7 @@ type Search = {
 
 type Thread = { readonly at: number; readonly begin: number };
 
-/** Threads stand in the order of preference: one that matches ends all behind it. */
+/** Threads are in the order of preference: one that matches ends all after it. */
 function findFrom(
   { instructions, start }: Program,
   text: string,

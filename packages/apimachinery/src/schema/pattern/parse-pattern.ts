@@ -154,7 +154,7 @@ function parseQuoted(reader: Reader, flags: Flags): readonly PatternNode[] {
   return [...text].map((char) => character(single(char.codePointAt(0) ?? 0), flags));
 }
 
-/** Repeats what stands before the operator at the reader. A second operator in a row is a fault, but for the `?` of laziness. */
+/** Repeats the item before the operator at the reader. A second operator in a row is a fault, except for the `?` of laziness. */
 function parseRepetition(
   reader: Reader,
   repeat: Repeat,

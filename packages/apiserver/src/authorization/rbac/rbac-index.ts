@@ -107,7 +107,7 @@ export class RbacIndex extends PolicyVersionSource implements RbacSource {
     this.changed((version) => this.#log.add(version, change, change.users.size + change.groups.size));
   }
 
-  /** Whom it affects is asked later, by the bindings there are then: each change of a binding in between is a change of its own. */
+  /** The affected subjects are determined later, from the bindings that exist then: each change of a binding meanwhile is a change of its own. */
   #roleChanged(namespace: string, name: string): void {
     const role = { kind: namespace === "" ? "ClusterRole" : "Role", name, namespace };
     this.changed((version) => this.#log.add(version, { role }));

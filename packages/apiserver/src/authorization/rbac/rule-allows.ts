@@ -18,7 +18,7 @@ export const combinedResource = ({
 }: Pick<RuleAttributes, "resource" | "subresource">): string =>
   subresource === "" ? resource : `${resource}/${subresource}`;
 
-/** `combined` can be given where many rules are asked about one request, so that it is put together once. */
+/** `combined` may be passed if many rules are checked for one request, so that it is built once. */
 export function ruleAllows(
   rule: PolicyRule,
   request: RuleAttributes,

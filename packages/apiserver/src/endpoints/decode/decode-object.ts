@@ -132,7 +132,7 @@ function* parseAs(body: Body, kind: BodyKind, directive: FieldValidation): Steps
   try {
     return yield* parseBodyInSteps(body.bytes, body.format === "yaml", directive !== "Ignore", body.yaml);
   } catch (error) {
-    // YAML is made JSON first, and a fault of that is shown as it is.
+    // YAML is converted to JSON first, and its faults are reported as they are.
     const why =
       error instanceof YamlError ? error.message : `couldn't get version/kind; json parse error: ${messageOf(error)}`;
     throw unrecognizedError(kind, body.bytes, why);

@@ -88,7 +88,7 @@ async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promis
     const why = error instanceof Error ? error.message : String(error);
     // The limit is one of this server, which must not look like a failure of its own.
     if (/max depth|nest/.test(why)) throw badRequestError(why, error);
-    // YAML is made JSON first, and a fault of that is shown as it is.
+    // YAML is converted to JSON first, and its faults are reported as they are.
     const isShownAsIs = format === "protobuf" || error instanceof YamlError;
     throw untypedError(isShownAsIs ? why : `couldn't get version/kind; json parse error: ${why}`, error);
   }

@@ -92,7 +92,7 @@ export function negotiatePatchType(
     ...(strategicMergePatch === true ? [STRATEGIC_MERGE_PATCH] : []),
     APPLY_PATCH,
   ];
-  // Unlike other media types it is compared as it is sent, and its parameters need not even be well-formed.
+  // Unlike other media types it is compared as sent, and its parameters may be malformed.
   const semicolon = contentType.indexOf(";");
   const mediaType = semicolon > 0 ? contentType.slice(0, semicolon) : contentType;
   const patchType = accepted.find((type) => type === mediaType);

@@ -195,7 +195,7 @@ function scaleOf(object: KubeObject, scale: ScaleSubresource): KubeObject {
   return scaleWith(wanted, object, scale);
 }
 
-/** The lowest number there is stands where none was set, as it does upstream. */
+/** The lowest int32 marks an unset number, as upstream. */
 const UNSET_REPLICAS = -(2 ** 31);
 
 /** The scale that a patch is applied to. */

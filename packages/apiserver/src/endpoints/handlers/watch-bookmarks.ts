@@ -9,7 +9,7 @@ const LAST_BOOKMARK_LEAD_MS = 2_000;
 
 const MIN_TIMEOUT_SECONDS = 1_800;
 
-/** Without a wish of the client's, ends are spread over half an hour, so that clients do not all come back at once. */
+/** Without a timeout of the client, ends are spread over half an hour, so that clients do not reconnect all at once. */
 export function watchTimeoutOf(timeoutSeconds: number | undefined, { random }: { readonly random: Random }): number {
   if (timeoutSeconds !== undefined && timeoutSeconds !== 0) return timeoutSeconds * 1000;
   const [share = 0] = random.bytes(1);

@@ -25,7 +25,7 @@ export function acceptsGzip(request: Pick<ApiRequest, "method" | "headers">): bo
 /** Compresses on a thread of the pool, not on the event loop. */
 export const gzipBytes = (bytes: Uint8Array | string): Promise<Uint8Array> => gzipAsync(bytes, { level: LEVEL });
 
-/** Compresses parts as they are made; each is made only when the ones before it have been taken. */
+/** Compresses parts as they are produced; each is produced when the previous ones have been consumed. */
 export function gzipParts(parts: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
   // Failures of the source end the iteration with the same error, so nothing is left to do in the callback.
   return pipeline(Readable.from(parts), createGzip({ level: LEVEL }), () => {});

@@ -48,7 +48,7 @@ function prettyList(head: JsonObject, member: ElementsMember): ListEncoding {
   };
 }
 
-/** Members are sorted, and elements stand at the column of their member, as in all YAML that the server writes. */
+/** Members are sorted, and elements start at the column of their member, as in all YAML of the server. */
 function yamlList(head: JsonObject, member: ElementsMember): ListEncoding {
   const before = yamlMembers(head, (name) => name < member);
   const after = yamlMembers(head, (name) => name > member);

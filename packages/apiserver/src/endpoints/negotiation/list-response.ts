@@ -212,7 +212,7 @@ async function* yamlParts(
 
 type Piece = Buffer | KeptObject;
 
-/** Each part is made when it is asked for, from about `partBytes` of kept objects, or as much work. */
+/** Each part is produced on demand, from about `partBytes` of stored objects, or as much work. */
 function* encodeParts(
   items: readonly CachedObject[],
   encoding: ListEncoding<CachedObject>,
@@ -248,7 +248,7 @@ function join(pieces: readonly Piece[]): Buffer {
   return joined;
 }
 
-/** Each part is made in a turn of its own (with-flow-control.ts). Rejects when the request is over, which cuts the response. */
+/** Each part is produced in a turn of its own (with-flow-control.ts). Rejects when the request has ended, which cuts the response. */
 async function writeParts(
   sink: ByteSink,
   signal: AbortSignal,

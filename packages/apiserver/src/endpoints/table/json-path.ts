@@ -40,7 +40,7 @@ export class JsonPathBudget {
 /** Lazy: visits no more than what the results that are read need. */
 type Step = (values: Iterable<JsonValue>, budget: JsonPathBudget) => Iterable<JsonValue>;
 
-/** Finds values in an object, in document order, each when it is asked for; missing members are skipped. */
+/** Finds values in an object, in document order and on demand; missing members are skipped. */
 export type JsonPath = (root: JsonValue, budget: JsonPathBudget) => Iterable<JsonValue>;
 
 export const firstOf = (values: Iterable<JsonValue>): JsonValue | undefined => {

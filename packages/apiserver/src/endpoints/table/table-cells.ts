@@ -130,7 +130,7 @@ function cellOf({ type, value }: PrinterColumn): Cell {
   if (typeof value === "function") {
     return (object, now) => {
       const cell = value(object, now);
-      // A cell that the function has worded itself stays as it is.
+      // A cell that the function has formatted itself stays unchanged.
       return type === "date" && typeof cell === "string" ? (ageOf(cell, now) ?? cell) : cell;
     };
   }

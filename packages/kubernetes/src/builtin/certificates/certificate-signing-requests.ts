@@ -1,4 +1,4 @@
-// CertificateSigningRequests: how certificates are asked for, approved and handed out. Signing is a controller's work.
+// CertificateSigningRequests: how certificates are requested, approved and delivered. A controller signs them.
 // Source: k8s.io/kubernetes/pkg/registry/certificates/certificates/strategy.go
 
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";

@@ -33,7 +33,7 @@ export async function classifyOwners(
       ownerReferences.slice(from, from + AT_ONCE).map(async (reference): Promise<ClassifiedOwner> => {
         const state = await stateOf({ access, graph }, reference, namespace, signal);
         const isLookedFor = state === "absent" || access.locateOwner(reference, namespace) === "wrong-scope";
-        // Each is looked for in many namespaces.
+        // Each costs a search in many namespaces.
         const isElsewhere = isLookedFor && ++lookedFor <= MAX_LOOKED_FOR && access.isElsewhere(reference, namespace);
         return { reference, state, isElsewhere };
       }),
@@ -43,9 +43,9 @@ export async function classifyOwners(
   return classified;
 }
 
-/** Owners of one object that the store is asked for at a time. */
+/** Owners of one object that are read from the store at a time. */
 const AT_ONCE = 50;
-/** Owners of one object that are looked for in other namespaces, for an Event about each. */
+/** Owners of one object that are searched for in other namespaces, for an Event about each. */
 const MAX_LOOKED_FOR = 20;
 
 async function stateOf(

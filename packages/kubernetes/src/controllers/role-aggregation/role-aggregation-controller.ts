@@ -28,7 +28,7 @@ const MAX_TEXT = 1_572_864;
 /** Most label comparisons for one aggregated role: thousands of roles that select each other would take very long. */
 export const MAX_COMPARED = 500_000;
 
-/** Whether so many select a role is looked at at once. */
+/** With at most this many aggregated roles, a change is matched against them at once. */
 const FEW = 16;
 
 const isSelected = (selectors: readonly Matcher[], labels: Labels): boolean =>
@@ -36,7 +36,7 @@ const isSelected = (selectors: readonly Matcher[], labels: Labels): boolean =>
 
 const readAggregation = createMemberReader({ aggregationRule: true });
 
-/** A tenant may have very many roles: they are gone through in parts, and parsed where their rules are asked for. */
+/** A tenant may have very many roles: they are visited in parts, and parsed when their rules are needed. */
 export function createRoleAggregationController(
   port: Omit<ControllerPort, "resources">,
   clusterRoles: ControlledResource,

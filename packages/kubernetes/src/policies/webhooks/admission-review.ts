@@ -25,7 +25,7 @@ const OPTION_KINDS = {
 
 export type ReviewVersion = "v1" | "v1beta1";
 
-/** The text of a review, for any uid: an object is made a text once, however many webhooks are asked about it. */
+/** The text of a review, for any uid: an object is serialized once, however many webhooks receive it. */
 export function reviewTextFor(attributes: AdmissionAttributes, seenAs: ResourceDefinition) {
   const { userInfo, dryRun, ...request } = requestOf(attributes, seenAs);
   const rest = stringifyJson({

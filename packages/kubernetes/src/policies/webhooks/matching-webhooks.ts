@@ -27,8 +27,8 @@ export type NamedWebhook = {
 export type WebhookIndex = MatchIndex<NamedWebhook>;
 
 /**
- * In the order in which they are asked: by the name of their configuration. Each is compiled once for each revision, in a step of its own, and
- * all are indexed again after a change.
+ * In the order of calls: by the name of their configuration. Each is compiled once per revision, in a step of its own, and all are indexed again
+ * after a change.
  */
 export function createWebhookList({ view, keys }: InstalledResource): () => Steps<WebhookIndex> {
   const known = new WeakMap<CachedObject, readonly NamedWebhook[]>();

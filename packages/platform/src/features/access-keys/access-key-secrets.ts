@@ -7,7 +7,7 @@ import { createSealedValues, type SealedValues } from "../../foundation/encrypti
 import { accessKeyDigest, sameDigest } from "./access-key-digest.ts";
 import { type AccessKeyFormat, createAccessKeyFormat, newAccessKeyId } from "./access-key-format.ts";
 
-/** Kept form of a key's value. `structured`: the id stands in the value, so that the key is found by it. */
+/** The stored form of a key's value. `structured`: the value contains the id, by which the key is found. */
 export type KeptAccessKey = {
   readonly id: string;
   /** base64url. */
