@@ -255,7 +255,7 @@ describe("cookies", () => {
       `session=${value}`,
       `__Secure-session=${value}`,
       `__host-session=${value}`,
-      // Of two, one is somebody else's.
+      // One of two belongs to another user.
       `${COOKIE}=${evil.value}; ${COOKIE}=${value}`,
       `${COOKIE}=`,
       `a="; ${COOKIE}=${evil.value}"`,
@@ -372,7 +372,7 @@ describe("a browser", () => {
           [name, name.endsWith("own") ? csrf : ""] as const,
         );
       expect([await write("browser-own"), await write("browser-without")]).toEqual([201, 403]);
-      // Where a person types an address, the object is shown, and no page of whoever wrote it.
+      // If a person types an address, the object is shown, not a page that its author wrote.
       const typed = await page.goto(`${url}/apis/management.postern/v1/teams/browser-own`);
       expect([typed?.status(), typed?.headers()["content-security-policy"]]).toEqual([
         200,

@@ -95,7 +95,7 @@ async function tokenSecret(maker: Credential): Promise<Credential> {
   return await tokenIn(secret);
 }
 
-/** The Secret of somebody else, emptied so that the server puts a new token in. */
+/** The Secret of another user, emptied so that the server puts a new token in. */
 async function emptiedSecret({ token }: Credential): Promise<Credential> {
   const secret = `secret-${attack.unique()}`;
   await sent(SECRETS, { token: attack.admin }, tokenSecretCalled(secret));

@@ -144,7 +144,7 @@ describe("postern key compromised, as its owner runs it", () => {
     const { key, stderr } = await run();
     expect(stderr).toContain(`${loot.length} access keys and certificates`);
     expect(await attack.working(loot)).toEqual([]);
-    // The thief goes on trying, and locks nobody out by it.
+    // The thief goes on trying, and locks out no one by it.
     for (let at = 0; at < 3; at++) expect(await isGood(stolen)).toBe(false);
     expect(await isGood(key)).toBe(true);
   });

@@ -35,7 +35,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "apiextensions.k8s.io/customresourcedefinitions/status",
   ],
   management: [
-    // Data that somebody put in.
+    // Data that a client wrote.
     "management/projectsecrets",
     "management/projectsecrets/status",
     "management/sharedsecrets",

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 /** More than one page of a list has, and of a size that no answer holds in one piece. */
 const PEOPLE = 550;
 const DISPLAY_NAME = "Somebody ".repeat(70).trim();
-/** Most of them are nobody. */
+/** Most of them name no user. */
 const MEMBERS = 1_000;
 
 let platform: RunningPlatform;

@@ -8,7 +8,7 @@ const ADMINS = "postern:admins";
 const v1 = "management.postern/v1";
 
 let server: AttackedServer;
-/** May write users and teams, and impersonates nobody. */
+/** May write users and teams, and impersonate none. */
 let clerk: string;
 let count = 0;
 beforeAll(async () => {
@@ -37,7 +37,7 @@ const applied = (path: string, kind: string, name: string, spec: object): Attack
   ...patch(`${path}/${name}?fieldManager=clerk&force=true`, { apiVersion: v1, kind, metadata: { name }, spec }, APPLY),
 });
 
-/** Every way by which the clerk, or somebody of the clerk's, would come to be an administrator. */
+/** Every way in which the clerk, or a user that the clerk controls, could become an administrator. */
 const GAINS: readonly [what: string, attack: () => Attack][] = [
   ["a group of its own user", () => patch("users/clerk", { spec: { groups: [ADMINS] } })],
   [

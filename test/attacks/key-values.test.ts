@@ -175,7 +175,7 @@ describe("values", () => {
 });
 
 let addresses = 1;
-/** One of this machine that nobody has come from yet. */
+/** An address of this machine that has sent no request yet. */
 const addressOf = (): string => `127.0.0.${++addresses}`;
 
 /** Guesses, 20 at a time, until one is refused for their number; before, no more are answered than the rate allows. */

@@ -64,7 +64,7 @@ describe("a TTL is extended only with the verb extend", () => {
         const key = await server.key(name, { user: "jane", ttl: 3600, rules: KEYS });
         const old = await read(name);
         const refused = { path: `ownedaccesskeys/${name}`, ...attack(old, spec, ttl) };
-        // The key itself, its owner with a key that is not narrowed, and whoever may extend, with a narrowed one.
+        // The key itself, its owner with an unrestricted key, and users that may extend it, with a restricted one.
         expect((await server.send({ ...refused, as: key })).status).toBe(403);
         expect((await server.send({ ...refused, as: jane })).status).toBe(403);
         expect(secondsOf(await read(name))).toBe(3600);

@@ -31,7 +31,7 @@ async function narrowed(spec: object = {}): Promise<Parent> {
   return { name, uid: metadata.uid, key: made.key };
 }
 
-/** References by which the server might take the maker for somebody else's, or for known already. */
+/** References that could make the server take the creator for another one, or for one that it knows already. */
 const REFERENCES: readonly [what: string, of: (parent: Parent) => readonly object[]][] = [
   ["none", () => []],
   ["a ConfigMap with the maker's uid", ({ uid }) => [{ apiVersion: "v1", kind: "ConfigMap", name: "x", uid }]],

@@ -1,5 +1,5 @@
-// The value of an access key in a Secret: it arrives there with the create and with each rotation, and nobody writes a Secret by way of
-// a key that they could not write themselves.
+// The value of an access key in a Secret: it arrives there with the create and with each rotation, and no caller writes a Secret through a key that
+// it could not write itself.
 
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -206,7 +206,7 @@ describe("the browser of a victim", () => {
     expect(answer.cookies.get(SESSION)).not.toBe(platform.adminKey);
     const page = await browse("/profile/access-keys", answer.cookies);
     expect(page.text).toContain(`person-${count}`);
-    // Two cookies of one name: one of them is somebody else's.
+    // Two cookies of one name: one of them belongs to another user.
     const two = await browse("/profile/access-keys", new Map(), undefined, {
       cookie: `${SESSION}=${platform.adminKey}; ${SESSION}=${answer.cookies.get(SESSION)}`,
     });
@@ -525,7 +525,7 @@ describe("a provider", () => {
       const { status, cookies } = await signInAt("linking");
       expect([spec, status, cookies.has(SESSION)]).toEqual([spec, 403, false]);
     }
-    // Without createUsers, nobody else comes in.
+    // Without createUsers, no other user can sign in.
     count++;
     expect((await signInAt("linking")).status).toBe(403);
     await platform.send({ method: "DELETE", path: "identityproviders/linking" });
@@ -626,7 +626,7 @@ describe("back-channel logout", () => {
     ];
     for (const [at, token] of refused.entries()) expect([at, await logOut(token)]).toEqual([at, 400]);
     expect(await isAlive(key)).toBe(true);
-    // Of another provider, the subject is somebody else.
+    // At another provider, the subject is another user.
     expect(await logOut(await evil.sign(claims()), "evil")).toBe(200);
     expect(await isAlive(key)).toBe(true);
     const token = await good.sign(claims(), { header: { typ: "logout+jwt" } });

@@ -1,4 +1,4 @@
-// Hundreds of connections that say nothing: whoever has a key gets in all the same, and can revoke one.
+// Hundreds of silent connections: a client with a key is still served, and can revoke one.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";

@@ -237,7 +237,7 @@ test("answers Helm by reasons, keeps its releases, and merges three ways (M-08)"
   expect(items.map(({ data }: any) => data)).toEqual([release.data]);
   expect((await api.post(`${WIDGETS}?fieldManager=helm`, widget("m08", { size: 1, mode: "A" }))).status).toBe(201);
   await api.patch(`${WIDGETS}/m08`, JSON_PATCH, [{ op: "add", path: "/spec/replicas", value: 3 }]);
-  // From the old manifest to the new one, past what somebody else has set since.
+  // From the old manifest to the new one, keeping what another client has set since.
   const merged = await api.patch(`${WIDGETS}/m08?fieldManager=helm`, MERGE_PATCH, { spec: { mode: null, size: 2 } });
   expect(merged.json.spec).toEqual({ size: 2, replicas: 3, color: "red" });
 });

@@ -1,5 +1,5 @@
-// Expressions and patterns in the schemas of custom resources are run within a budget: whoever writes objects against them, and
-// whoever has written them, keep nobody waiting.
+// Expressions and patterns in the schemas of custom resources run within a budget: neither their authors nor the authors of objects delay other
+// clients.
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

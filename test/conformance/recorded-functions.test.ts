@@ -154,7 +154,7 @@ async function objectMeta(): Promise<readonly Comparison[]> {
       // Of a cluster-scoped kind; the name of ours is in a namespace.
       .filter(({ field }: any) => field !== "metadata.namespace" && field !== "field.namespace")
       .map(({ field, message }: any) => ({ field: field.replace(/^field\./, "metadata."), message }));
-    // A name that was generated from a bad prefix is bad as well, and nobody asked the function about it.
+    // A name generated from a bad prefix is bad as well; the recorded function was not called with it.
     const isGenerated = !("name" in meta);
     return difference(
       answer,

@@ -92,7 +92,7 @@ type CutRotation = {
   readonly dataDir: string;
   /** The key of the ring before it. */
   readonly before: string;
-  /** Access keys: one that nobody has used since, and the administrator's. */
+  /** Access keys: an unused one, and the administrator's. */
   readonly unused: string;
   readonly admin: string;
 };

@@ -46,7 +46,7 @@ function probe({ client }: Replica, key: string) {
   const run = async (): Promise<void> => {
     while (!over) {
       const askedAt = performance.now();
-      // Several are under way where nobody answers.
+      // Several are under way that get no answer.
       probes.push(statusFor(client, key, 20_000).then((status) => ({ askedAt, status })));
       await pause(PROBE_MS);
     }

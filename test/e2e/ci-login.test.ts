@@ -186,7 +186,7 @@ describe("an embedded virtual cluster as a Kubernetes issuer", () => {
     }
     expect(place.requests).toEqual(["/demo/.well-known/openid-configuration", "/keys"]);
 
-    // Another account of the same name is somebody else.
+    // Another account of the same name is another user.
     await server.must({ method: "DELETE", path: `${CLUSTER}/api/v1/namespaces/default/serviceaccounts/ci` });
     await account("ci");
     await writeFile(file, await tokenOf("ci"));

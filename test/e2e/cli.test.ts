@@ -204,7 +204,7 @@ describe("postern key", () => {
       stdout: expect.stringMatching(KEY),
       stderr: expect.stringMatching(/^access key rotated rotated; .* the old value is refused from now on\n$/),
     });
-    // The new one first: whoever still uses the old one locks the key.
+    // The new one first: using the old one locks the key.
     expect([await statusWith(second.stdout), await statusWith(first)]).toEqual([200, 401]);
   });
 

@@ -162,7 +162,7 @@ test("two controllers elect a leader with a Lease, and the other one takes over"
   const DATABASES = { group: "db.example.com", version: "v1", namespace: "default", plural: "databases" };
   const lease = { name: "database-controller", namespace: "default" };
 
-  /** Takes the Lease where nobody holds it; a write that comes second is a conflict. */
+  /** Takes the Lease if it is free; a write that comes second is a conflict. */
   const lead = async (identity: string): Promise<boolean> => {
     const spec = { holderIdentity: identity, leaseDurationSeconds: 15 };
     try {

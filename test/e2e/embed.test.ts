@@ -1,4 +1,4 @@
-// The example of a server of one's own, driven by the real kubectl.
+// The example of an own server, driven by the real kubectl.
 
 import { randomBytes } from "node:crypto";
 import { readFile, stat, writeFile } from "node:fs/promises";

@@ -96,7 +96,7 @@ describe.each(stores)("informers on $storeName", ({ newStore }) => {
     informer.on("update", keep);
     informer.on("delete", ({ metadata }) => void handled.delete(metadata?.name ?? ""));
     let isOver = false;
-    // As its documentation has it: whoever uses it starts it again after an error.
+    // As its documentation says: its user starts it again after an error.
     const again = (): void => {
       if (!isOver) setTimeout(() => void informer.start().catch(again), 50);
     };

@@ -12,7 +12,7 @@ import { startTool, succeed, tool } from "./testing/postern-process.ts";
 const RBAC = "rbac.authorization.k8s.io";
 
 type Target = ExampleKind & {
-  /** As kubectl is told it. */
+  /** The arguments of kubectl. */
   readonly resource: string;
   /** As kubectl prints it. */
   readonly printed: string;

@@ -99,7 +99,7 @@ describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, 
       Project: "default",
       VirtualClusterInstance: "demo",
     };
-    // An issuer whose keys are given needs nobody to fetch them from.
+    // An issuer with given keys, which need not be fetched.
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
     const trust = {
       issuer: {

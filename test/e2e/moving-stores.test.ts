@@ -133,7 +133,7 @@ describe.skipIf(reason !== undefined)("a store that moves", () => {
       expect([await statusOf(first, stays), await statusOf(first, revoked)]).toEqual([200, 401]);
       await refuses(copy(store, `sqlite:${at("early.db")}`), /a server runs on the store of --from/);
 
-      // A directory that lacks something of the first one: it is said what, and none is made that nobody would trust.
+      // A directory that lacks a file of the first one: the message names it, and no new one is made that no client would trust.
       const serve = () => postern("serve", "--data-dir", second, "--secure-port", "0", "--store", store, ...tls);
       await refuses(serve(), /server\.key is missing.*copy it from another server on this store/);
       expect(await readdir(second)).toEqual(["server.lock"]);

@@ -108,7 +108,7 @@ describe.each(REPLAY_TARGETS)("in $where", ({ base, collection, kind, content, v
       const live = await expectStatus(200, send("GET", path));
       const predicted = await expectStatus(200, apply("one", "&dryRun=All"));
       expect([valueAt(live), valueAt(predicted)]).toEqual(["drifted", "one"]);
-      // The prediction takes the field over; nobody but the two managers of the live object is in it.
+      // The prediction takes the field over; it has no managers but the two of the live object.
       const managers = ({ metadata }: any) => metadata.managedFields.map(({ manager }: any) => manager).toSorted();
       expect(managers(live)).toEqual(["argocd-controller", "kubectl-edit"]);
       expect(managers(predicted)).toEqual(["argocd-controller"]);

@@ -64,7 +64,7 @@ describe.each(REPLAY_TARGETS)("in $where", ({ base, collection, kind, content, v
     expect(first).toMatchObject({ type: "helm.sh/release.v1", metadata: { labels: { status: "deployed" } } });
     await expectStatus(409, send("POST", secrets, { body: release(1, "pending-install") }));
 
-    // helm upgrade: somebody has changed the object meanwhile; that stays, as it is in neither manifest.
+    // helm upgrade: another client has changed the object meanwhile; that stays, as it is in neither manifest.
     await expectStatus(
       200,
       send("PATCH", path, { type: MERGE, body: { metadata: { annotations: { theirs: "yes" } } } }),

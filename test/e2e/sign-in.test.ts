@@ -162,7 +162,7 @@ test("a command line signs in with the browser of its machine", async () => {
   await signInAtProvider(page, sub);
   await page.waitForURL("**/login/confirm");
   expect(await page.textContent("main")).toContain("A command line on this computer (127.0.0.1:");
-  // Nothing is given before somebody agrees.
+  // Nothing is issued before the user agrees.
   expect(await loginsOf(sub)).toEqual([]);
   await page.click("button:has-text('Allow')");
   await page.waitForSelector("text=You are signed in on the command line");

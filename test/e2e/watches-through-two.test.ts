@@ -50,7 +50,7 @@ describe.each([
     expect(asked.status, asked.text).toBe(201);
     const config: string = asked.body.status.kubeConfig;
     expect(config).toContain(clientCert ? "client-certificate-data" : "token:");
-    // The key in a kubeconfig opens its one cluster, and acts as nobody else there: the near server needs one that may.
+    // The key in a kubeconfig opens its one cluster, and cannot impersonate there: the near server needs one that may.
     await keepKubeconfig(near, `vc-${name}`, config.replace(/token: \S+/, `token: ${key}`));
     const instance = { kind: "VirtualClusterInstance", metadata: { name }, spec: { external: true } };
     await near.create(INSTANCES, instance);

@@ -80,7 +80,7 @@ it("a token of a ServiceAccount is believed as it was signed, and in no other fo
     `${head}.${payload}.${signature}.${signature}`,
   ];
   for (const [at, forgery] of forged.entries()) expect(await review(forgery), String(at)).toBe(401);
-  // It is nobody's at the platform, and nobody's in another cluster.
+  // It identifies no user at the platform, and none in another cluster.
   expect((await server.ask(`${PLATFORM}/projects`, { key: token })).status).toBe(401);
 });
 

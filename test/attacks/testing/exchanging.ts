@@ -39,7 +39,7 @@ export async function startExchanging(flags: readonly string[] = []) {
     url,
     certificateAuthority,
   });
-  /** Each from an address of its own: whoever fails often is held back. */
+  /** Each from an address of its own: addresses with many failures are held back. */
   const nextAddress = (): string => `127.0.${1 + (++count >> 7)}.${1 + (count & 127)}`;
 
   function exchange(

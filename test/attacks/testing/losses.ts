@@ -207,7 +207,7 @@ export const LOSSES: readonly Loss[] = [
       return undefined;
     },
     lose: (world) => everyInstance(world, { extraAccessRules: [] }),
-    // There, the cluster decides what somebody without a role may do.
+    // There, the cluster decides what a user without a role may do.
     reopens: REMOTE,
   },
   {

@@ -108,7 +108,7 @@ function malformed(making: Making): unknown {
   return value;
 }
 
-/** Texts that stand elsewhere too are no credentials: whoever looks for leaks would find them there. */
+/** Texts that occur elsewhere too are no credentials: a search for leaks would find them there. */
 const CREDENTIALS: readonly unknown[] = ["token", "key", "accessKey", "password"];
 
 function valueAt(path: readonly (string | number)[], random: Random): unknown {

@@ -8,7 +8,7 @@ async function mainThreadMs(pid: number): Promise<number> {
   return Number(nanoseconds) / 1e6;
 }
 
-/** Milliseconds of that thread while `work` was under way, whoever caused them. */
+/** Milliseconds of that thread while `work` was running, by any cause. */
 export async function costOf<T>(
   pid: number,
   work: () => Promise<T>,

@@ -17,7 +17,7 @@ export type RightsServer = AsyncDisposable & {
   /** As the administrator; resolves with the body. Rejects unless the answer is a success. */
   send(path: string, body?: object, method?: string): Promise<any>;
   statusOf(path: string, key: string, headers?: { readonly [name: string]: string }): Promise<number>;
-  /** As whoever holds the key. */
+  /** As the holder of the key. */
   sendAs(key: string, path: string, body: object): Promise<any>;
 };
 

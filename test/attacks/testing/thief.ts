@@ -12,7 +12,7 @@ const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterins
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 const NARROW = { scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] } };
 
-/** A credential that somebody got out of the server. */
+/** A credential that was stolen from the server. */
 export type Loot = {
   readonly what: string;
   readonly token?: string;

@@ -30,7 +30,7 @@ export const widget = (name: string, spec: JsonObject = { size: 1 }, meta: JsonO
 });
 
 type CallOptions = {
-  /** Default admin; "" for nobody. */
+  /** Default: admin; "" for an anonymous request. */
   readonly as?: "admin" | "alice" | "bob" | "";
   readonly contentType?: string;
   readonly headers?: { readonly [name: string]: string };

@@ -1,4 +1,4 @@
-// A TLS connection that says what a case wants byte by byte: halves of requests, or requests that nobody reads the answer of.
+// A TLS connection that sends the bytes of a case: halves of requests, or requests whose answers are not read.
 
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";

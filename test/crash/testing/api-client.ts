@@ -22,8 +22,8 @@ export type ApiRequest = {
 
 export type ApiClient = Disposable & {
   /**
-   * Rejects with StorageUnavailableError when no whole answer comes, so that nobody knows what was done, and with NothingDoneError when
-   * nobody was there to be asked.
+   * Rejects with StorageUnavailableError if no complete answer comes, so that the outcome is unknown, and with NothingDoneError if no server was
+   * there.
    */
   send(path: string, options?: ApiRequest): Promise<ApiAnswer>;
 };

@@ -99,7 +99,7 @@ export function startKeyTraffic(
     }
   };
   const over = Promise.all(Array.from({ length: CLIENTS }, run)).then(() => undefined);
-  // Awaited by who killed the server; until then a failure is nobody's yet.
+  // Awaited by the code that killed the server; until then a failure has no handler.
   over.catch(() => undefined);
   return { over, acknowledged: () => acknowledged };
 }

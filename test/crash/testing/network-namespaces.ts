@@ -24,7 +24,7 @@ const isRefused = (error: unknown): boolean =>
 const NETWORKS = 250;
 const bridgeName = (id: number): string => `pb${id}`;
 
-/** Of as many networks as there are addresses for, one that nobody on this machine has: a bridge is made once. */
+/** A network that this machine does not use, of as many as there are addresses for: a bridge is made once. */
 function makeBridge(): number | undefined {
   for (let tried = 0; tried < NETWORKS; tried++) {
     const id = (process.pid + tried) % NETWORKS;

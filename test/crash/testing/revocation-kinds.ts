@@ -18,7 +18,7 @@ const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 const INSIDE_RBAC = `${INSIDE}/apis/rbac.authorization.k8s.io/v1`;
 const INSIDE_CORE = `${INSIDE}/api/v1/namespaces/default`;
 const MERGE = "application/merge-patch+json";
-/** Takes a right that nobody has without a role. */
+/** Takes a permission that no user has without a role. */
 const SOMETHING = `${USERS}/admin`;
 
 /** Sends as the administrator. */
@@ -77,7 +77,7 @@ const byPath =
       () => undefined,
     );
 
-/** The value is shown once: of a key whose first answer was lost nobody knows it, and another is made in its place. */
+/** The value is shown once: if the first answer was lost, the value is unknown, and another key is made in its place. */
 async function newKey(admin: Administrator, name: string, spec: object): Promise<string> {
   const made = await create(admin, KEYS, name, { spec: { type: "User", ...spec } });
   if (made.spec.key !== undefined) return made.spec.key;

@@ -87,7 +87,7 @@ export async function playRound({ admin, near, far, wanted, fault, next }: Round
     if (fault === undefined) return;
     await pause(fault.lastsMs);
     const endedAt = performance.now();
-    // Also where that fails: nobody asks for ever.
+    // Ends even if that fails: no client asks for ever.
     await fault.end().finally(() => {
       mendedAt = endedAt;
     });

@@ -17,7 +17,7 @@ export type SystemCall =
   | { readonly type: "removed"; readonly path: string }
   | { readonly type: "written"; readonly path: string; readonly offset: number; readonly bytes: Buffer }
   | { readonly type: "truncated"; readonly path: string; readonly length: number }
-  /** `failed`: the call did not work, and nobody knows what of the file is on disk. */
+  /** `failed`: the call did not work, and the part of the file on disk is unknown. */
   | { readonly type: "synced"; readonly path: string; readonly failed: boolean }
   /** To its standard output. */
   | { readonly type: "said"; readonly text: string };
@@ -77,7 +77,7 @@ function readCall(line: string, folder: string): SystemCall | undefined {
   if (!place.startsWith(folder)) return undefined;
   switch (name) {
     case "openat":
-      // That it was there already is found out by whoever reads this.
+      // The reader finds out that it was there already.
       return failed || !parameters.includes("O_CREAT") ? undefined : { type: "created", path: place, isFolder: false };
     case "mkdir":
       return failed ? undefined : { type: "created", path: place, isFolder: true };

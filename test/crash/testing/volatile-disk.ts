@@ -24,7 +24,7 @@ export class VolatileDisk {
   readonly #entries = new Map<string, Entry>();
   readonly #uncertain = new Map<string, "created" | "removed">();
 
-  /** `root` is a folder that is there; `next` decides what is left of what nobody waited for. */
+  /** `root` is an existing folder; `next` decides what is left of writes that were not awaited. */
   constructor(root: string, next: (bound: number) => number) {
     this.#root = root;
     this.#next = next;
@@ -87,7 +87,7 @@ export class VolatileDisk {
     }
   }
 
-  /** Names that nobody brought to disk are there or not; once and for all, since other names hang on them. */
+  /** Names that were never synced are there or not, once and for all, since other names depend on them. */
   #isFound(path: string): boolean {
     for (let name = path; name !== this.#root; name = dirname(name)) {
       if (basename(name) === name) throw new Error(`${path} is not under ${this.#root}`);

@@ -76,7 +76,7 @@ export async function startChurn(kubeConfig: string, { objects, seed }: ChurnOpt
   const writers = inParallel(async () => {
     while (!isOver) await insist(nameOf(next(objects)), next(10));
   });
-  // Told by whoever waits for writes; until then it is nobody's.
+  // Reported by the code that waits for writes; until then it has no handler.
   writers.catch(() => {});
   const stop = async (): Promise<void> => {
     isOver = true;

@@ -1,5 +1,5 @@
-// Runs a churn in a process of its own, so that its memory and its answers are nobody else's: told what lives by its argument, it reports how
-// many lives are over, and ends when it is sent a message.
+// Runs a churn in a process of its own, so that its memory and its answers are separate. Its argument names the objects; it reports how many lives
+// are over, and ends at a message.
 
 import { type ChurnOptions, startChurn } from "../../../benchmarks/load/churn.ts";
 

@@ -1,4 +1,4 @@
-// The console in a real browser: a server with it, somebody who is signed in, and a record of all that must not happen in a page.
+// The console in a real browser: a server with it, a signed-in user, and a record of everything that must not happen in a page.
 
 import type { ConsoleBuild } from "@postern/platform/features/console/console-build";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
@@ -15,7 +15,7 @@ export type ServedConsole = AsyncDisposable & {
   readonly pageErrors: readonly string[];
   /** A browser of its own, without anybody signed in. */
   open(path: string, options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
-  /** A browser of its own, in which somebody is signed in. */
+  /** A browser of its own with a signed-in user. */
   openAs(key: string, path: string, options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
 };
 

@@ -10,7 +10,7 @@ export type Gate = AsyncDisposable & {
   open(): void;
 };
 
-/** Passes bytes on to a port of this machine, also while nobody listens there: then the connection is cut. */
+/** Forwards bytes to a port of this machine; while nothing listens there, the connection is cut. */
 export async function openGate(targetPort: number): Promise<Gate> {
   const sockets = new Set<Socket>();
   let isOpen = true;

@@ -138,7 +138,7 @@ function createForwarder(): (stream: SpdyStream) => void {
   };
 }
 
-/** exec runs what it names; attach is attached to a program that repeats what it is told. */
+/** exec runs the given program; attach is attached to a program that echoes its input. */
 function startProgram({ url = "" }: IncomingMessage) {
   const { pathname, searchParams } = new URL(url, "https://pod");
   const [command = "cat", ...args] = pathname.endsWith("/attach") ? ["cat"] : searchParams.getAll("command");

@@ -21,7 +21,7 @@ export type KeyClientOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-/** A value of a key; whose state nobody knows is in no list of them. */
+/** A value of a key. One with an unknown state is in none of the lists. */
 type Value = {
   readonly name: string;
   readonly text: string;
@@ -36,7 +36,7 @@ const REVOKED = 50;
 const GOOD = 10;
 const TO_CLEAN_UP = 20;
 
-/** When somebody tries after it was revoked. */
+/** When a client tries after it was revoked. */
 const TRIED_AGAIN_MS = [1, 200, 1_000, 5_000, FRESHNESS_BOUND_MS, FRESHNESS_BOUND_MS + 1, 15_000, 30_000];
 
 type Answer = { readonly status: number; readonly text: string };
@@ -49,7 +49,7 @@ export class KeyClients {
   readonly #inUse = new WeakMap<Value, number>();
   /** Names whose last change was not answered. */
   readonly #unknown = new Set<string>();
-  /** Names of keys that are disabled, or whose state nobody knows, for somebody to delete; the oldest first. */
+  /** Names of keys that are disabled, or whose state is unknown, to be deleted; the oldest first. */
   readonly #toCleanUp: string[] = [];
   /** The newest values that rotations have replaced. */
   readonly #replaced: string[] = [];
@@ -224,7 +224,7 @@ export class KeyClients {
     this.#isGood(value.name, JSON.parse(answer.text).status.key);
   }
 
-  /** False when the key is as good as before, or when nobody knows. */
+  /** False when the key is as good as before, or when its state is unknown. */
   async #revoke(server: SimulatedServer, value: Value, request: SimulatedRequest): Promise<boolean> {
     const answer = await this.#write(server, value.name, request);
     if (answer === undefined) return false;
@@ -264,7 +264,7 @@ export class KeyClients {
     return answer;
   }
 
-  /** Undefined when nobody knows what was done. */
+  /** Undefined when the outcome is unknown. */
   async #ask(request: SimulatedRequest, server = this.#options.chooseServer()): Promise<Answer | undefined> {
     const { world, trace } = this.#options;
     try {

@@ -53,7 +53,7 @@ export class ReplicaTime implements Clock, Scheduler, SimulatedTime {
     this.#isStopped = true;
   }
 
-  /** As SIGCONT does: whoever waited to be heard comes first, then what was due. */
+  /** Like SIGCONT: pending messages come first, then due timers. */
   resume(): void {
     if (!this.#isStopped) return;
     this.#isStopped = false;

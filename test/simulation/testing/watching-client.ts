@@ -47,7 +47,7 @@ export class WatchingClient {
       this.#turn().then(
         () => this.#later(),
         (error: unknown) => {
-          // The server is gone, or nobody is there.
+          // The server is gone, or does not respond.
           if (!(error instanceof Error && error.name === "ServerGoneError")) this.#options.onError(error);
           this.#later();
         },

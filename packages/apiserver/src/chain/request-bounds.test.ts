@@ -11,7 +11,7 @@ import { as, PODS, serveChain, tokensOfUsers } from "./testing/serve-chain.ts";
 
 const fine: Handler = async () => jsonResponse(200, "{}");
 
-/** For each lane, and nobody waits. */
+/** For each lane, with no waiting requests. */
 const onePlace = () =>
   createFairShares(
     { ...DEFAULT_FAIR_SHARES, places: { readOnly: 1, mutating: 1, urgent: 1 }, queueMs: 0 },

@@ -17,7 +17,7 @@ const makeEvent = (name: string) =>
     metadata: { name, namespace: "default" },
     involvedObject: { kind: "ConfigMap", name: "c", namespace: "default" },
     reason: "Looked",
-    // In the words of whoever tells of it, which decide nothing.
+    // By the client's times, which decide nothing.
     lastTimestamp: "2099-01-01T00:00:00Z",
   });
 

@@ -22,7 +22,7 @@ export function describeWrites(suite: ResourceSuiteContext): void {
       resourceVersion: expect.stringMatching(/^\d+$/),
       creationTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     });
-    // Where nobody counts it, it is whatever was said.
+    // Kinds that do not track it keep the given value.
     expect(json.metadata.generation).toBe(tracksGeneration ? 1 : 7);
   });
 

@@ -24,8 +24,8 @@ export type ManagementSuiteSurface = SuiteSurface & {
 };
 
 /**
- * No controllers run: between two requests of a case nobody else writes. Faults of hooks fail the test run. A storage that is
- * given stays open; a new one in memory when absent.
+ * No controllers run: nothing else writes between two requests of a case. Faults of hooks fail the test run. A given storage stays open; absent: a
+ * new one in memory.
  */
 export async function openManagementSuiteSurface(given?: Storage): Promise<ManagementSuiteSurface> {
   const storage = given ?? createMemoryStorage();

@@ -9,7 +9,7 @@ import { startRelay } from "./testing/start-relay.ts";
 
 type Way = Awaited<ReturnType<typeof startRelay>>;
 
-/** No timer of this scheduler ends anything, and none asks before it is told to. */
+/** No timer of this scheduler ends anything by itself. */
 function timersByHand() {
   const tasks: (() => void)[] = [];
   let planned = (_delayMs: number): void => {};

@@ -4,9 +4,9 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below those that systems give to whoever names none, and to every connection: one of those is soon somebody else's. */
+/** Below the ephemeral ports, which systems give to every connection: one of those is soon taken by another process. */
 const FIRST_PORT = 10_000;
-/** Each worker of the tests has a range of its own: a port is nobody's until its server has begun. */
+/** Each test worker has a range of its own: a port is free until its server has started. */
 const RANGE = 4_000;
 const RANGES = 5;
 

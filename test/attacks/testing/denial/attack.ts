@@ -1,6 +1,6 @@
 // Defines an attack on the availability of a server: who carries it out with what, and what it counts.
 
-/** Whom an attacker can be: everything here is what a tenant of the platform, or somebody without any credential, has. */
+/** The roles of an attacker: everything here is available to a tenant of the platform, or to a client without any credential. */
 export type Target = {
   readonly url: string;
   readonly host: string;

@@ -10,7 +10,7 @@ const LIST = "/apis/management.postern/v1/ownedaccesskeys";
 /** The first bytes of a handshake, as a client sends them that then says no more. */
 const CLIENT_HELLO_HEAD = Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03]);
 
-/** As many sockets as are kept open by somebody who opens another for each that ends. */
+/** As many sockets as stay open if another is opened for each that ends. */
 async function keepOpen(
   sockets: number,
   open: (number: number) => { readonly closed: Promise<unknown>; close(): void },

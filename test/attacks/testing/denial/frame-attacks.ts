@@ -1,4 +1,4 @@
-// Attacks by frames of HTTP/2: cheap to send, and dear to whoever takes them as they come.
+// Attacks by frames of HTTP/2: cheap to send, and expensive for a server that handles each at once.
 
 import { encodeHeaders, FLAG, FRAME, frame } from "../raw-http2.ts";
 import { type Attack, pause, repeat, type Target } from "./attack.ts";

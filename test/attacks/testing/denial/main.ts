@@ -1,4 +1,4 @@
-// The process of an attacker: carries out one attack after the other, as it is told, and tells what it has counted.
+// The process of an attacker: carries out the attacks of its orders one after the other, and reports its counts.
 
 import { setMaxListeners } from "node:events";
 import { ATTACKS } from "./attacks.ts";

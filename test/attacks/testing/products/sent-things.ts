@@ -7,7 +7,7 @@ import { workloadToken } from "./workload-tokens.ts";
 
 export type SentThing = {
   readonly name: string;
-  /** `bystander`: somebody without a part in the project. */
+  /** `bystander`: a user without a role in the project. */
   readonly by: "tenant" | "bystander";
   /** Doubled, together with what is stored. */
   readonly base: number;

@@ -88,7 +88,7 @@ describe("patterns", () => {
     expect(() => findAll(text, -1)).toThrow("the pattern takes too long for this text");
   });
 
-  // `K(?i)*` repeats the K there: nobody writes it, and to refuse it is safe.
+  // `K(?i)*` repeats the K there: no real pattern has it, and refusing it is safe.
   it.each((recorded as readonly Recorded[]).filter(({ source }) => source !== "K(?i)*"))(
     "reads $source as RE2 does",
     ({ source, error, texts = {} }) => {

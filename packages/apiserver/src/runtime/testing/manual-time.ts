@@ -11,7 +11,7 @@ export type ManualTime = {
   advance(milliseconds: number): void;
   /** Lets time pass while nothing runs, as for a process that is stopped; what was due meanwhile runs with the next `advance`. */
   standStill(milliseconds: number): void;
-  /** As whoever sets a clock does: the time of day is another one, and no time has passed. */
+  /** Sets the clock: the time of day changes, and no time passes. */
   setTimeOfDay(time: number): void;
 };
 

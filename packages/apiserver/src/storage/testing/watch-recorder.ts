@@ -1,4 +1,4 @@
-// A watch observer for tests: keeps what it is told, and lets a test wait for it.
+// A watch observer for tests: records what it receives, and lets a test wait for it.
 
 import type { Revision, Storage, StorageEvent } from "../storage.ts";
 import { keyOf, revisionOf } from "../watcher-set.ts";

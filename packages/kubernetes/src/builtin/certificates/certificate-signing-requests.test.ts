@@ -105,7 +105,7 @@ describe("certificate signing requests", () => {
     );
   });
 
-  /** A request whose subject has these organizations, in this order; nobody checks its signature here. */
+  /** A request whose subject has these organizations, in this order. Its signature is not checked here. */
   const requestWith = (...organizations: readonly Uint8Array[]): string => {
     const subject = organizations.map((text) => derSet(derSequence(derObjectIdentifier(OID.organization), text)));
     const info = derSequence(derInteger(Uint8Array.of(0)), derSequence(...subject), derSequence());

@@ -1,4 +1,4 @@
-// Scenarios in a test cluster, in few words: what somebody is given, what is refused, what a Table shows.
+// Scenarios in a test cluster, in few words: what a user gets, what is refused, what a Table shows.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { JsonPathBudget } from "@postern/apiserver/endpoints/table/json-path";

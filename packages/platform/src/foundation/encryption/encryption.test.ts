@@ -155,7 +155,7 @@ describe("the sealed store", () => {
     const ours = await open(disk);
     const theirs = await open(disk);
     const { storage, unreadable } = sealedOver(disk, ours);
-    // Does not reach the prefix of the ring, so that nobody tells it of the new key.
+    // Does not cover the prefix of the ring, so that it does not learn of the new key.
     const seen: string[] = [];
     let resolve = () => {};
     const promise = new Promise<void>((done) => {

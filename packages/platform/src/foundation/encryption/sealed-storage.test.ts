@@ -12,14 +12,14 @@ beforeEach(() => {
   disk = createMemoryStorage();
 });
 
-/** Another server, which has rotated the ring: nobody has told ours of it. */
+/** Another server, which has rotated the ring without the knowledge of ours. */
 async function rotatedElsewhere() {
   const theirs = await openRing(disk);
   await theirs.rotate();
   return { theirs, other: sealedOver(disk, theirs).storage };
 }
 
-/** A sealed store whose disk answers nobody any more once it is taken down; others still see what is on it. */
+/** A sealed store whose disk stops responding once it is taken down; others still see its content. */
 async function sealedOverBreakable() {
   let isDown = false;
   const breakable = withMethods(disk, {

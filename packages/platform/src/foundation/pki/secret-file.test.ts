@@ -36,7 +36,7 @@ it.each([
 });
 
 it("does not wait for a command that takes too long, nor for its children", async () => {
-  // It ends when nobody reads it any more.
+  // Ends when its output is no longer read.
   const command = "sh -c 'while echo x; do sleep 0.1; done'; true";
   await expect(read(command, 300)).rejects.toThrow(/took longer than 0.3 seconds/);
 });

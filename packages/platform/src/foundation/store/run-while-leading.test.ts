@@ -25,7 +25,7 @@ function lostOnDemand() {
   return {
     election,
     lose: () => won.at(-1)?.[Symbol.asyncDispose](),
-    /** Resolves once somebody has won so many times. */
+    /** Resolves after so many elections. */
     times: (count: number) =>
       new Promise<void>((resolve) => {
         onWon = () => won.length >= count && setImmediate(resolve);
