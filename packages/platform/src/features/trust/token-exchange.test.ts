@@ -40,5 +40,6 @@ it("lets others have their turn between the rules that a token is held against",
   const refused = exchange({ token, target: { kind: "project", project: "web" }, address: "192.0.2.1" });
   await expect(refused).rejects.toThrow(/keys|signature/i);
   isDone = true;
-  expect(turns).toBeGreaterThanOrEqual(RULES);
+  // The first look begins a turn.
+  expect(turns).toBeGreaterThanOrEqual(RULES - 1);
 });
