@@ -10,7 +10,6 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { isDryRun } from "../../request/query-options.ts";
-import { whenDone } from "../../runtime/awaitable.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";
 import { decodeBody, inNamespaceOfPath, readBody, readObject } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
@@ -21,32 +20,28 @@ import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
 import { validCreateOptions } from "./valid-create-options.ts";
 
-export const handleCreate: VerbHandler = (context, resource, endpoint) => {
+export const handleCreate: VerbHandler = async (context, resource, endpoint) => {
   const { definition, servedStore, fieldManager } = resource;
-  if (definition.submit !== undefined) return handleSubmit(context, resource, definition.submit, endpoint);
+  if (definition.submit !== undefined) return await handleSubmit(context, resource, definition.submit, endpoint);
   if (servedStore.create === undefined) throw verbNotSupportedError(groupResourceOf(definition), "create");
 
   const output = negotiateOutput(context.request, definition);
   const options = validCreateOptions(context);
 
-  const { create } = servedStore;
-  const owned = whenDone(readObject(context, definition, endpoint, options.fieldValidation), (object) => {
-    addDeprecationWarnings(resource, object, context.warnings);
-    context.audit.setRequestObject(object);
-    return context.inParts(
-      fieldManager.updateInSteps({
-        live: undefined,
-        next: withoutSystemMeta(object),
-        manager: fieldManagerOf(options.fieldManager, context.request),
-        subresource: "",
-        now: formatTimestamp(endpoint.runtime.clock.now()),
-      }),
-    );
-  });
-  const created = whenDone(owned, (object) =>
-    create(context, context.info.namespace, object, { dryRun: isDryRun(options) }),
+  const object = await readObject(context, definition, endpoint, options.fieldValidation);
+  addDeprecationWarnings(resource, object, context.warnings);
+  context.audit.setRequestObject(object);
+  const owned = await context.inParts(
+    fieldManager.updateInSteps({
+      live: undefined,
+      next: withoutSystemMeta(object),
+      manager: fieldManagerOf(options.fieldManager, context.request),
+      subresource: "",
+      now: formatTimestamp(endpoint.runtime.clock.now()),
+    }),
   );
-  return whenDone(created, (object) => objectResponse(context, 201, object, definition, output));
+  const created = await servedStore.create(context, context.info.namespace, owned, { dryRun: isDryRun(options) });
+  return await objectResponse(context, 201, created, definition, output);
 };
 
 /** A new object is not being deleted, regardless of its metadata; dropped fields have no owner. */

@@ -46,8 +46,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
   const errors = validatePatchOptions(options, patchType);
   if (errors.length > 0) throw invalidObjectError(PATCH_OPTIONS, "", errors);
 
-  const body = context.request.body(endpoint.limits.bodyBytes);
-  const bytes = body instanceof Promise ? await body : body;
+  const bytes = await context.request.body(endpoint.limits.bodyBytes);
   context.weigh(bytes.length * WEIGHT);
   const input: PatchInput = {
     context,

@@ -62,12 +62,10 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
   /**
    * Compares a chosen value with current and former ones, in the same time for any value; other errors in it are checked later. Throws ApiError 429.
    */
-  const compare = (object: OwnedAccessKey, context: RequestContext): Promise<void> | undefined => {
+  const compare = async (object: OwnedAccessKey, context: RequestContext): Promise<void> => {
     const { key: value = "" } = object.spec ?? {};
     // The server's own requests have generated values.
-    return value === "" || context.credential === undefined ? undefined : compareValue(value, object, context);
-  };
-  const compareValue = async (value: string, object: OwnedAccessKey, context: RequestContext): Promise<void> => {
+    if (value === "" || context.credential === undefined) return;
     comparisons.spend("chosen", context);
     const isHeld = keys.find(value) !== undefined;
     const wasHeld = await valueClaims.isTaken(value, claimantOf(object, directory));
@@ -104,10 +102,9 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
       const owned = { ...spec, ...providerOf(spec, options) };
       owned[owner.kind] = owner.name;
-      const comparing = compare({ ...rest, spec: owned }, context);
-      if (comparing !== undefined) await comparing;
+      await compare({ ...rest, spec: owned }, context);
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
-      const granting = grantedTTL(
+      const drafted = await grantedTTL(
         context,
         {
           ...rest,
@@ -116,7 +113,6 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
-      const drafted = granting instanceof Promise ? await granting : granting;
       const object = withStatus(
         drafted,
         {
@@ -127,10 +123,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
-      const limiting = checkCreator(context, object, undefined, options);
-      if (limiting instanceof Promise) await limiting;
-      const checking = checkDelivery(context, object, options);
-      if (checking !== undefined) await checking;
+      await checkCreator(context, object, undefined, options);
+      await checkDelivery(context, object, options);
       warnOfShorterLife(object, context, options);
       if (submitted.spec?.ttl === undefined) warnOfDefaultLife(object, context);
       return withReadiness(object, undefined, options);
@@ -142,8 +136,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
       const written = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);
       const kept = known?.grant?.login === undefined ? written : withIdentityOf(old, written, context);
-      const comparing = compare(kept, context);
-      if (comparing !== undefined) await comparing;
+      await compare(kept, context);
       const object = withStatus(
         { ...kept, metadata: withParents(kept.metadata, parents, options) },
         {
@@ -156,8 +149,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
-      const limiting = checkCreator(context, object, old, options);
-      if (limiting instanceof Promise) await limiting;
+      await checkCreator(context, object, old, options);
       const isNewPlace = object.spec?.secretRef !== undefined && old.spec?.secretRef === undefined;
       const getsValue = (object.spec?.key ?? "") !== "";
       if (isNewPlace || getsValue) await checkDelivery(context, object, options);
