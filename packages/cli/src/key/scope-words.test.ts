@@ -46,8 +46,9 @@ it.each([
       cluster: "eu",
       virtualClusters: [{ name: "dev", namespace: "p-shop" }],
     },
-    "do everything with /healthz of Cluster in cluster eu in virtual clusters p-shop/dev",
+    "do everything with /healthz of clusters in cluster eu in virtual clusters p-shop/dev",
   ],
+  [{ verbs: ["get"], requestTargets: ["Management", "Other"] }, "get all resources of the management API, Other"],
 ])("says the rule %j in words", (rule, words) => {
   expect(ruleWords(rule)).toBe(words);
 });

@@ -53,11 +53,20 @@ export function ruleWords(rule: JsonValue): string {
     verbs.length === 0 || verbs.includes("*") ? "do everything with" : verbs.join(", "),
     [...resources, ...paths].join(", ") || "all resources",
     ...phrase("in namespaces", listAt(rule, "namespaces")),
-    ...phrase("of", listAt(rule, "requestTargets")),
+    ...phrase("of", listAt(rule, "requestTargets").map(targetWords)),
     ...phrase("in cluster", textAt(rule, "cluster") === "" ? [] : [textAt(rule, "cluster")]),
     ...phrase("in virtual clusters", virtualClusters),
   ].join(" ");
 }
+
+const TARGETS: { readonly [target: string]: string } = {
+  Management: "the management API",
+  Cluster: "clusters",
+  ProjectSpace: "spaces",
+  ProjectVirtualCluster: "virtual clusters",
+};
+
+const targetWords = (target: JsonValue): string => TARGETS[String(target)] ?? String(target);
 
 const phrase = (words: string, list: readonly JsonValue[]): readonly string[] =>
   list.length === 0 ? [] : [`${words} ${list.map(String).join(", ")}`];
