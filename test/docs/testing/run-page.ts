@@ -72,7 +72,7 @@ export type PageRun = {
   readonly secretFiles: readonly SecretFile[];
 };
 
-export type SecretFile = { readonly path: string; readonly isPrivate: boolean };
+type SecretFile = { readonly path: string; readonly isPrivate: boolean };
 
 /** Rejects if a command fails. */
 export async function runPage(page: Page): Promise<PageRun> {
