@@ -287,3 +287,28 @@ test("compares an absent field as empty (Q-07)", async () => {
   const { json } = await api.get(`${KEYS}?fieldSelector=${encodeURIComponent("spec.team=,metadata.name=q07-0")}`);
   expect(namesOf(json)).toEqual(["q07-0"]);
 });
+
+test("leaves the type of items to the list of a built-in kind, and to no other (L-14)", async () => {
+  const maps = "/api/v1/namespaces/default/configmaps";
+  const object = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "l14", labels: { l14: "" } },
+    data: { a: "b" },
+  };
+  const { metadata } = (await api.post(maps, object)).json;
+  const query = `${maps}?labelSelector=l14`;
+  expect((await api.get(query)).json).toEqual({
+    kind: "ConfigMapList",
+    apiVersion: "v1",
+    metadata: { resourceVersion: expect.any(String) },
+    items: [{ metadata, data: { a: "b" } }],
+  });
+  expect((await api.get(`${query}&pretty=1`)).json.items).toEqual([{ metadata, data: { a: "b" } }]);
+  const yaml = await api.get(query, { headers: { Accept: "application/yaml" } });
+  expect(yaml.text).toContain("items:\n- data:\n    a: b\n  metadata:\n");
+  const partial = { headers: { Accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" } };
+  expect((await api.get(query, partial)).json.items).toMatchObject([{ kind: "PartialObjectMetadata" }]);
+  await create("l14", 1);
+  expect((await api.get(`${KEYS}?labelSelector=case%3Dl14`)).json.items).toMatchObject([{ kind: "OwnedAccessKey" }]);
+});

@@ -66,9 +66,8 @@ test("a list has its metadata and its items, whatever its length (N-17)", async 
     const { object, type } = await send("GET", asked);
     const { json } = await api.get(asked);
     expect(type).toBe(PROTOBUF);
-    // Items in protobuf have no type of their own, and the next page has another token each time.
-    const items = json.items.map(({ apiVersion: _, kind: _kind, ...item }: JsonObject) => item);
-    expect(object?.["items"]).toEqual(items);
+    // The next page has another token each time.
+    expect(object?.["items"]).toEqual(json.items);
     expect(object?.["metadata"]).toMatchObject({ resourceVersion: expect.stringMatching(/^\d+$/) });
   }
 });

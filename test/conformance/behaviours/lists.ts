@@ -16,4 +16,6 @@ export const LISTS: BehaviourLines = {
   "L-11": "a read of one object takes resourceVersion, and passes over selectors",
   "L-12": "versions of lists never go back, and a watch from one misses nothing",
   "L-13": "timeoutSeconds is taken on lists",
+  "L-14":
+    "items of built-in kinds have no type of their own, in any encoding; those of custom kinds and of metadata have",
 };

@@ -17,6 +17,7 @@ const METADATA = Buffer.from('"metadata":{');
 const MEMBER_START = Buffer.from('"resourceVersion":"');
 const MEMBER_END = Buffer.from('",');
 const ZERO = 0x30;
+const OPENING_BRACE = 0x7b;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const FIRST_BEYOND_ASCII = 0x80;
@@ -168,6 +169,23 @@ export class CachedObject {
     target.copyWithin(at, at + length, at + length + this.#head);
     if (length > 0) writeMember(this.revision, target, at + this.#head, length);
     return at + end - start + length;
+  }
+
+  /** The object as an item of a list whose kind says what its items are: without its apiVersion and kind. */
+  get item(): { readonly byteLength: number; writeTo(target: Buffer, at: number): number } {
+    const [memory, start, end, length] = [this.#memory, this.#start, this.#end, memberLength(this.revision)];
+    this.#head ??= behindMetadata(memory, start, end) - start;
+    const metadata = start + this.#head;
+    const first = this.#head === 0 ? start + 1 : metadata - METADATA.length;
+    return {
+      byteLength: 1 + end - first + length,
+      writeTo: (target, at) => {
+        target[at] = OPENING_BRACE;
+        const member = at + 1 + memory.copy(target, at + 1, first, metadata);
+        if (length > 0) writeMember(this.revision, target, member, length);
+        return member + length + memory.copy(target, member + length, metadata, end);
+      },
+    };
   }
 
   /** The same object under another revision: what a DELETED event shows. */

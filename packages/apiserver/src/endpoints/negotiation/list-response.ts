@@ -3,7 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { ListMeta } from "@postern/apimachinery/meta/object-meta";
-import { CachedObject } from "../../cache/cached-object.ts";
+import type { CachedObject } from "../../cache/cached-object.ts";
 import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ListPage } from "../../registry/resource-storage.ts";
@@ -61,11 +61,9 @@ export function listResponse(
   const { items } = page;
   if (context.request.method === "HEAD") return encodedResponse(context, 200, "", headers);
   if (output.format === "protobuf") {
-    const itemOf = (object: CachedObject): JsonObject => {
-      const item = element(object);
-      return item instanceof CachedObject ? item.decode() : decodeValue(item);
-    };
-    return whenDone(protobufList(head, items, itemOf, context), (encoding) =>
+    const partial = (object: CachedObject): JsonObject =>
+      output.convert === undefined ? object.decode() : decodeValue(element(object));
+    return whenDone(protobufList(head, items, partial, context), (encoding) =>
       convertedResponse(context, items, encodeParts(items, encoding, NO_WORK, CONVERTED_PART_BYTES), headers),
     );
   }
@@ -75,8 +73,9 @@ export function listResponse(
       writeParts(sink, signal, yamlParts(context, items, element, encoding));
     return { ...jsonResponse(200, "", headers), body: { type: "stream", run } };
   }
+  const isTyped = resource.strategicMergePatch === true;
   const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
-  const kept = isKeptText && segments !== undefined ? joinedParts(items, encoding, segments) : undefined;
+  const kept = isKeptText && segments !== undefined ? joinedParts(items, encoding, segments, isTyped) : undefined;
   if (kept !== undefined && !acceptsGzip(context.request)) {
     const { begun, rest } = takeParts(kept, WHOLE_BYTES);
     if (rest === undefined) return { ...jsonResponse(200, "", headers), body: new JoinedBody(begun) };
@@ -123,7 +122,8 @@ function listOutput(
   const metadata = listMetaOf(page);
   if (convert === undefined) {
     const head = { kind: listKindOf(resource), apiVersion: formatApiVersion(resource), metadata };
-    return { head, member: "items", element: (object) => object, workSoFar: NO_WORK };
+    const element = resource.strategicMergePatch === true ? itemOf : (object: CachedObject) => object;
+    return { head, member: "items", element, workSoFar: NO_WORK };
   }
   if (convert.kind === "PartialObjectMetadata") {
     const list = { apiVersion: formatApiVersion(resource), kind: listKindOf(resource) };
@@ -142,6 +142,9 @@ function listOutput(
     workSoFar: NO_WORK,
   };
 }
+
+/** Items of built-in kinds have no type of their own, as Go has them. */
+const itemOf = ({ item }: CachedObject): KeptObject => item;
 
 const listMetaOf = ({ resourceVersion, continue: token = "", remainingItemCount }: ListPage): ListMeta => ({
   resourceVersion,
@@ -163,9 +166,10 @@ function* joinedParts(
   items: readonly CachedObject[],
   { open, close, empty }: ListEncoding,
   segments: ListSegments,
+  isTyped: boolean,
 ): Generator<Buffer> {
   yield Buffer.from(items.length === 0 ? empty : open);
-  yield* segments.partsOf(items);
+  yield* segments.partsOf(items, isTyped);
   if (items.length > 0) yield Buffer.from(close);
 }
 

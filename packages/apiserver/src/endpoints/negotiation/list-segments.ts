@@ -3,8 +3,8 @@
 
 import type { CachedObject } from "../../cache/cached-object.ts";
 
-/** The items of a list as compact JSON, with commas between them, in parts. */
-export type ListSegments = { partsOf(items: readonly CachedObject[]): Generator<Buffer> };
+/** The items of a list as compact JSON, with commas between them, in parts. `isTyped`: they have no type of their own. */
+export type ListSegments = { partsOf(items: readonly CachedObject[], isTyped?: boolean): Generator<Buffer> };
 
 const COMMA = 0x2c;
 /** The maximum number of objects and bytes, but at least one object. */
@@ -38,13 +38,13 @@ export function createListSegments(maxBytes: number = MAX_BYTES): ListSegments {
   }
 
   return {
-    *partsOf(items) {
+    *partsOf(items, isTyped = false) {
       for (let from = 0; from < items.length; ) {
         const first = items[from] as CachedObject;
         let segment = kept.get(first);
         if (segment === undefined || !isNext(segment, items, from)) {
           const to = endOf(items, from);
-          segment = join(items.slice(from, to), to < items.length);
+          segment = join(items.slice(from, to), to < items.length, isTyped);
         }
         // Alone it would be a copy of the object.
         if (segment.items.length > 1) keep(first, segment);
@@ -73,12 +73,13 @@ function isNext({ items: own, isFull }: Segment, items: readonly CachedObject[],
   return true;
 }
 
-function join(items: readonly CachedObject[], isFull: boolean): Segment {
-  const size = items.reduce((sum, { byteLength }) => sum + byteLength + 1, 0);
+function join(items: readonly CachedObject[], isFull: boolean, isTyped: boolean): Segment {
+  const written = isTyped ? items.map(({ item }) => item) : items;
+  const size = written.reduce((sum, { byteLength }) => sum + byteLength + 1, 0);
   // Not from Node's pool, which it would keep in memory.
   const bytes = Buffer.allocUnsafeSlow(size);
   let at = 0;
-  for (const item of items) {
+  for (const item of written) {
     at = item.writeTo(bytes, at);
     bytes[at++] = COMMA;
   }
