@@ -1,8 +1,10 @@
 // The time of day of a running server is set by hours, forwards and backwards: what has ended stays ended, what is good stays good, the
 // leader stays the leader, and the audit log hangs together.
 
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { createChainReader } from "@postern/apimachinery/audit/audit-chain";
 import { sha256 } from "@postern/apiserver/audit/audit-chain";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
@@ -21,6 +23,37 @@ const dateOf = async ({ client }: ServerProcess, key: string, name: string): Pro
   const { body } = await expectSuccess(client.send(`${KEYS}/${name}`, { key }));
   return Date.parse(body.metadata.creationTimestamp);
 };
+
+/** The certificate that clients see begins. */
+const servedFrom = ({ url, caFile }: Pick<ServerProcess, "url" | "caFile">): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const ca = readFileSync(caFile);
+    // Clients with the right time refuse it, which is what this looks for.
+    const socket = connect({ host: hostname, port: Number(port), ca, rejectUnauthorized: false }, () => {
+      resolve(Date.parse(socket.getPeerCertificate().valid_from));
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+
+test.skipIf(missing !== undefined)(
+  "clients accept the server's own certificate again when a clock that was ahead is right",
+  async () => {
+    await using directory = await temporaryDirectory();
+    const time = await createFakeTime(directory.path);
+    await using server = await startServerProcess(directory.path, [], { env: time.env });
+    const { client, adminKey = "" } = server;
+    expect(await servedFrom(server)).toBeLessThan(Date.now());
+    // So far that its own certificate is renewed, by a server that runs.
+    await time.set(300 * 24 * HOUR_S);
+    await expect.poll(() => servedFrom(server), WAIT).toBeGreaterThan(Date.now());
+    await time.set(0);
+    await expect.poll(() => servedFrom(server), WAIT).toBeLessThan(Date.now());
+    expect((await client.send(KEYS, { key: adminKey })).status).toBe(200);
+  },
+  120_000,
+);
 
 const aheadHours = (time: number): number => Math.round((time - Date.now()) / 1_000 / HOUR_S);
 

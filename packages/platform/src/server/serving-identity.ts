@@ -22,6 +22,7 @@ export type ServingIdentity = {
   readonly caPath: string;
   /** Milliseconds since the epoch at which `renew` should be called; undefined for a configured certificate. */
   readonly renewAt: number | undefined;
+  readonly validFrom: number | undefined;
 };
 
 const AUTHORITY_FILES = ["ca.crt", "ca.key"];
@@ -49,7 +50,7 @@ export async function loadServingIdentity(
   if (tlsCertFile !== "") return await loadConfiguredIdentity(configuration, caPath, clock);
   const external = parseHostAndPort(externalHostname)?.host;
   const names = servingNames(bindAddress, [...tlsSans, ...(external === undefined ? [] : [external])]);
-  const { certificatePem, privateKeyPem, renewAt } = await loadOrCreateServingCertificate(dataDir, {
+  const { certificatePem, privateKeyPem, renewAt, validFrom } = await loadOrCreateServingCertificate(dataDir, {
     authority,
     names,
     clock,
@@ -61,6 +62,7 @@ export async function loadServingIdentity(
     certificateAuthorityPem: authority.certificatePem,
     caPath,
     renewAt,
+    validFrom,
   };
 }
 
@@ -79,6 +81,7 @@ export async function loadConfiguredIdentity(
         : await readServingAuthority({ path: tlsCaFile, certificatePath: tlsCertFile, certificatePem }, clock),
     caPath,
     renewAt: undefined,
+    validFrom: undefined,
   };
 }
 

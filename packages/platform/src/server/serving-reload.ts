@@ -129,17 +129,19 @@ const isSame = (one: ServingIdentity, other: ServingIdentity): boolean =>
   one.tls.key === other.tls.key &&
   one.certificateAuthorityPem === other.certificateAuthorityPem;
 
-/** Timers hold no more than 2^31 ms; looking once a day is often enough anyway. */
-const INTERVAL_MS = 24 * 3600 * 1000;
+/** A look compares two numbers. A clock that was ahead for a moment must not leave a certificate behind that is not valid yet. */
+const INTERVAL_MS = 10_000;
 
 function renewOwnCertificate({ configuration, runtime, transport, serving, onError }: ServingReloadDeps): Disposable {
   let isDisposed = false;
   let timer: Disposable | undefined;
   const look = async (): Promise<void> => {
-    const { renewAt } = serving.current;
-    if (renewAt !== undefined && runtime.clock.now() >= renewAt) {
+    const { renewAt = Number.POSITIVE_INFINITY, validFrom = Number.NEGATIVE_INFINITY } = serving.current;
+    const now = runtime.clock.now();
+    if (now >= renewAt || now < validFrom) {
       try {
-        serving.replace(await loadServingIdentity(configuration, runtime), transport);
+        const next = await loadServingIdentity(configuration, runtime);
+        if (!isSame(next, serving.current)) serving.replace(next, transport);
       } catch (error) {
         onError(error);
       }

@@ -120,6 +120,27 @@ describe("the files of the serving certificate", () => {
     expect(renewed.renewAt).toBeGreaterThan(now);
   });
 
+  it("are made again, with the same key, where the clock was ahead when they were signed", async () => {
+    await load();
+    const right = now;
+    now += 300 * DAY_MS;
+    const ahead = await serve();
+    expect(ahead.validFrom).toBeGreaterThan(right);
+    now = right;
+    const made = await serve();
+    expect(made.validFrom).toBeLessThanOrEqual(right);
+    expect(made.privateKeyPem).toBe(ahead.privateKeyPem);
+    expect(await serve()).toEqual(made);
+  });
+
+  it("stay while the authority is not valid yet either", async () => {
+    const right = now;
+    now += 300 * DAY_MS;
+    const made = await serve();
+    now = right;
+    expect(await serve()).toEqual(made);
+  });
+
   it("are renewed for a new name", async () => {
     await serve();
     const { certificatePem } = await serve([...names, "postern.example.com", "192.0.2.7"]);

@@ -28,8 +28,9 @@ export type ServingCertificate = {
   readonly certificatePem: string;
   /** PKCS #8. Secret. */
   readonly privateKeyPem: string;
-  /** Milliseconds since the epoch at which it should be asked for again. */
+  /** Milliseconds since the epoch at which it should be asked for again: from the later one on, and where the clock is before the earlier one. */
   readonly renewAt: number;
+  readonly validFrom: number;
 };
 
 export type ServingCertificateOptions = {
@@ -70,7 +71,7 @@ export function signServingCertificate(options: ServingCertificateOptions & { re
 
 /**
  * The certificate in `tls.crt` and `tls.key` of a directory, or a new one there: at first, when its end is near, when
- * its authority changed, or when the server is reached by names it does not have. The key stays over renewals.
+ * its authority changed, when it is not valid yet, or when the server is reached by names it does not have. The key stays over renewals.
  */
 export async function loadOrCreateServingCertificate(
   directory: string,
@@ -89,11 +90,11 @@ export async function loadOrCreateServingCertificate(
 
   const current = currentPem === undefined ? undefined : readServingCertificate(certificatePath, currentPem);
   if (currentPem !== undefined && current !== undefined && isStillGood(current, privateKey, options)) {
-    return { certificatePem: currentPem, privateKeyPem, renewAt: renewalTime(current) };
+    return { certificatePem: currentPem, privateKeyPem, ...timesOf(current) };
   }
   const certificatePem = signServingCertificate({ ...options, publicKey: createPublicKey(privateKey) });
   await replacePrivateFile(certificatePath, certificatePem);
-  return { certificatePem, privateKeyPem, renewAt: renewalTime(new X509Certificate(certificatePem)) };
+  return { certificatePem, privateKeyPem, ...timesOf(new X509Certificate(certificatePem)) };
 }
 
 function isStillGood(
@@ -103,6 +104,8 @@ function isStillGood(
 ): boolean {
   return (
     clock.now() < renewalTime(certificate) &&
+    // One that was signed while the clock was ahead would be refused by all clients.
+    Date.parse(certificate.validFrom) <= Math.max(clock.now(), authority.notBefore) &&
     certificate.checkPrivateKey(key) &&
     certificate.checkIssued(authority.certificate) &&
     certificate.verify(authority.certificate.publicKey) &&
@@ -112,6 +115,11 @@ function isStillGood(
 
 const isCovered = (certificate: X509Certificate, name: string): boolean =>
   (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+
+const timesOf = (certificate: X509Certificate): Pick<ServingCertificate, "renewAt" | "validFrom"> => ({
+  renewAt: renewalTime(certificate),
+  validFrom: Date.parse(certificate.validFrom),
+});
 
 function renewalTime(certificate: X509Certificate): number {
   const start = Date.parse(certificate.validFrom);
