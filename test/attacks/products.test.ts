@@ -7,6 +7,11 @@
 import { appendFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import {
+  converting,
+  startWebhookServer,
+  type WebhookServer,
+} from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { everyCase } from "../../tools/test-cost/by-night.ts";
@@ -41,6 +46,8 @@ const BY_DAY = 2;
 const SCALE = everyCase ? Number(process.env["PRODUCT_SCALE"] ?? 3) : 1;
 
 const APPLY = { "content-type": "application/apply-patch+yaml" };
+
+const SCIM = { "content-type": "application/scim+json" };
 
 const seed = Number(process.env["TEST_SEED"] ?? 1);
 const random = randomNumbers(seed);
@@ -81,20 +88,49 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let file: string;
   let bystander: string;
+  let directoryKey: string;
+  let webhook: WebhookServer;
   let clusters = 0;
   let lastRefusal = "";
 
   beforeAll(async () => {
     directory = await temporaryDirectory();
     file = join(directory.path, "turns.json");
-    tenants = await startTenants({ objects: 0, env: { NODE_OPTIONS: `--import=${WATCH}`, TURN_WATCH_FILE: file } });
+    tenants = await startTenants({
+      objects: 0,
+      flags: ["--proxy-allowed-addresses", "127.0.0.1/32"],
+      env: { NODE_OPTIONS: `--import=${WATCH}`, TURN_WATCH_FILE: file },
+    });
     await createTemplate((path, body) => tenants.send(path, { key: tenants.admin, body }));
     bystander = await tenants.newKey("bystander", { user: "good" });
+    directoryKey = await createDirectory();
+    webhook = await startWebhookServer();
+    webhook.raw.set(
+      "/convert",
+      converting((object, apiVersion) => ({ ...object, apiVersion })),
+    );
   });
   afterAll(async () => {
     await tenants?.[Symbol.asyncDispose]();
+    await webhook?.[Symbol.asyncDispose]();
     await directory?.[Symbol.asyncDispose]();
   });
+
+  /** A key for SCIM. */
+  async function createDirectory(): Promise<string> {
+    const name = "directory";
+    const make = async (path: string, body: object): Promise<void> => {
+      const { status, text } = await tenants.send(path, { key: tenants.admin, body });
+      expect(status, text).toBe(201);
+    };
+    await make(`${API}/users`, { metadata: { name }, spec: { kind: "Bot" } });
+    await make("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+      metadata: { name },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "postern:admin" },
+      subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name }],
+    });
+    return await tenants.newKey(name, { user: name, scope: { roles: [{ role: "scim" }] } });
+  }
 
   /** The path of an embedded cluster with nothing in it but what every cluster has. */
   async function newCluster(): Promise<string> {
@@ -102,7 +138,7 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     const path = `${API}/namespaces/p-tenant/virtualclusterinstances`;
     const made = await tenants.send(path, {
       key: tenants.admin,
-      body: { metadata: { name }, spec: { owner: { user: "attacker" } } },
+      body: { metadata: { name }, spec: { owner: { user: "attacker" }, template: { workloads: "stored" } } },
     });
     expect(made.status, made.text).toBe(201);
     await vi.waitFor(async () => {
@@ -120,6 +156,9 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     });
   }
 
+  const credentialOf = ({ by }: StoredThing) =>
+    by === "directory" ? { key: directoryKey, headers: SCIM } : { key: tenants.target.key };
+
   /** As many as the server takes: a limit that refuses the rest has done its work. */
   async function fill(thing: StoredThing, cluster: string, times: number): Promise<number> {
     const [count, size] = [thing.base.count * times * SCALE, thing.base.size * times * SCALE];
@@ -127,7 +166,7 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     const sendUntilTaken = async (path: string, request: HttpRequest): Promise<boolean> => {
       const whole = path.startsWith("/") ? path : `${cluster}/${path}`;
       for (;;) {
-        const { status, text } = await tenants.send(whole, { key: tenants.target.key, ...request });
+        const { status, text } = await tenants.send(whole, { ...credentialOf(thing), ...request });
         if (status === 429) continue;
         if (status === 200 || status === 201 || status === 409) return true;
         expect([403, 413, 422, 507], `${whole}: ${status} ${text.slice(0, 300)}`).toContain(status);
@@ -143,10 +182,10 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
       return sendUntilTaken(path, { method: "PATCH", headers: APPLY, body });
     };
     if (thing.before !== undefined) {
-      expect(await thing.before(store, size), "whether the server took what the objects need").toBe(true);
+      expect(await thing.before(store, size, webhook), "whether the server took what the objects need").toBe(true);
       // A definition is served soon after it was created.
       const served = thing.path.startsWith("/") ? thing.path : `${cluster}/${thing.path}`;
-      await vi.waitFor(async () => expect((await tenants.send(served, { key: tenants.target.key })).status).toBe(200));
+      await vi.waitFor(async () => expect((await tenants.send(served, credentialOf(thing))).status).toBe(200));
     }
     let next = 0;
     let made = 0;
@@ -161,8 +200,8 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   }
 
   /** Controllers are done: what they make of the objects is not left behind by answers. */
-  async function settle({ path, place }: StoredThing): Promise<void> {
-    if (place !== "project") return;
+  async function settle({ path, place, by }: StoredThing): Promise<void> {
+    if (place !== "project" || by === "directory") return;
     await vi.waitFor(
       async () => {
         const { body } = await tenants.send(path, { key: tenants.target.key });
@@ -176,6 +215,7 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   const narrowed = new Map<string, string>();
 
   async function keyFor({ by, base, narrowedTo }: SentThing, times: number): Promise<string> {
+    if (by === "directory") return directoryKey;
     if (narrowedTo === undefined) return by === "tenant" ? tenants.target.key : bystander;
     const spec = { user: "attacker", ...narrowedTo(base * times) };
     const text = JSON.stringify(spec);
@@ -185,14 +225,14 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   }
 
   async function send(thing: SentThing, cluster: string, times: number): Promise<Measured> {
-    const { path, request, base } = thing;
+    const { path, request, base, by } = thing;
     const target = path(base * times);
     const whole = target.startsWith("/") ? target : `${cluster}/${target}`;
     const key = await keyFor(thing, times);
     const tries: Measured[] = [];
     for (let each = 0; each < TRIES; each++) {
       const { ms, value } = await costOf(tenants.process.pid ?? 0, () =>
-        tenants.send(whole, { key, ...request?.(base * times) }),
+        tenants.send(whole, { ...(by === "directory" ? { headers: SCIM } : {}), key, ...request?.(base * times) }),
       );
       // The server refuses more often while it is busy with what was stored.
       if (value.status === 429) each--;

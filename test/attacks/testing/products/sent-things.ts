@@ -2,13 +2,14 @@
 
 import type { HttpRequest } from "../../../e2e/testing/http-client.ts";
 import { keyed, SERVICES } from "./applied-things.ts";
+import { DEPLOYMENTS, GROUPS } from "./served-things.ts";
 import { DEFAULT, ITEMS, members, range, SPACES, SUBJECT } from "./stored-thing.ts";
 import { workloadToken } from "./workload-tokens.ts";
 
 export type SentThing = {
   readonly name: string;
-  /** `bystander`: a user without a role in the project. */
-  readonly by: "tenant" | "bystander";
+  /** `bystander`: a user without a role in the project. `directory`: a key that provisions over SCIM. */
+  readonly by: "tenant" | "bystander" | "directory";
   /** Doubled, together with what is stored. */
   readonly base: number;
   /** A path that begins with a slash is one of the management API. */
@@ -299,6 +300,39 @@ export const SENT_THINGS: readonly SentThing[] = [
     base: 1,
     path: () => "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
     request: () => ({ body: { spec: { namespace: "p-tenant" } } }),
+  },
+  {
+    name: "a status of a workload",
+    by: "tenant",
+    base: 50,
+    path: () => `${DEPLOYMENTS}/d0/status?dryRun=All`,
+    request: (size) => ({
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { status: { conditions: range(size).map((index) => ({ type: `t${index}`, status: "True" })) } },
+    }),
+  },
+  {
+    name: "groups of a directory",
+    by: "directory",
+    base: 50,
+    path: (size) => `${GROUPS}?count=${size}`,
+  },
+  {
+    name: "members of a group",
+    by: "directory",
+    base: 50,
+    path: () => `${GROUPS}/group-150-0`,
+    request: (size) => ({
+      method: "PATCH",
+      body: {
+        Operations: range(Math.min(size, 100)).map((index) => ({
+          op: index % 2 === 0 ? "remove" : "add",
+          path: "members",
+          value: [{ value: `member-${index}` }],
+        })),
+      },
+    }),
   },
   {
     name: "templates of the project",

@@ -3,14 +3,19 @@
 /** Creates one object as the tenant; false where a limit of the server refuses it. */
 type Store = (path: string, body: object) => Promise<boolean>;
 
+/** A webhook that converts objects by giving them another apiVersion, where one is there. */
+export type ConversionWebhook = { readonly url: string; readonly caBundle: string };
+
 export type StoredThing = {
   readonly name: string;
   /** Where the objects are: in the tenant's embedded cluster, or in its project of the management API. */
   readonly place: "cluster" | "project";
+  /** `directory`: by a key that provisions users and teams over SCIM. Default: the tenant. */
+  readonly by?: "directory";
   /** Both are doubled. */
   readonly base: { readonly count: number; readonly size: number };
   /** Creates objects that have to be there once. */
-  readonly before?: (store: Store, size: number) => Promise<boolean>;
+  readonly before?: (store: Store, size: number, webhook?: ConversionWebhook) => Promise<boolean>;
   readonly path: string;
   /** Applied by this manager instead of created, where it is set. */
   readonly manager?: (index: number) => string;

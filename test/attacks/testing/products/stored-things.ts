@@ -6,6 +6,7 @@ import {
 } from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { APPLIED_THINGS } from "./applied-things.ts";
 import { PROJECT_THINGS } from "./project-things.ts";
+import { SERVED_THINGS } from "./served-things.ts";
 import {
   ADMISSION,
   configMaps,
@@ -28,6 +29,7 @@ import {
 export const STORED_THINGS: readonly StoredThing[] = [
   ...APPLIED_THINGS,
   ...PROJECT_THINGS,
+  ...SERVED_THINGS,
   {
     name: "definitions with versions",
     place: "cluster",
