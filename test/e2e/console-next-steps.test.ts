@@ -83,6 +83,8 @@ test.each([390, 768, 1280, 1920])(
   "at %i pixels, virtual clusters of one name are told apart by project",
   async (width) => {
     const { platform } = served;
+    if ((await platform.send({ path: "projects/shop" })).status === 404)
+      await platform.create("projects", { metadata: { name: "shop" }, spec: {} });
     const path = "namespaces/p-shop/virtualclusterinstances";
     if ((await platform.send({ path: `${path}/demo` })).status === 404)
       await platform.create(path, { metadata: { name: "demo" }, spec: { displayName: "Demo" } });

@@ -111,7 +111,7 @@ cp "$ETCD_CERTIFICATE" ca.crt`,
 stop
 mv new-data/server.key server.key.old
 rm new-data/postern.db*
-openssl rand -hex -out new-data/server.key 32`,
+(umask 077 && openssl rand -hex -out new-data/server.key 32)`,
       "postern store copy": "stop",
     },
     afterwards: HELLO,

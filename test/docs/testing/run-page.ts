@@ -126,7 +126,7 @@ export async function runPage(page: Page): Promise<PageRun> {
 /** An access key, a private key, or a server key. */
 const SECRET = /\bpst_[a-z0-9]{10}_\w{40}|PRIVATE KEY-----|^[0-9a-f]{64}$/m;
 /** The data directory, the configuration below HOME, and places outside of a checkout in the pages. */
-const NOT_IN_CHECKOUT = /^(data|etc|\.config|\.kube|\.cache)\//;
+const NOT_IN_CHECKOUT = /^(data|etc|try|\.config|\.kube|\.cache)\//;
 
 async function secretFilesIn(folder: string): Promise<readonly SecretFile[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
