@@ -37,7 +37,7 @@ export function createProxyQuestion(deps: ProxyDeps): QuestionOf {
   return (context) => {
     const { user, credential, audit } = context;
     const { path, info, request: proxied } = proxiedCallOf(context);
-    const attributes = { ...useOf(path, names), user, credential };
+    const attributes = useOf(path, names, context);
     if (isInsideIdentity(context)) return questionAboutMakers(context, proxied, attributes, deps);
     let isFirst = true;
     let isRefusedByKey = false;
@@ -110,17 +110,24 @@ function nameOfDestination({ destination }: ProxyPath): string {
 }
 
 /** Permission that the caller lacks, in the terms in which it can be granted. */
-function useOf({ destination }: ProxyPath, names: PlatformNames) {
-  const base = {
+function useOf(
+  { destination }: ProxyPath,
+  names: PlatformNames,
+  { user, credential }: Pick<RequestContext, "user" | "credential">,
+): AuthorizationAttributes {
+  const isCluster = destination.target === "Cluster";
+  const { resource, name } = isCluster ? { resource: "clusters", name: destination.cluster } : instanceAt(destination);
+  return {
     verb: "use",
     isResourceRequest: true,
     apiGroup: names.managementGroup,
     apiVersion: "v1",
+    resource,
     subresource: "",
+    namespace: isCluster ? "" : names.projectNamespace(destination.project),
+    name,
     path: "",
+    user,
+    credential,
   };
-  if (destination.target === "Cluster") {
-    return { ...base, resource: "clusters", namespace: "", name: destination.cluster };
-  }
-  return { ...base, ...instanceAt(destination), namespace: names.projectNamespace(destination.project) };
 }
