@@ -4,7 +4,7 @@
 type Store = (path: string, body: object) => Promise<boolean>;
 
 /** A webhook that converts objects by giving them another apiVersion, where one is there. */
-export type ConversionWebhook = { readonly url: string; readonly caBundle: string };
+type ConversionWebhook = { readonly url: string; readonly caBundle: string };
 
 export type StoredThing = {
   readonly name: string;
