@@ -10,7 +10,7 @@ import type { ResourceRegistry } from "@postern/apiserver/registry/resource-regi
 import { ADMISSION_GROUP } from "./validating-admission-policy.ts";
 
 /** Highest number of each kind in one cluster; configurations count the webhooks in them. */
-export const MAX_ADMISSION_RULES = 1_000;
+const MAX_ADMISSION_RULES = 1_000;
 /** In one cluster. A change of a ClusterRole may affect all of them. */
 const MAX_AGGREGATED_ROLES = 100;
 /** In one namespace: each write there asks all of them. */

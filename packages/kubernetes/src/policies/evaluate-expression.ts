@@ -175,7 +175,7 @@ function valuesOf({ attributes, seenAs, params, space, variables }: ExpressionNa
   };
 }
 
-export const requestedBy = ({ resource, subresource, namespace, name }: AdmissionAttributes) => ({
+const requestedBy = ({ resource, subresource, namespace, name }: AdmissionAttributes) => ({
   group: resource.group,
   resource: resource.plural,
   subresource,

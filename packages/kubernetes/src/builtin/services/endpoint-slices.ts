@@ -117,7 +117,7 @@ const sliceFields = s
   })
   .describe("EndpointSlice represents a set of service endpoints.");
 
-export type EndpointSlice = KindOf<typeof sliceFields>;
+type EndpointSlice = KindOf<typeof sliceFields>;
 
 function validateSlice({ addressType, endpoints = [], ports = [] }: EndpointSlice): readonly FieldError[] {
   const names = ports.map(({ name = "" }) => name);

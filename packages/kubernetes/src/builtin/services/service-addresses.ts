@@ -5,13 +5,13 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ServiceTotals } from "./service-totals.ts";
 
 /** Service network of kubeadm clusters. Nothing is sent there: it only has to look as everywhere else. */
-export const SERVICE_NETWORK = "10.96.0.0/12";
+const SERVICE_NETWORK = "10.96.0.0/12";
 const FIRST = 0x0a_60_00_00;
 const SIZE = 2 ** 20;
 /** The first is that of the API itself. */
 const RESERVED = 1;
 export const API_SERVICE_ADDRESS = "10.96.0.1";
-export const NODE_PORTS = { first: 30_000, last: 32_767 } as const;
+const NODE_PORTS = { first: 30_000, last: 32_767 } as const;
 
 const TRIES = 64;
 /** A chosen address or port that is not in the cache yet is remembered for a while: writes take milliseconds. */

@@ -101,7 +101,7 @@ function portsText({ spec }: Service): string {
   return texts.length === 0 ? "<none>" : texts.join(",");
 }
 
-export const selectorText = (selector: { readonly [label: string]: string } | undefined): string => {
+const selectorText = (selector: { readonly [label: string]: string } | undefined): string => {
   const parts = Object.entries(selector ?? {}).map(([label, value]) => `${label}=${value}`);
   return parts.length === 0 ? "<none>" : parts.toSorted().join(",");
 };

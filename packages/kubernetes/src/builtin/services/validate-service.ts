@@ -99,7 +99,7 @@ function validatePort(port: ServicePort, path: string, needsName: boolean): read
 }
 
 /** Source: k8s.io/apimachinery/pkg/util/validation/validation.go (IsValidPortName) */
-export function portNameErrors(name: string): readonly string[] {
+function portNameErrors(name: string): readonly string[] {
   return [
     ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
     ...(/^[-a-z0-9]*$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),

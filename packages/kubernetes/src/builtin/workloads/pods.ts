@@ -26,7 +26,7 @@ const podFields = s
     "Pod is a collection of containers that can run on a host. This resource is created by clients and scheduled onto hosts.",
   );
 
-export type Pod = KindOf<typeof podFields>;
+type Pod = KindOf<typeof podFields>;
 
 /** Leaves out the fields of a pod that may change: upstream lets no others through, since a kubelet would not follow. */
 function withoutChangeable(spec: PodSpec | undefined): JsonValue {

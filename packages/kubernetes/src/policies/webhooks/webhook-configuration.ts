@@ -108,8 +108,7 @@ export const mutatingFields = s
     "MutatingWebhookConfiguration describes the configuration of an admission webhook that accepts or rejects an object and may change it.",
   );
 
-export type ValidatingWebhookConfiguration = KindOf<typeof validatingFields>;
-export type MutatingWebhookConfiguration = KindOf<typeof mutatingFields>;
+type MutatingWebhookConfiguration = KindOf<typeof mutatingFields>;
 /** Of both kinds; `reinvocationPolicy` in mutating ones alone. */
 export type Webhook = NonNullable<MutatingWebhookConfiguration["webhooks"]>[number];
 export type WebhookRule = NonNullable<Webhook["rules"]>[number];
