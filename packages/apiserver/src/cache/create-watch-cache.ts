@@ -9,11 +9,12 @@ import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/st
 import { RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
+import { type CountedViews, ViewCounts } from "./counted-views.ts";
 import { HistoryBudget } from "./event-ring.ts";
 import { viewPrefixOf } from "./resource-keys.ts";
 import { ResourceView, type ViewDeps } from "./resource-view.ts";
 import { RevisionWaiters } from "./revision-waiters.ts";
-import { StoredUsage } from "./stored-usage.ts";
+import { type StoredAmount, StoredUsage } from "./stored-usage.ts";
 import type { CacheView, WaitOptions, WatchCache } from "./watch-cache.ts";
 
 export type WatchCacheOptions = {
@@ -27,6 +28,8 @@ export type WatchCacheOptions = {
   readonly history?: (viewPrefix: string) => HistoryBudget;
   /** Counts the objects and bytes. Absent: those of API surfaces, but not of their namespaces. */
   readonly usage?: StoredUsage;
+  /** Absent: all objects are kept. */
+  readonly counted?: CountedViews | undefined;
   /** Called with the reason when the store cannot be followed; the cache retries. */
   readonly onError?: (error: unknown) => void;
 };
@@ -47,6 +50,8 @@ export function createWatchCache(options: WatchCacheOptions): WatchCache {
 }
 
 type Contents = {
+  /** Of counted views. */
+  readonly amounts: Map<string, StoredAmount>;
   readonly views: Map<string, OrderedEntries<CachedObject>>;
   readonly read: EntryReader;
 };
@@ -70,12 +75,16 @@ class StoreWatchCache implements WatchCache {
   #progress: Disposable | undefined;
   #retryMs = FIRST_RETRY_MS;
 
+  readonly #counted: CountedViews | undefined;
+  readonly #counts: ViewCounts;
   readonly usage: StoredUsage;
 
   constructor(options: WatchCacheOptions) {
     const { storage, prefix, scheduler, historyLimit = DEFAULT_HISTORY_LIMIT, onError } = options;
     const { history = () => new HistoryBudget(Number.POSITIVE_INFINITY), usage = new StoredUsage() } = options;
     this.usage = usage;
+    this.#counted = options.counted;
+    this.#counts = new ViewCounts(usage);
     this.#storage = storage;
     this.#prefix = prefix;
     this.#scheduler = scheduler;
@@ -209,8 +218,15 @@ class StoreWatchCache implements WatchCache {
     // Those of one commit are mostly of one view.
     let prefix: string | undefined;
     let view: ResourceView | undefined;
+    const counted = new Set<string>();
     for (const event of events) {
       const key = keyOf(event);
+      const countedPrefix = this.#counted === undefined ? undefined : this.#countedPrefixOf(key);
+      if (countedPrefix !== undefined) {
+        this.#counts.apply(countedPrefix, event);
+        counted.add(countedPrefix);
+        continue;
+      }
       if (prefix === undefined || view === undefined || !key.startsWith(prefix)) {
         prefix = viewPrefixOf(key);
         if (prefix === undefined) continue;
@@ -222,8 +238,15 @@ class StoreWatchCache implements WatchCache {
     this.#revision = revision;
     this.#retryMs = FIRST_RETRY_MS;
     for (const view of touched) view.dispatch();
+    for (const countedPrefix of counted) this.#counted?.changed(countedPrefix);
     this.#waiters.reached(revision);
     this.#progress ??= this.#scheduler.schedule(PROGRESS_INTERVAL_MS, () => this.#tellProgress());
+  }
+
+  /** Undefined for a key of a view that is kept, and of none. */
+  #countedPrefixOf(key: string): string | undefined {
+    const viewPrefix = viewPrefixOf(key);
+    return viewPrefix !== undefined && this.#counted?.isCounted(viewPrefix) === true ? viewPrefix : undefined;
   }
 
   #tellProgress(): void {
@@ -241,7 +264,7 @@ class StoreWatchCache implements WatchCache {
   }
 
   async #load(): Promise<void> {
-    const contents: Contents = { views: new Map(), read: CachedObject.entryReader() };
+    const contents: Contents = { amounts: new Map(), views: new Map(), read: CachedObject.entryReader() };
     const signal = this.#closing.signal;
     let page = await this.#storage.list(this.#prefix, { limit: PAGE_SIZE, remaining: "any", signal });
     const { revision } = page;
@@ -266,11 +289,16 @@ class StoreWatchCache implements WatchCache {
   }
 
   /** `entries` come in order, after those of the calls before. */
-  #add({ views, read }: Contents, entries: readonly StoredEntry[]): void {
+  #add({ amounts, views, read }: Contents, entries: readonly StoredEntry[]): void {
     let prefix: string | undefined;
     let objects = new OrderedEntries<CachedObject>();
     let knownObjects: ResourceView | undefined;
     for (const entry of entries) {
+      const countedPrefix = this.#counted === undefined ? undefined : this.#countedPrefixOf(entry.key);
+      if (countedPrefix !== undefined) {
+        amounts.set(countedPrefix, this.#counts.with(countedPrefix, amounts.get(countedPrefix), entry));
+        continue;
+      }
       if (prefix === undefined || !entry.key.startsWith(prefix)) {
         prefix = viewPrefixOf(entry.key);
         if (prefix === undefined) continue;
@@ -283,7 +311,7 @@ class StoreWatchCache implements WatchCache {
     }
   }
 
-  #replace({ views }: Contents, revision: Revision): void {
+  #replace({ amounts, views }: Contents, revision: Revision): void {
     this.#revision = revision;
     this.#loaded = true;
     for (const prefix of views.keys()) this.#view(prefix);
@@ -291,6 +319,7 @@ class StoreWatchCache implements WatchCache {
     // Only now: an observer of one view may read others.
     const error = new RevisionCompactedError(revision, revision);
     for (const view of this.#views.values()) view.fail(error);
+    for (const countedPrefix of this.#counts.replace(amounts)) this.#counted?.changed(countedPrefix);
   }
 }
 

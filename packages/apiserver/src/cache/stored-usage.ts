@@ -65,16 +65,29 @@ export class StoredUsage {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
+  /** Of one object of the view with this prefix. */
+  amountOf(viewPrefix: string, object: CachedObject): StoredAmount {
+    return amountOf(object, this.#keptOf(viewPrefix));
+  }
+
+  /** Counts objects of the view with this prefix that nobody keeps here. Namespaces are not counted. */
+  change(viewPrefix: string, amount: StoredAmount, sign: 1 | -1): void {
+    const composition = compositionOf(viewPrefix);
+    this.changes += 1;
+    const sum = change(this.#compositions, composition, amount, sign);
+    for (const listener of this.#listeners) listener(composition, sum);
+  }
+
   /** For the view with this prefix, `/registry/<composition>/<group>/<resource>/`. */
   counterOf(viewPrefix: string): UsageCounter {
-    const composition = viewPrefix.split("/")[2] ?? "";
+    const composition = compositionOf(viewPrefix);
     const isByNamespace = this.#byNamespace.has(composition);
     const keptOf = this.#keptOf(viewPrefix);
     return {
       add: (object, sign) => {
-        const { key, storedBytes } = object;
         this.changes += 1;
-        const added = { objects: 1, bytes: storedBytes, kept: keptOf(object) };
+        const { key } = object;
+        const added = amountOf(object, keptOf);
         const amount = change(this.#compositions, composition, added, sign);
         const slash = isByNamespace ? key.indexOf("/", viewPrefix.length) : -1;
         if (slash >= 0) {
@@ -85,6 +98,14 @@ export class StoredUsage {
     };
   }
 }
+
+const compositionOf = (viewPrefix: string): string => viewPrefix.split("/")[2] ?? "";
+
+const amountOf = (object: CachedObject, keptOf: ReturnType<KeptMemory>): StoredAmount => ({
+  objects: 1,
+  bytes: object.storedBytes,
+  kept: keptOf(object),
+});
 
 /** Empty entries are removed: clusters and namespaces come and go. */
 function change(amounts: Map<string, StoredAmount>, account: string, added: StoredAmount, sign: 1 | -1): StoredAmount {
