@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from "esbuild";
+import { type BuildOptions, type BuildResult, build, type Metafile, type OutputFile, type Plugin } from "esbuild";
 import { readBuildInfo } from "./build-info.ts";
 import { buildConsole } from "./console-build.ts";
 
@@ -36,11 +36,32 @@ const THREADS = [
     startedIn: /[\\/]start-work-threads\.ts$/,
     address: 'new URL("../../dist/server/work-thread-main.js", import.meta.url)',
   },
-] as const;
+  {
+    name: "cluster-thread",
+    source: fromRepository("packages/platform/src/features/virtual-clusters/embedded/threads/cluster-thread-main.ts"),
+    startedIn: /[\\/]thread-process\.ts$/,
+    // As it is formatted there.
+    address: `new URL(
+  "../../../../../dist/features/virtual-clusters/embedded/threads/cluster-thread-main.js",
+  import.meta.url,
+)`,
+    // It starts threads for long work.
+    starts: "work-thread",
+  },
+] as const satisfies readonly Thread[];
+
+/** `starts` names an earlier thread, which this one starts. */
+type Thread = {
+  readonly name: string;
+  readonly source: string;
+  readonly startedIn: RegExp;
+  readonly address: string;
+  readonly starts?: string;
+};
 
 /** The threads are part of the bundle: a server that starts one later must not load that of another build. */
 const withThread = (
-  { startedIn, address }: (typeof THREADS)[number],
+  { startedIn, address }: Thread,
   bundled: string,
   change: BundleOptions["change"] = (_path, source) => source,
 ): Plugin => ({
@@ -115,18 +136,19 @@ export type BundleOptions = {
 export async function bundleModules({ sourcemap, change }: BundleOptions): Promise<Bundle> {
   const consoleInputs = await buildConsole();
   const modules = { ...shared(), sourcemap, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
-  const threads = await Promise.all(
-    THREADS.map(({ name, source }) =>
+  const { threads, addresses } = await buildThreads(
+    ({ name, source }, starts) =>
       build({
         ...modules,
         entryPoints: { [name]: source },
         entryNames: "[name]-[hash]",
-        plugins: [HTTP_BY_REQUIRE, ...(change === undefined ? [] : [withChange(change)])],
+        plugins: [
+          HTTP_BY_REQUIRE,
+          ...starts.map(({ thread, address }) => withThread(thread, address, change)),
+          ...(change === undefined ? [] : [withChange(change)]),
+        ],
       }),
-    ),
-  );
-  const addresses = threads.map(
-    ({ outputFiles }) => `new URL("./${basename(scriptOf(outputFiles).path)}", import.meta.url)`,
+    (script) => `new URL("./${basename(script.path)}", import.meta.url)`,
   );
   const command = await build({
     ...modules,
@@ -156,21 +178,18 @@ export async function bundleScript(): Promise<Bundle> {
   // There are no files beside the program: modules that ask for their own address get one that `createRequire` accepts.
   const alone = { ...shared(), minifySyntax: true, minifyWhitespace: true } as const;
   const define = { ...alone.define, "import.meta.url": '"file:///postern/postern.js"' };
-  const threads = await Promise.all(
-    THREADS.map(({ name, source }) =>
+  const { threads, addresses } = await buildThreads(
+    ({ name, source }, starts) =>
       build({
         ...alone,
         format: "esm",
         banner: { js: REQUIRE.replace("import.meta.url", define["import.meta.url"]) },
         define,
         entryPoints: { [name]: source },
+        plugins: starts.map(({ thread, address }) => withThread(thread, address)),
       }),
-    ),
+    (script) => `new URL("data:text/javascript;base64,${Buffer.from(script.contents).toString("base64")}")`,
   );
-  const addresses = threads.map(({ outputFiles }) => {
-    const text = Buffer.from(scriptOf(outputFiles).contents).toString("base64");
-    return `new URL("data:text/javascript;base64,${text}")`;
-  });
   const command = await build({
     ...alone,
     format: "cjs",
@@ -183,6 +202,26 @@ export async function bundleScript(): Promise<Bundle> {
     files: [{ name: ENTRY, contents }],
     inputs: [...inputsOf(...threads.map(({ metafile }) => metafile), command.metafile), ...consoleInputs],
   };
+}
+
+type Started = { readonly thread: Thread; readonly address: string };
+
+/** The results, and the address of each as code, in the order of THREADS: a thread comes after those that it starts. */
+async function buildThreads<Result extends BuildResult & { readonly outputFiles: OutputFile[] }>(
+  buildThread: (thread: Thread, starts: readonly Started[]) => Promise<Result>,
+  addressOf: (script: OutputFile) => string,
+): Promise<{ readonly threads: readonly Result[]; readonly addresses: readonly string[] }> {
+  const threads: Result[] = [];
+  const built: Started[] = [];
+  for (const thread of THREADS as readonly Thread[]) {
+    const result = await buildThread(
+      thread,
+      built.filter((other) => other.thread.name === thread.starts),
+    );
+    threads.push(result);
+    built.push({ thread, address: addressOf(scriptOf(result.outputFiles)) });
+  }
+  return { threads, addresses: built.map(({ address }) => address) };
 }
 
 function scriptOf(files: readonly OutputFile[]): OutputFile {

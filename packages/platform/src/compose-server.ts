@@ -25,6 +25,7 @@ import { openNoticeWebhook } from "./features/notices/feature.ts";
 import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
 import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
 import { LINK_PATH, PROFILE_PATH } from "./features/sign-in/sign-in-deps.ts";
+import type { CountedClusters } from "./features/virtual-clusters/embedded/threads/counted-clusters.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
 import { SETTLE_MS } from "./foundation/store/open-sealed-store.ts";
 import type { ServerStore } from "./foundation/store/open-server-store.ts";
@@ -62,6 +63,8 @@ export type ServerDeps = {
   /** Being loaded. */
   readonly cache: WatchCache;
   readonly memory: MemoryBudgets;
+  /** Clusters whose objects the cache only counts, because threads serve them. Undefined: this thread does. */
+  readonly counted?: CountedClusters | undefined;
   /** Absent: it never is. */
   readonly isMemoryShort?: (() => boolean) | undefined;
   readonly runtime: Runtime;
@@ -133,6 +136,8 @@ export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
       storage,
       cache,
       runtime,
+      isShared,
+      counted: parts.counted,
       keyRing: store.keyRing,
       metrics,
       onError(error, subject) {

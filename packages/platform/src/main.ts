@@ -14,6 +14,7 @@ import { cacheBudgets } from "./features/budgets/cache-budgets.ts";
 import { detectedMemoryLimit, type MemoryBudgets, memoryBudgets } from "./features/budgets/memory-limit.ts";
 import { followMemoryPressure, type ProcessHeap } from "./features/budgets/memory-pressure.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
+import { createCountedClusters } from "./features/virtual-clusters/embedded/threads/counted-clusters.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
 import { ensurePrivateDirectory } from "./foundation/pki/private-file.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
@@ -100,7 +101,10 @@ async function start(
   // A start with much in the store needs it most.
   const pressure = heap && teardown.use(followMemoryPressure({ ...memory, heap, scheduler }));
   const budgets = cacheBudgets(memory.historyBytes);
-  const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError, ...budgets }));
+  const counted = configuration.clusterThreads > 0 ? createCountedClusters() : undefined;
+  const cache = teardown.use(
+    createWatchCache({ storage, prefix: "/registry/", scheduler, onError, counted, ...budgets }),
+  );
   const { composeServer } = await loading;
   const server = await composeServer({
     configuration,
@@ -109,6 +113,7 @@ async function start(
     serving,
     cache,
     memory,
+    counted,
     isMemoryShort: pressure && (() => pressure.isShort),
     runtime,
     logger,
@@ -126,9 +131,10 @@ async function start(
   return server;
 }
 
-function memoryBudgetsOf({ memoryLimitMiB, fairness, watchBacklog }: Configuration): MemoryBudgets {
+function memoryBudgetsOf({ memoryLimitMiB, fairness, watchBacklog, clusterThreads }: Configuration): MemoryBudgets {
   const limitBytes = memoryLimitMiB === 0 ? detectedMemoryLimit() : memoryLimitMiB * MIB;
-  return memoryBudgets(limitBytes, { bodyBytes: fairness.bodyMiB * MIB, backlogBytes: watchBacklog.totalMiB * MIB });
+  const asked = { bodyBytes: fairness.bodyMiB * MIB, backlogBytes: watchBacklog.totalMiB * MIB };
+  return memoryBudgets(limitBytes, asked, clusterThreads);
 }
 
 const MIB = 1 << 20;

@@ -17,6 +17,9 @@ export const REPOSITORY = new URL("../../../", import.meta.url).pathname;
 export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
 /** The Node that runs the command. `npm test` names the Node that it was started on, and runs the tests themselves on a newer one (ADR 118). */
 export const NODE = process.env["NODE_OF_SERVERS"] ?? process.execPath;
+/** CLUSTER_THREADS=2 runs the tests with virtual clusters in threads. */
+const { CLUSTER_THREADS: count } = process.env;
+const CLUSTER_THREADS = count === undefined ? {} : { POSTERN_CLUSTER_THREADS: count };
 /** So many turns of this process, which do not pass while it is stopped together with the server. */
 const READY_TURNS = 600;
 const TURN_MS = 100;
@@ -55,7 +58,7 @@ export async function startPostern(
   const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...store, ...flags], {
     cwd: REPOSITORY,
     // All that there is to log, since what is logged is looked through for secrets.
-    env: { PATH: process.env["PATH"], HOME: dataDir, POSTERN_LOG_LEVEL: "debug", ...env },
+    env: { PATH: process.env["PATH"], HOME: dataDir, POSTERN_LOG_LEVEL: "debug", ...CLUSTER_THREADS, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";

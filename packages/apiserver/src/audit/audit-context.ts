@@ -7,6 +7,8 @@ import type { AuditObjectReference } from "./audit-event.ts";
 
 export type AuditContext = {
   readonly auditId: string;
+  /** Whether `setRequestObject` keeps more of an object than its identity. Absent: it does not. */
+  readonly keepsBodies?: boolean;
   /** Annotation keys are qualified names, such as `authorization.k8s.io/decision`. A key is set once; later values are ignored. */
   annotate(key: string, value: string): void;
   setUser(user: UserInfo): void;

@@ -111,10 +111,14 @@ class RequestRecorder implements AuditRecorder {
     this.#objectRef = { ...(this.#objectRef ?? objectRefOf(this.#info)), ...ref };
   }
 
+  get keepsBodies(): boolean {
+    const { level } = this.#decide();
+    return level === "Request" || level === "RequestResponse";
+  }
+
   setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void {
     if (typeof object !== "function") this.#completeObjectRef(object);
-    const { level } = this.#decide();
-    if (level !== "Request" && level !== "RequestResponse") return;
+    if (!this.keepsBodies) return;
     this.#requestObject = this.#kept(typeof object === "function" ? object() : object);
   }
 

@@ -3,6 +3,7 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import type { Awaitable } from "../runtime/awaitable.ts";
 
 /** Opaque to all but the {@link LineageVerifier}. It contains no secret. */
 export type CredentialLineage = JsonObject;
@@ -11,12 +12,17 @@ export type CredentialLineage = JsonObject;
 type MadeWith = { readonly credential?: { lineage?(): CredentialLineage | undefined } | undefined };
 
 export type LineageVerifier = {
-  /** Why credentials with this lineage are invalid; undefined while they are valid. For the audit log alone. */
-  refusalOf(lineage: CredentialLineage): string | undefined;
+  judge(lineage: CredentialLineage): Awaitable<LineageVerdict>;
   /** Calls back once when that may have changed. */
   onRevoked(lineage: CredentialLineage, listener: () => void): Disposable;
-  /** Audit annotations of a credential with this lineage. */
-  annotationsOf(lineage: CredentialLineage): { readonly [key: string]: string };
+};
+
+/** For the audit log alone. */
+export type LineageVerdict = {
+  /** Why credentials with this lineage are invalid; undefined while they are valid. */
+  readonly refusal: string | undefined;
+  /** Of a credential with this lineage. */
+  readonly annotations: { readonly [key: string]: string };
 };
 
 /** On an object that makes a credential later, for the controller that does. The server alone writes it. */

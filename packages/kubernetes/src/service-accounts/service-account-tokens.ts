@@ -15,6 +15,7 @@ import { serviceAccountGroups, serviceAccountUsername } from "@postern/apiserver
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { newUid } from "@postern/apiserver/registry/store/object-meta";
+import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
 import { decodeSegment, openToken, signToken } from "./json-web-token.ts";
@@ -78,7 +79,7 @@ function authenticateBoundToken(
   deps: ServiceAccountTokensDeps,
   claims: JsonObject,
   audiences: readonly string[],
-): Authentication {
+): Awaitable<Authentication> {
   const { accounts, secrets, runtime } = deps;
   const bound = readBoundToken(claims);
   const now = runtime.clock.now();
@@ -89,20 +90,23 @@ function authenticateBoundToken(
     !isThere(accounts, namespace, account) || (secret !== undefined && !isThere(secrets, namespace, secret));
   if (common.length === 0 || isOver()) throw unauthorizedError();
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}${id}`;
-  const descent = checkLineage(bound.lineage, credentialId, deps);
   const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
     untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
-  const onRevoked = watchFirst([
-    watchExpiry(bound.expiresAt * 1000, runtime),
-    untilGone(accounts, account),
-    ...(secret === undefined ? [] : [untilGone(secrets, secret)]),
-    ...descent.watches,
-  ]);
-  return {
-    user: { ...userOf(namespace, account), extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] } },
-    credential: { ...descent.credential, id: credentialId, onRevoked },
-    audiences: common,
-  };
+  return whenDone(checkLineage(bound.lineage, credentialId, deps), (descent) => {
+    // It may have ended while its ancestors were looked at.
+    if (isOver()) throw unauthorizedError();
+    const onRevoked = watchFirst([
+      watchExpiry(bound.expiresAt * 1000, runtime),
+      untilGone(accounts, account),
+      ...(secret === undefined ? [] : [untilGone(secrets, secret)]),
+      ...descent.watches,
+    ]);
+    return {
+      user: { ...userOf(namespace, account), extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] } },
+      credential: { ...descent.credential, id: credentialId, onRevoked },
+      audiences: common,
+    };
+  });
 }
 
 /** Throws ApiError 401. */
@@ -111,7 +115,7 @@ function authenticateSecretToken(
   token: string,
   claims: JsonObject,
   audiences: readonly string[],
-): Authentication {
+): Awaitable<Authentication> {
   const { accounts, secrets, runtime } = deps;
   const content = readSecretToken(claims);
   if (content === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER)) throw unauthorizedError();
@@ -119,18 +123,20 @@ function authenticateSecretToken(
   if (holder === undefined) throw unauthorizedError();
   const { namespace, account, secretName, lineage } = content;
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`;
-  const descent = checkLineage(lineage, credentialId, deps);
   const isOver = (): boolean => holderOf(token, content, deps) === undefined;
-  const onRevoked = watchFirst([
-    untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
-    untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
-    ...descent.watches,
-  ]);
-  return {
-    user: userOf(namespace, account),
-    credential: { ...descent.credential, id: credentialId, onRevoked },
-    audiences: [SERVICE_ACCOUNT_ISSUER],
-  };
+  return whenDone(checkLineage(lineage, credentialId, deps), (descent) => {
+    if (isOver()) throw unauthorizedError();
+    const onRevoked = watchFirst([
+      untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
+      untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
+      ...descent.watches,
+    ]);
+    return {
+      user: userOf(namespace, account),
+      credential: { ...descent.credential, id: credentialId, onRevoked },
+      audiences: [SERVICE_ACCOUNT_ISSUER],
+    };
+  });
 }
 
 type Descent = {
@@ -143,15 +149,15 @@ function checkLineage(
   lineage: CredentialLineage | undefined,
   credentialId: string,
   { lineages }: ServiceAccountTokensDeps,
-): Descent {
+): Awaitable<Descent> {
   if (lineage === undefined || lineages === undefined) return { credential: {}, watches: [] };
-  const annotations = lineages.annotationsOf(lineage);
-  const why = lineages.refusalOf(lineage);
-  if (why !== undefined) throw refusedError(why, credentialId, annotations);
-  return {
-    credential: { lineage: () => lineage, annotations },
-    watches: [(listener) => lineages.onRevoked(lineage, listener)],
-  };
+  return whenDone(lineages.judge(lineage), ({ refusal, annotations }) => {
+    if (refusal !== undefined) throw refusedError(refusal, credentialId, annotations);
+    return {
+      credential: { lineage: () => lineage, annotations },
+      watches: [(listener) => lineages.onRevoked(lineage, listener)],
+    };
+  });
 }
 
 const refusedError = (...refusal: ConstructorParameters<typeof CredentialRefusedError>): ApiError => {

@@ -46,6 +46,7 @@ import { openTrust, openTrustRules, type Trust } from "../features/trust/feature
 import { trustKinds } from "../features/trust/kinds/index.ts";
 import { createTakenTokenReaper } from "../features/trust/used-tokens.ts";
 import { spaceController, virtualClusterControllers } from "../features/virtual-clusters/controllers/index.ts";
+import type { CountedClusters } from "../features/virtual-clusters/embedded/threads/counted-clusters.ts";
 import { openVirtualClusters, type VirtualClusters } from "../features/virtual-clusters/feature.ts";
 import { openClusterSecretAdmission, virtualClusterKinds } from "../features/virtual-clusters/kinds/index.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
@@ -59,6 +60,10 @@ export type PlatformParts = FoundationParts & {
   readonly endpoint: PlatformEndpoint;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
+  /** Clusters whose objects the cache only counts, because threads serve them. Absent: this thread does. */
+  readonly counted?: CountedClusters | undefined;
+  /** Whether other servers write to the store as well. Absent: none does. */
+  readonly isShared?: boolean;
   /** Paths of the management API beside its resources. */
   readonly routes: (base: Foundation, needs: NonResourceNeeds) => NonResourceRoutes;
 };
@@ -85,6 +90,8 @@ export type Platform = {
 export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "use">): Platform {
   const { memory, endpoint, tracing } = parts;
   const continueTokens = createContinueTokens(parts.serverKeys.continueTokens);
+  const { counted, isShared = false } = parts;
+  const threads = counted && { counted, isShared, continueKey: parts.serverKeys.continueTokens };
   const base = createFoundation(parts, () => api.registry);
   const { installed, metrics } = base;
 
@@ -101,7 +108,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const budgets = use(openBudgets(base, { keys, memory }));
   // biome-ignore format: the dependencies of the whole product fit on one screen
   const clusters = use(openVirtualClusters(base, {
-    keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, tracing,
+    keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, threads, tracing,
   }));
   const signIn = createSignIn(base, { providers, directory, keys, mint, trust, publicUrl: endpoint.url });
   const notices = createNoticeMetrics(metrics);

@@ -20,7 +20,7 @@ export type ClusterMemory = Disposable & {
 };
 
 export type ClusterMemoryDeps = {
-  readonly usage: StoredUsage;
+  readonly usage: Pick<StoredUsage, "of" | "compositions" | "onChange" | "changes">;
   readonly limitBytes: number;
   /** Whether a composition is that of an embedded cluster. */
   readonly isCluster: (composition: string) => boolean;
@@ -46,6 +46,10 @@ const SHARE_OF_FREE = 3;
 /** One account: clusters take from each other. */
 const ACCOUNT = "embedded clusters";
 
+/** Memory of a running cluster that stores so much. */
+export const costOfCluster = (amount: StoredAmount): number =>
+  Math.max(CLUSTER_BYTES + residentBytes(amount), MIN_BYTES);
+
 type Counted = { readonly project: string; readonly bytes: number };
 
 export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
@@ -57,8 +61,6 @@ export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
   const pending = new PendingWrites(usage);
   let usedBytes = 0;
 
-  const costOf = (amount: StoredAmount): number => Math.max(CLUSTER_BYTES + residentBytes(amount), MIN_BYTES);
-
   function count(composition: string, amount: StoredAmount): void {
     if (!isCluster(composition)) return;
     const known = clusters.get(composition);
@@ -66,7 +68,7 @@ export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
     usedBytes -= known?.bytes ?? 0;
     clusters.delete(composition);
     if (amount.objects <= 0) return;
-    const counted = { project: projectOf(composition), bytes: costOf(amount) };
+    const counted = { project: projectOf(composition), bytes: costOfCluster(amount) };
     clusters.set(composition, counted);
     addTo(projects, counted.project, counted.bytes);
     usedBytes += counted.bytes;
@@ -94,7 +96,7 @@ export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
       check(growth, inProgress) {
         const amount = usage.of(composition);
         const before = clusters.get(composition);
-        const after = costOf(sumOf(amount, growth));
+        const after = costOfCluster(sumOf(amount, growth));
         if (after <= MIN_BYTES) return;
         // The uid of an instance may become known after its first objects.
         if (before !== undefined && before.project !== projectOf(composition)) count(composition, amount);

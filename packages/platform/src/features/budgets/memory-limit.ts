@@ -14,6 +14,10 @@ export type MemoryBudgets = {
   readonly bodyBytes: number;
   /** Events that wait to be sent to slow watches. */
   readonly backlogBytes: number;
+  /** The same in all cluster threads together. */
+  readonly threadBacklogBytes: number;
+  /** Garbage in all cluster threads together. */
+  readonly threadMarginBytes: number;
   /** Recent events for watches: as much for the platform, and for all embedded clusters together. */
   readonly historyBytes: number;
 };
@@ -21,6 +25,15 @@ export type MemoryBudgets = {
 const MIB = 1 << 20;
 /** The idle process, with code and space for the garbage collector. */
 const IDLE_BYTES = 128 * MIB;
+/** Threads for one cluster alone that there may be. */
+export const ALONE_THREADS = 2;
+/** A thread without clusters: code, and space for the garbage collector. */
+export const THREAD_IDLE_BYTES = 32 << 20;
+
+/** Memory that threads take before any cluster runs. */
+const idleBytesOfThreads = (threads: number): number =>
+  threads === 0 ? 0 : (threads + ALONE_THREADS) * THREAD_IDLE_BYTES;
+
 /** Parts of the limit. Garbage, the database, TLS, threads, and errors of the estimates. */
 const MARGIN_PART = 8;
 /** The largest share for request bodies, and the one for events that wait to be sent. */
@@ -29,19 +42,26 @@ const BACKLOG_PART = 16;
 /** The least share for stored objects. */
 const MIN_STORED_PART = 4;
 
-/** `asked` is what the options allow for request bodies and for events for slow watches. A small limit leaves less. */
+/**
+ * `asked` is what the options allow for request bodies and for events for slow watches. A small limit leaves less. With cluster threads, these
+ * have half of the margin and half of the events.
+ */
 export function memoryBudgets(
   limitBytes: number,
   asked: Pick<MemoryBudgets, "bodyBytes" | "backlogBytes">,
+  threads = 0,
 ): MemoryBudgets {
   const bodyBytes = Math.floor(Math.min(asked.bodyBytes, limitBytes / BODIES_PART));
   const backlogBytes = Math.floor(Math.min(asked.backlogBytes, limitBytes / BACKLOG_PART));
-  const free = limitBytes - limitBytes / MARGIN_PART - IDLE_BYTES - bodyBytes - backlogBytes;
+  const idleBytes = IDLE_BYTES + idleBytesOfThreads(threads);
+  const free = limitBytes - limitBytes / MARGIN_PART - idleBytes - bodyBytes - backlogBytes;
   const eighth = Math.floor(Math.max(free, limitBytes / MIN_STORED_PART) / 8);
   return {
     limitBytes,
     bodyBytes,
-    backlogBytes,
+    backlogBytes: threads === 0 ? backlogBytes : Math.floor(backlogBytes / 2),
+    threadBacklogBytes: threads === 0 ? 0 : Math.floor(backlogBytes / 2),
+    threadMarginBytes: threads === 0 ? 0 : Math.floor(limitBytes / MARGIN_PART / 2),
     platformBytes: 3 * eighth,
     clustersBytes: 4 * eighth,
     historyBytes: Math.floor(eighth / 2),

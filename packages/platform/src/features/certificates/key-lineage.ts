@@ -81,12 +81,16 @@ export function createLineageVerifier({ keys, certificates, names }: LineageDeps
     return serials.some(isOver) ? "the certificate it was created with is not valid any more" : undefined;
   };
   return {
-    refusalOf(lineage) {
-      for (const part of decodeLineage(lineage)) {
-        const why = refusalOfKeys(part) ?? refusalOfCertificates(part);
-        if (why !== undefined) return why;
-      }
-      return undefined;
+    judge(lineage) {
+      const parts = decodeLineage(lineage);
+      const origins = parts.flatMap(({ keys: made }) => made);
+      const maker = origins.at(-1);
+      let refusal: string | undefined;
+      for (const part of parts) refusal ??= refusalOfKeys(part) ?? refusalOfCertificates(part);
+      return {
+        refusal,
+        annotations: maker === undefined ? {} : accessKeyAnnotations(maker.name, origins.slice(0, -1)),
+      };
     },
     onRevoked(lineage, listener) {
       const watches = decodeLineage(lineage).flatMap(({ keys: origins, certificates: serials }) => {
@@ -97,11 +101,6 @@ export function createLineageVerifier({ keys, certificates, names }: LineageDeps
         ];
       });
       return watchFirst(watches)(listener);
-    },
-    annotationsOf(lineage) {
-      const origins = decodeLineage(lineage).flatMap(({ keys: made }) => made);
-      const maker = origins.at(-1);
-      return maker === undefined ? {} : accessKeyAnnotations(maker.name, origins.slice(0, -1));
     },
   };
 }

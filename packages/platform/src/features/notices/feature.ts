@@ -11,7 +11,7 @@ import { labelledCounter } from "../../foundation/metrics/counters.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import type { Directory } from "../directory/directory.ts";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
-import { ownAddresses } from "../virtual-clusters/reach-clusters.ts";
+import { ownAddresses } from "../virtual-clusters/tenant-addresses.ts";
 import { createKeyNotices, type NoticeMetrics } from "./key-notices.ts";
 import { createNoticeWebhook, type NoticeWebhook } from "./notice-webhook.ts";
 

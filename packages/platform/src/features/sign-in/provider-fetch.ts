@@ -11,7 +11,7 @@ import type { UpstreamResponse } from "../proxy/upstream-response.ts";
 import { issuerAddresses } from "../trust/fetch-issuer-keys.ts";
 import { discoveryUrlOf, httpsUrl, ISSUER_LIMITS, type IssuerPlace, textOf } from "../trust/fetch-key-set.ts";
 import { FetchError } from "../trust/issuer-keys.ts";
-import { tenantAddressRules } from "../virtual-clusters/reach-clusters.ts";
+import { tenantAddressRules } from "../virtual-clusters/tenant-addresses.ts";
 
 export type ProviderFetchDeps = {
   readonly scheduler: Scheduler;

@@ -1,5 +1,6 @@
 // Virtual clusters, spaces and clusters: their backends in this process and remote ones, the keys of their control planes, and what wakes them.
 
+import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
@@ -16,6 +17,7 @@ import { type ClusterMemory, type ClusterUsage, createClusterMemory } from "../b
 import type { Budgets } from "../budgets/feature.ts";
 import { type AccountUsage, filled } from "../budgets/management-budgets.ts";
 import type { MemoryBudgets } from "../budgets/memory-limit.ts";
+import { threadBudgets } from "../budgets/thread-budgets.ts";
 import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import { describeCertificate } from "../certificates/describe-certificate.ts";
 import { issuedToCreator } from "../certificates/issued-to-creator.ts";
@@ -27,19 +29,26 @@ import { createDestinationChanges } from "./destination-changes.ts";
 import { standardBindings } from "./embedded/bind-roles.ts";
 import { createCertificateHolders } from "./embedded/certificate-holders.ts";
 import { createEmbeddedBackend, type EmbeddedBackendDeps } from "./embedded/embedded-backend.ts";
-import { createEmbeddedClusters, type EmbeddedClusters } from "./embedded/embedded-clusters.ts";
+import { createClusters, createEmbeddedClusters, type EmbeddedClusters } from "./embedded/embedded-clusters.ts";
 import { createEmbeddedSpace } from "./embedded/embedded-space.ts";
 import { createInstanceSettings } from "./embedded/instance-settings.ts";
+import { type ClusterFaults, createClusterFaults } from "./embedded/threads/cluster-faults.ts";
+import type { CountedClusters } from "./embedded/threads/counted-clusters.ts";
+import { showThreads } from "./embedded/threads/thread-metrics.ts";
+import { createThreadedHost } from "./embedded/threads/threaded-host.ts";
 import type { KubernetesBackends } from "./kubernetes-backend/kubernetes-backends.ts";
 import { apiAddressOf, type PlatformEndpoint } from "./platform-endpoint.ts";
-import { reachClusters, tenantAddressRules } from "./reach-clusters.ts";
+import { reachClusters } from "./reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "./space-registry.ts";
+import { tenantAddressRules } from "./tenant-addresses.ts";
 import { createWakeUp, type WakeUp } from "./wake-sleeping-cluster.ts";
 
 export type VirtualClusters = Disposable & {
   readonly backends: BackendRegistry;
   readonly spaces: SpaceRegistry;
   readonly embedded: EmbeddedClusters;
+  /** Embedded clusters that stopped their thread. */
+  readonly faults: Pick<ClusterFaults, "onChange">;
   /** Clusters that are reached by a kubeconfig. */
   readonly reached: KubernetesBackends;
   readonly controlPlaneKeys: ControlPlaneKeys;
@@ -59,8 +68,20 @@ export type VirtualClustersNeeds = {
   readonly memory: MemoryBudgets;
   readonly endpoint: PlatformEndpoint;
   readonly continueTokens: ContinueTokens;
+  /** Absent: this thread serves embedded clusters. */
+  readonly threads?: ThreadsNeeds | undefined;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
+};
+
+/** For cluster threads. */
+export type ThreadsNeeds = {
+  /** Clusters whose objects the cache only counts. */
+  readonly counted: CountedClusters;
+  /** The key of tokens of lists. */
+  readonly continueKey: Uint8Array;
+  /** Whether other servers write to the store as well. */
+  readonly isShared: boolean;
 };
 
 const CLUSTER_COMPOSITIONS = virtualClusterComposition("");
@@ -86,35 +107,76 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
     projectOf: (composition) => settings.of(uidOf(composition)).project,
     onRefused: () => budgets.countRefusal("clusters"),
   });
-  const clusters = createEmbeddedClusters({
-    memory,
-    settingsOf: (uid) => settings.of(uid),
-    storage,
-    cache,
-    runtime,
-    continueTokens: needs.continueTokens,
-    sealedValues,
-    firstBindings: standardBindings(names),
-    servingAuthority: {
-      get pem() {
-        return endpoint.certificateAuthorityPem;
+  const lineages = createLineageVerifier({ keys: keys.index, certificates, names });
+  const onCertificateSigned = (uid: string, pem: string, lineage: CredentialLineage | undefined): Promise<void> =>
+    certificates.record({
+      ...describeCertificate(pem, uid, runtime.clock.now()),
+      issuedTo:
+        lineage === undefined ? undefined : issuedToCreator(decodeLineage(lineage), { keys: keys.index, directory }),
+    });
+  const onAuthorityChange = (listener: () => void): Disposable =>
+    endpoint.onAuthorityChange?.(listener) ?? { [Symbol.dispose]: () => undefined };
+  const spaceInstances = objects("spaceinstances", { namespaced: true });
+  const faults = createClusterFaults(names, [instances, spaceInstances], base.recordEvent);
+  const { clusterThreads, platform, proxy, watchBacklog } = configuration;
+  const threads =
+    needs.threads &&
+    createThreadedHost({
+      size: clusterThreads,
+      budgets: threadBudgets(needs.memory, clusterThreads),
+      data: {
+        platform,
+        allowedAddresses: proxy.allowedAddresses,
+        continueKey: needs.threads.continueKey,
+        isShared: needs.threads.isShared,
       },
-      onChange: (listener) => endpoint.onAuthorityChange?.(listener) ?? { [Symbol.dispose]: () => undefined },
-    },
-    apiAddress: () => apiAddressOf(endpoint.url()),
-    version: SERVED_VERSION,
-    webhooks: { addresses: tenantAddressRules(configuration), userAgent: names.name },
-    onError,
-    queueMetrics: metrics.workQueues,
-    webhookMetrics: metrics.webhooks,
-    lineages: createLineageVerifier({ keys: keys.index, certificates, names }),
-    onCertificateSigned: (uid, pem, lineage) =>
-      certificates.record({
-        ...describeCertificate(pem, uid, runtime.clock.now()),
-        issuedTo:
-          lineage === undefined ? undefined : issuedToCreator(decodeLineage(lineage), { keys: keys.index, directory }),
-      }),
-  });
+      backlog: { perWatch: watchBacklog.perWatchMiB << 20, perConnection: watchBacklog.perConnectionMiB << 20 },
+      storage,
+      cache,
+      counted: needs.threads.counted,
+      runtime,
+      settingsOf: (uid) => settings.of(uid),
+      onSettingsChange: (listener) => settings.onChange(listener),
+      endpoint: () => ({ authorityPem: endpoint.certificateAuthorityPem, address: apiAddressOf(endpoint.url()) }),
+      onEndpointChange: onAuthorityChange,
+      lineages,
+      onCertificateSigned,
+      clusters: () => clusters,
+      onFault: (uid, message) => faults.report(uid, message),
+      queueMetrics: metrics.workQueues,
+      webhookMetrics: metrics.webhooks,
+      onOverBudget: metrics.rowOverBudget,
+      onError,
+    });
+  showThreads(metrics, threads?.pool);
+  const clusters: EmbeddedClusters =
+    threads !== undefined
+      ? createClusters({ storage, runtime, memory, sealedValues }, threads)
+      : createEmbeddedClusters({
+          memory,
+          settingsOf: (uid) => settings.of(uid),
+          storage,
+          cache,
+          runtime,
+          continueTokens: needs.continueTokens,
+          sealedValues,
+          names,
+          firstBindings: standardBindings(names),
+          servingAuthority: {
+            get pem() {
+              return endpoint.certificateAuthorityPem;
+            },
+            onChange: onAuthorityChange,
+          },
+          apiAddress: () => apiAddressOf(endpoint.url()),
+          version: SERVED_VERSION,
+          webhooks: { addresses: tenantAddressRules(configuration), userAgent: names.name },
+          onError,
+          queueMetrics: metrics.workQueues,
+          webhookMetrics: metrics.webhooks,
+          lineages,
+          onCertificateSigned,
+        });
   const reached = reachClusters(base, needs.tracing);
   const embedded: EmbeddedBackendDeps = {
     clusters,
@@ -131,7 +193,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
   const destinations = createDestinationChanges(
     [
       instances,
-      objects("spaceinstances", { namespaced: true }),
+      spaceInstances,
       objects("clusters"),
       objects("projects"),
       objects("secrets", { group: "", namespaced: true }),
@@ -140,6 +202,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
   );
   return {
     embedded: clusters,
+    faults,
     memory,
     usage: {
       of: usageOfCluster,
@@ -182,6 +245,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
       memory[Symbol.dispose]();
       settings[Symbol.dispose]();
       clusters[Symbol.dispose]();
+      threads?.[Symbol.dispose]();
       reached[Symbol.dispose]();
     },
   };

@@ -96,6 +96,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     runtime,
     continueTokens,
     sealedValues,
+    names,
     firstBindings: standardBindings(names),
     version: TEST_VERSION,
     webhooks: { addresses: createAddressRules(), userAgent: names.name },

@@ -16,7 +16,7 @@ const recheckMsOf = ({ configuration }: Foundation): number => configuration.pro
 export function virtualClusterControllers(
   port: ControllerPort,
   base: Foundation,
-  { clusters: { backends, embedded, reached, controlPlaneKeys } }: Needs,
+  { clusters: { backends, embedded, reached, controlPlaneKeys, faults } }: Needs,
 ): readonly Controller[] {
   const { names, lookup, own } = base;
   const clusters = own("Cluster");
@@ -38,16 +38,22 @@ export function virtualClusterControllers(
       },
       stop: (uid) => embedded.stop(uid),
       recheckMs,
+      faults,
     }),
     createInsideBindingsController(port, { names, instances, backends }),
   ];
 }
 
-export const spaceController = (port: ControllerPort, base: Foundation, { clusters: { spaces } }: Needs): Controller =>
+export const spaceController = (
+  port: ControllerPort,
+  base: Foundation,
+  { clusters: { spaces, faults } }: Needs,
+): Controller =>
   createSpaceController(port, {
     names: base.names,
     instances: base.own("SpaceInstance"),
     clusters: base.own("Cluster"),
     spaces,
     recheckMs: recheckMsOf(base),
+    faults,
   });

@@ -36,9 +36,13 @@ export type InstanceWork<T extends KubeObject> = {
   statusOf(instance: T, health: VirtualClusterHealth, now: number, objects?: AppliedObjects): JsonValue;
   /** Reason that the deletion waits for; undefined when nothing is left. */
   remove(instance: T, signal: AbortSignal): Promise<UpstreamFault | undefined>;
+  /** Instances that have to be looked at, by uid. Absent: changes of the objects say it all. */
+  readonly faults?: InstanceFaults | undefined;
   /** Instances that are not ready, terminating or external are checked again after this many milliseconds. */
   readonly recheckMs: { readonly unready: number; readonly remote: number };
 };
+
+export type InstanceFaults = { onChange(listener: (uid: string) => void): Disposable };
 
 /** Most of the time of remote ones is spent waiting. */
 const CONCURRENCY = 16;
@@ -100,7 +104,12 @@ export function createInstanceController<T extends Instance>(
   };
 
   const following = followInstances({ instances, clusters, ...(templates && { templates }) }, scheduler, queue);
-  return createQueueController(queue, [following]);
+  const faults = work.faults?.onChange((uid) => {
+    for (const object of instances.view.list(instances.keys.prefix)) {
+      if (object.decode().metadata.uid === uid) queue.add(object.key);
+    }
+  });
+  return createQueueController(queue, faults === undefined ? [following] : [following, faults]);
 }
 
 /** Clusters of one project wait for each other alone. `isRemote` may throw ApiErrors, as it does for a cluster that is unknown. */

@@ -11,26 +11,25 @@ import {
   deleteControlled,
   ignoringConflicts,
 } from "@postern/apiserver/controllers/controlled-objects";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { STANDARD_ROLES } from "../inside-roles.ts";
-import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
 const MANAGED_BY = "app.kubernetes.io/managed-by";
 
-type BindingNames = Pick<PlatformNames, "name" | "insideRoleGroup">;
+export type BindingNames = Pick<PlatformNames, "name" | "insideRoleGroup">;
 
 /**
  * The binding has the name of the group it is for. A binding of that name with other content is replaced: the group belongs to the platform. Other
  * bindings are not changed.
  */
 export async function bindRoles(
-  cluster: EmbeddedCluster,
+  bindings: InstalledResource,
   clusterRoles: readonly string[],
   { clock, names }: Pick<Runtime, "clock"> & { readonly names: BindingNames },
   signal: AbortSignal,
 ): Promise<void> {
-  const bindings = cluster.resource(RBAC_GROUP, "ClusterRoleBinding");
   const wanted = bindingsByName(clusterRoles, names);
   const pause = createTurns(clock);
   for (const object of bindings.view.list(bindings.keys.prefix)) {

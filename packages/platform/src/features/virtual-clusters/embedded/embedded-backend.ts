@@ -23,7 +23,7 @@ import type {
   IssuedClientCertificate,
   VirtualClusterBackend,
 } from "../virtual-cluster-backend.ts";
-import { areRolesBound, bindRoles } from "./bind-roles.ts";
+import { areRolesBound } from "./bind-roles.ts";
 import type { CertificateHolders } from "./certificate-holders.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 import type { EmbeddedClusters } from "./embedded-clusters.ts";
@@ -102,10 +102,9 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
 
     async bindRoles(clusterRoles, signal) {
       // Most are up to date, and need not be started to find that out.
-      const bindings = clusters.viewOf(uid, CLUSTER_ROLE_BINDINGS);
+      const bindings = await clusters.objectsOf(uid, CLUSTER_ROLE_BINDINGS, signal);
       if (await inTurns(areRolesBound(bindings, clusterRoles, names), runtime.clock)) return;
-      const cluster = await clusters.open(uid);
-      await bindRoles(cluster, clusterRoles, { clock: runtime.clock, names }, signal);
+      await (await clusters.open(uid)).bindRoles(clusterRoles, signal);
     },
 
     async applyObjects(text, signal) {
@@ -115,6 +114,8 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     followRoles: (listener) => clusters.follow(uid, CLUSTER_ROLE_BINDINGS, listener),
 
     async health() {
+      const fault = clusters.faultOf(uid);
+      if (fault !== undefined) return { ready: false, ...fault };
       if (await clusters.exists(uid)) return { ready: true, version: version.gitVersion };
       return { ready: false, reason: "NotProvisioned", message: "the virtual cluster has not been set up yet" };
     },

@@ -2,17 +2,12 @@
 
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
-import {
-  type ClientCertificate,
-  createClientCertificateAuthenticator,
-} from "@postern/apiserver/authentication/client-certificate-authenticator";
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import {
   type CredentialLineage,
   type LineageVerifier,
   lineageOn,
 } from "@postern/apiserver/authentication/credential-lineage";
-import { watchExpiry } from "@postern/apiserver/authentication/revocation-watch";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { authorizeWhileOpen } from "@postern/apiserver/authorization/long-running-requests";
@@ -22,7 +17,7 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { impersonation } from "@postern/apiserver/chain/with-impersonation";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
+import { createWhenAbsent, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
@@ -34,7 +29,7 @@ import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import { type ApiResponse, afterResponse } from "@postern/apiserver/transport/api-response";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
 import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
@@ -44,17 +39,23 @@ import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { createStandardSurface, type StandardSurface } from "@postern/kubernetes/server/standard-surface";
 import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/kubernetes/service-accounts/issuer-discovery";
 import type { ServiceAccountKey } from "@postern/kubernetes/service-accounts/service-account-key";
+import type { WebhookCaller } from "@postern/kubernetes/webhooks/webhook-caller";
 import type { CertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
 import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
 import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";
 import { createRequestSigner, type RequestSigner } from "../certificate-signing/request-signer.ts";
+import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import { applyObjects } from "./apply-objects.ts";
+import { type BindingNames, bindRoles } from "./bind-roles.ts";
+import { createClusterCertificates } from "./cluster-certificates.ts";
+import { createClusterUsage } from "./cluster-usage.ts";
 import { DEFAULT_SHARE, meteredStorage } from "./metered-storage.ts";
 import { createWebhookConnections, type WebhookConnectionsDeps } from "./webhook-connections.ts";
 
 export type EmbeddedClusterDeps = {
   /** Names its part of the store. */
   readonly composition: string;
+  readonly names: BindingNames;
   readonly storage: Storage;
   /** Shared with every other surface on the same store. */
   readonly cache: WatchCache;
@@ -84,6 +85,8 @@ export type EmbeddedClusterDeps = {
   readonly memory?: ClusterMemory | undefined;
   /** Connections to its webhooks. */
   readonly webhooks: Pick<WebhookConnectionsDeps, "addresses" | "resolve" | "userAgent">;
+  /** Wraps the calls of webhooks. Absent: they are made as they are. */
+  readonly aroundWebhooks?: ((caller: WebhookCaller) => WebhookCaller) | undefined;
   /** Receives errors of background work. */
   readonly onError: (error: unknown, subject: string) => void;
   /** Metrics of its work queues, shared with all other clusters. Absent: none. */
@@ -103,30 +106,36 @@ export type ClusterSettings = {
   readonly project: string;
 };
 
+/** A running cluster, wherever it runs. */
 export type EmbeddedCluster = Disposable & {
   readonly authority: CertificateAuthority;
   /** Accepts only certificates that this cluster's CA signed. */
   readonly clientCertificates: Authenticator;
   /** Accepts only tokens of this cluster's ServiceAccounts. */
   readonly serviceAccountTokens: TokenAuthenticator;
-  readonly signer: RequestSigner;
-  /** The resource of a kind that every cluster serves. Throws if it does not. */
-  resource(group: string, kind: string): InstalledResource;
   /** Serves a request with a path below the cluster's root as `user`, if its own RBAC allows it. */
   handle(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
   /** Applies manifests with the permissions of the server. Throws ObjectsError. */
   applyObjects(text: string, signal: AbortSignal): Promise<void>;
+  /** Maintains one ClusterRoleBinding for each of these ClusterRoles, and deletes those for others. */
+  bindRoles(clusterRoles: readonly string[], signal: AbortSignal): Promise<void>;
+  /** Creates the namespace of a space if it is missing, and keeps its labels and annotations. */
+  keepNamespace(name: string, metadata: SpaceMetadata, signal: AbortSignal): Promise<void>;
   /** Milliseconds since the last request ended; 0 while one is in progress. */
   idleFor(): number;
   /** Resolves when all controllers are idle. */
   idle(): Promise<void>;
 };
 
+/** One that runs in this thread. */
+export type LocalCluster = EmbeddedCluster & {
+  readonly signer: RequestSigner;
+  /** The resource of a kind that every cluster serves. Throws if it does not. */
+  resource(group: string, kind: string): InstalledResource;
+};
+
 /** Resolves when its initial objects exist. The cache must be ready. */
-export async function startEmbeddedCluster(
-  options: EmbeddedClusterDeps,
-  signal: AbortSignal,
-): Promise<EmbeddedCluster> {
+export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal: AbortSignal): Promise<LocalCluster> {
   const { runtime, authority, version, onError, queueMetrics } = options;
   const stop = new AbortController();
   const metered = meteredStorage({ ...options, shareOf: () => options.settings?.().share ?? DEFAULT_SHARE });
@@ -138,7 +147,7 @@ export async function startEmbeddedCluster(
     cluster: {
       keepsWorkloads: () => options.settings?.().keepsWorkloads === true,
       completesJobs: () => options.settings?.().completesJobs === true,
-      webhooks,
+      webhooks: options.aroundWebhooks?.(webhooks) ?? webhooks,
       webhookMetrics: options.webhookMetrics,
       apiAddress: options.apiAddress,
     },
@@ -160,7 +169,7 @@ export async function startEmbeddedCluster(
       options.onCertificateSigned?.(certificatePem, lineageOn(request)) ?? Promise.resolve(),
   });
   const signing = createCertificateSigningController({ runtime, onError, queueMetrics }, requests, signer);
-  const usage = createUsage(runtime);
+  const usage = createClusterUsage(runtime);
   const dispose = (): void => {
     stop.abort();
     webhooks[Symbol.dispose]();
@@ -187,11 +196,7 @@ export async function startEmbeddedCluster(
 
   return {
     authority,
-    clientCertificates: createClientCertificateAuthenticator({
-      authorities: authority.certificatePem,
-      clock: runtime.clock,
-      identify: (certificate) => identityInside(certificate, runtime),
-    }),
+    clientCertificates: createClusterCertificates(authority, runtime),
     serviceAccountTokens: surface.serviceAccountTokens,
     signer,
     resource,
@@ -201,6 +206,15 @@ export async function startEmbeddedCluster(
       return await usage.during(() => serve(context));
     },
     applyObjects: (text, aborted) => applyObjects(text, { ...surface, clock: runtime.clock }, aborted),
+    bindRoles: (clusterRoles, aborted) =>
+      bindRoles(
+        resource(RBAC_GROUP, "ClusterRoleBinding"),
+        clusterRoles,
+        { ...runtime, names: options.names },
+        aborted,
+      ),
+    keepNamespace: (name, metadata, aborted) =>
+      keepNamespace(resource("", "Namespace"), { name, ...metadata }, runtime, aborted),
     idleFor: () => usage.idleFor(),
     async idle() {
       await surface.idle();
@@ -220,39 +234,26 @@ async function decideAndRoute(
   return await route(context);
 }
 
-/** Tracks when the last request was in progress. */
-function createUsage({ clock }: Pick<Runtime, "clock">) {
-  let underWay = 0;
-  let lastUsedAt = clock.elapsed();
-  const end = (): void => {
-    underWay--;
-    lastUsedAt = clock.elapsed();
-  };
-  return {
-    /** Streams and upgraded connections are in progress until they are closed. */
-    async during(answer: () => Promise<ApiResponse>): Promise<ApiResponse> {
-      underWay++;
-      try {
-        return afterResponse(await answer(), end);
-      } catch (error) {
-        end();
-        throw error;
-      }
+/** Labels and annotations of others are kept. */
+async function keepNamespace(
+  namespaces: InstalledResource,
+  { name, labels, annotations }: SpaceMetadata & { readonly name: string },
+  { clock }: Pick<Runtime, "clock">,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = { name, ...(labels && { labels }), ...(annotations && { annotations }) };
+  await createWhenAbsent(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: wanted }, clock, signal);
+  const current = namespaces.view.get(namespaces.keys.of("", name))?.decode();
+  if (current === undefined || carries(current, { ...wanted })) return;
+  const transform = (object: KubeObject): KubeObject => ({
+    ...object,
+    metadata: {
+      ...object.metadata,
+      labels: { ...object.metadata.labels, ...labels },
+      annotations: { ...object.metadata.annotations, ...annotations },
     },
-    idleFor: () => (underWay > 0 ? 0 : clock.elapsed() - lastUsedAt),
-  };
-}
-
-/** The ID identifies the certificate, and cannot be that of an access key. */
-function identityInside(
-  { subject, fingerprint, notAfter }: ClientCertificate,
-  runtime: Runtime,
-): Authentication | undefined {
-  if (subject.commonName === "") return undefined;
-  return {
-    user: { name: subject.commonName, groups: subject.organizations },
-    credential: { id: `certificate:${fingerprint}`, onRevoked: watchExpiry(notAfter.getTime(), runtime) },
-  };
+  });
+  await updateControlled({ runtime: { clock } }, namespaces, { metadata: { name } }, { transform }, signal);
 }
 
 /** It runs in the same process, so it is healthy if it responds. */

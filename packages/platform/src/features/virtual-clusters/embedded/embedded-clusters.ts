@@ -4,14 +4,12 @@ import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/cache/resource-keys";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import { followView } from "@postern/apiserver/cache/view-informer";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
 import { createCompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
-import {
-  createServiceAccountKeyPem,
-  type ServiceAccountKey,
-  serviceAccountKeyFromPem,
-} from "@postern/kubernetes/service-accounts/service-account-key";
+import { serviceAccountKeyFromPem } from "@postern/kubernetes/service-accounts/service-account-key";
 import {
   compositionPrefix,
   createInternalRecords,
@@ -20,30 +18,35 @@ import {
   type InternalValues,
   virtualClusterComposition,
 } from "../../../foundation/encryption/internal-records.ts";
+import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
 import {
-  authorityFromPem,
-  type CertificateAuthority,
-  createCertificateAuthority,
-} from "../../../foundation/pki/certificate-authority.ts";
+  type ClusterSecrets,
+  createClusterAuthority,
+  hasClusterAuthority,
+  loadClusterSecrets,
+} from "./cluster-secrets.ts";
 import {
   type ClusterSettings,
   type EmbeddedCluster,
   type EmbeddedClusterDeps,
+  type LocalCluster,
   startEmbeddedCluster,
 } from "./embedded-cluster.ts";
 import { DEFAULT_SHARE } from "./metered-storage.ts";
 import { createRunningClusters } from "./running-clusters.ts";
 
-export type EmbeddedClusters = Disposable & {
+export type EmbeddedClusters<Cluster extends EmbeddedCluster = EmbeddedCluster> = Disposable & {
   /** Creates the CA and the initial objects of a cluster if they are missing, and leaves it running. */
   provision(uid: string, signal: AbortSignal): Promise<void>;
-  /** Starts it if it is not running. Rejects with ApiError 503 if it has not been created yet, or was deleted. */
-  open(uid: string): Promise<EmbeddedCluster>;
+  /** Starts it if it is not running. Rejects with ApiError 503 if it has not been created yet, was deleted, or may not start now. */
+  open(uid: string): Promise<Cluster>;
   /** Whether it was created; does not start it. */
   exists(uid: string): Promise<boolean>;
-  /** The view of one of its resources, without starting it. */
-  viewOf(uid: string, location: ResourceLocation): readonly CachedObject[];
-  /** Calls back after every change of that view, until disposed; does not start it. */
+  /** Why it may not start now. */
+  faultOf(uid: string): ClusterFault | undefined;
+  /** The objects of one of its resources, without starting it. */
+  objectsOf(uid: string, location: ResourceLocation, signal: AbortSignal): Awaitable<readonly CachedObject[]>;
+  /** Calls back after every change of these objects, until disposed; does not start it. */
   follow(uid: string, location: ResourceLocation, listener: () => void): Disposable;
   /** Closes its requests, and frees its memory. The next request starts it again. */
   stop(uid: string): Promise<void>;
@@ -53,14 +56,28 @@ export type EmbeddedClusters = Disposable & {
   readonly running: number;
 };
 
-export type EmbeddedClustersDeps = Omit<
+export type ClusterFault = { readonly reason: string; readonly message: string };
+
+/** The place where clusters run. */
+export type ClusterHost<Cluster extends EmbeddedCluster> = {
+  /** Rejects with ApiError 503 for a cluster that may not start now. The `signal` is aborted when all clusters are stopped permanently. */
+  start(uid: string, secrets: ClusterSecrets, signal: AbortSignal): Promise<Cluster>;
+  faultOf(uid: string): ClusterFault | undefined;
+  /** By the prefix of the resource in the store. */
+  objectsOf(prefix: string, signal: AbortSignal): Awaitable<readonly CachedObject[]>;
+  follow(prefix: string, listener: () => void): Disposable;
+  /** Everything of the cluster was deleted from the store. */
+  removed(uid: string, signal: AbortSignal): Promise<void>;
+  /** It was stopped. */
+  stopped(uid: string): void;
+};
+
+export type ClusterHostDeps = Omit<
   EmbeddedClusterDeps,
   "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned" | "settings"
 > & {
   /** Settings of the cluster, by the uid of its instance. Absent: the defaults. */
   readonly settingsOf?: ((uid: string) => ClusterSettings) | undefined;
-  /** Encrypts the private keys of the CAs. */
-  readonly sealedValues: InternalValues;
   /** Called with each client certificate of a cluster, with the cluster's uid, before it is issued. */
   readonly onCertificateSigned?: (
     uid: string,
@@ -69,109 +86,99 @@ export type EmbeddedClustersDeps = Omit<
   ) => Promise<void>;
 };
 
-const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false, completesJobs: false, share: DEFAULT_SHARE, project: "" };
+export type EmbeddedClustersDeps = {
+  readonly storage: Storage;
+  readonly runtime: Runtime;
+  /** The memory that clusters share. Absent: only the quota of each counts. */
+  readonly memory?: Pick<ClusterMemory, "checkNewCluster"> | undefined;
+  /** Encrypts the private keys of the CAs. */
+  readonly sealedValues: InternalValues;
+};
 
-export function createEmbeddedClusters(deps: EmbeddedClustersDeps): EmbeddedClusters {
-  const { storage, cache, sealedValues, runtime } = deps;
+export const NO_SETTINGS: ClusterSettings = {
+  keepsWorkloads: false,
+  completesJobs: false,
+  share: DEFAULT_SHARE,
+  project: "",
+};
+
+/** Clusters that run in this thread. */
+export const createEmbeddedClusters = (deps: EmbeddedClustersDeps & ClusterHostDeps): EmbeddedClusters<LocalCluster> =>
+  createClusters(deps, createLocalHost(deps));
+
+export function createLocalHost(deps: ClusterHostDeps): ClusterHost<LocalCluster> {
+  const { cache, runtime } = deps;
   const customResources = createCompiledDefinitions();
-
-  const viewAt = (uid: string, location: ResourceLocation): ViewPrefix => {
-    const { prefix } = createResourceKeys(virtualClusterComposition(uid), location);
-    return { view: cache.view(prefix), prefix };
+  const forget = (uid: string): void => cache.forget(compositionPrefix(virtualClusterComposition(uid)));
+  return {
+    start: (uid, { authority, serviceAccountKeyPem }, signal) =>
+      startEmbeddedCluster(
+        {
+          ...deps,
+          customResources,
+          composition: virtualClusterComposition(uid),
+          settings: deps.settingsOf === undefined ? undefined : () => deps.settingsOf?.(uid) ?? NO_SETTINGS,
+          authority,
+          serviceAccountKey: serviceAccountKeyFromPem(serviceAccountKeyPem),
+          onCertificateSigned: async (certificatePem, lineage) =>
+            await deps.onCertificateSigned?.(uid, certificatePem, lineage),
+        },
+        signal,
+      ),
+    faultOf: () => undefined,
+    objectsOf: (prefix) => cache.view(prefix).list(prefix),
+    follow: (prefix, listener) =>
+      followView({ view: cache.view(prefix), prefix }, runtime.scheduler, {
+        replace: listener,
+        put: listener,
+        delete: listener,
+      }),
+    async removed(uid, signal) {
+      await cache.refresh({ signal });
+      forget(uid);
+    },
+    stopped: forget,
   };
+}
+
+export function createClusters<Cluster extends EmbeddedCluster>(
+  { storage, runtime, memory, sealedValues }: EmbeddedClustersDeps,
+  host: ClusterHost<Cluster>,
+): EmbeddedClusters<Cluster> {
+  const prefixOf = (uid: string, location: ResourceLocation): string =>
+    createResourceKeys(virtualClusterComposition(uid), location).prefix;
 
   const recordsOf = (uid: string): InternalRecords =>
     createInternalRecords({ storage, sealedValues }, virtualClusterComposition(uid));
 
-  const forget = (uid: string): void => cache.forget(compositionPrefix(virtualClusterComposition(uid)));
-
-  const start = async (uid: string, signal: AbortSignal): Promise<EmbeddedCluster> => {
-    const records = recordsOf(uid);
-    const authority = await loadClusterAuthority(records);
-    if (authority === undefined) throw serviceUnavailableError("the virtual cluster has not been set up yet");
-    const serviceAccountKey = await loadOrCreateServiceAccountKey(records);
-    return await startEmbeddedCluster(
-      {
-        ...deps,
-        customResources,
-        composition: virtualClusterComposition(uid),
-        settings: deps.settingsOf === undefined ? undefined : () => deps.settingsOf?.(uid) ?? NO_SETTINGS,
-        authority,
-        serviceAccountKey,
-        onCertificateSigned: async (certificatePem, lineage) =>
-          await deps.onCertificateSigned?.(uid, certificatePem, lineage),
-      },
-      signal,
-    );
+  const start = async (uid: string, signal: AbortSignal): Promise<Cluster> => {
+    const secrets = await loadClusterSecrets(recordsOf(uid));
+    if (secrets === undefined) throw serviceUnavailableError("the virtual cluster has not been set up yet");
+    return await host.start(uid, secrets, signal);
   };
-  const clusters = createRunningClusters(start, forget, runtime);
+  const clusters = createRunningClusters(start, host.stopped, runtime);
 
   return {
     open: clusters.open,
     stop: clusters.stop,
+    faultOf: host.faultOf,
     async provision(uid, signal) {
       signal.throwIfAborted();
-      deps.memory?.checkNewCluster(virtualClusterComposition(uid));
+      memory?.checkNewCluster(virtualClusterComposition(uid));
       await createClusterAuthority(recordsOf(uid), `${virtualClusterComposition(uid)}-ca`, runtime);
       await clusters.open(uid);
     },
     exists: (uid) => hasClusterAuthority(recordsOf(uid)),
-    viewOf(uid, location) {
-      const { view, prefix } = viewAt(uid, location);
-      return view.list(prefix);
-    },
-    follow: (uid, location, listener) =>
-      followView(viewAt(uid, location), runtime.scheduler, { replace: listener, put: listener, delete: listener }),
+    objectsOf: (uid, location, signal) => host.objectsOf(prefixOf(uid, location), signal),
+    follow: (uid, location, listener) => host.follow(prefixOf(uid, location), listener),
     async remove(uid, signal) {
       await clusters.stop(uid);
       await eraseComposition(storage, virtualClusterComposition(uid), signal);
-      await cache.refresh({ signal });
-      forget(uid);
+      await host.removed(uid, signal);
     },
     get running() {
       return clusters.count;
     },
     [Symbol.dispose]: () => clusters[Symbol.dispose](),
   };
-}
-
-// The CA of one embedded virtual cluster: created once, with its private key encrypted in the store.
-
-const AUTHORITY_RECORD = "certificate-authority";
-
-/** Undefined if it does not exist yet. */
-async function loadClusterAuthority(records: InternalRecords): Promise<CertificateAuthority | undefined> {
-  const record = await records.read(AUTHORITY_RECORD);
-  if (record === undefined) return undefined;
-  const { certificate, privateKey } = record;
-  if (typeof certificate !== "string" || typeof privateKey !== "string") {
-    throw new Error("the record of the cluster's CA is incomplete");
-  }
-  return authorityFromPem(certificate, privateKey);
-}
-
-const hasClusterAuthority = (records: InternalRecords): Promise<boolean> => records.has(AUTHORITY_RECORD);
-
-/** `commonName` is its name in certificates. An existing CA is kept. */
-async function createClusterAuthority(
-  records: InternalRecords,
-  commonName: string,
-  { clock, random }: Pick<Runtime, "clock" | "random">,
-): Promise<void> {
-  if (await hasClusterAuthority(records)) return;
-  const { certificatePem, privateKeyPem } = createCertificateAuthority({ commonName, clock, random });
-  await records.create(AUTHORITY_RECORD, { certificate: certificatePem, privateKey: privateKeyPem });
-}
-
-// The key with which one embedded virtual cluster signs ServiceAccount tokens: created once, encrypted in the store.
-
-const KEY_RECORD = "service-account-key";
-
-async function loadOrCreateServiceAccountKey(records: InternalRecords): Promise<ServiceAccountKey> {
-  const record =
-    (await records.read(KEY_RECORD)) ??
-    (await records.create(KEY_RECORD, { privateKey: createServiceAccountKeyPem() }));
-  const { privateKey } = record;
-  if (typeof privateKey !== "string") throw new Error("the record of the cluster's ServiceAccount key is incomplete");
-  return serviceAccountKeyFromPem(privateKey);
 }

@@ -1,17 +1,13 @@
 // A space on the built-in cluster: an embedded cluster of its own, of which one namespace is visible.
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { createWhenAbsent, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import { isPermissionSubset } from "../kubernetes-backend/namespaced-target.ts";
 import type { SpaceBackend } from "../kubernetes-backend/space-backend.ts";
-import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import { createEmbeddedBackend, type EmbeddedBackendDeps } from "./embedded-backend.ts";
-import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
 /** `uid` is that of the instance; `namespace` is the visible name of the namespace. */
 export function createEmbeddedSpace(deps: EmbeddedBackendDeps, uid: string, namespace: string): SpaceBackend {
-  const { clusters, runtime } = deps;
+  const { clusters } = deps;
   const backend = createEmbeddedBackend(deps, uid);
   return {
     ...(backend.authenticateServiceAccount === undefined
@@ -30,7 +26,7 @@ export function createEmbeddedSpace(deps: EmbeddedBackendDeps, uid: string, name
 
     async provision(metadata, signal) {
       await backend.provision(signal);
-      await keepNamespace(await clusters.open(uid), metadata, signal);
+      await (await clusters.open(uid)).keepNamespace(namespace, metadata, signal);
     },
 
     async remove(signal) {
@@ -38,25 +34,4 @@ export function createEmbeddedSpace(deps: EmbeddedBackendDeps, uid: string, name
       return true;
     },
   };
-
-  async function keepNamespace(cluster: EmbeddedCluster, metadata: SpaceMetadata, signal: AbortSignal): Promise<void> {
-    const namespaces = cluster.resource("", "Namespace");
-    const { clock } = runtime;
-    const wanted = { name: namespace, ...metadata };
-    await createWhenAbsent(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: wanted }, clock, signal);
-    const current = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
-    if (current === undefined || carries(current, metadata)) return;
-    const transform = (object: KubeObject): KubeObject => withMetadata(object, metadata);
-    await updateControlled({ runtime }, namespaces, { metadata: { name: namespace } }, { transform }, signal);
-  }
 }
-
-/** Labels and annotations of others are kept. */
-const withMetadata = (object: KubeObject, { labels, annotations }: SpaceMetadata): KubeObject => ({
-  ...object,
-  metadata: {
-    ...object.metadata,
-    labels: { ...object.metadata.labels, ...labels },
-    annotations: { ...object.metadata.annotations, ...annotations },
-  },
-});

@@ -13,6 +13,8 @@ import { DEFAULT_SHARE } from "./metered-storage.ts";
 
 export type InstanceSettings = Disposable & {
   of(uid: string): ClusterSettings;
+  /** Calls back after every change of instances and projects, until disposed. */
+  onChange(listener: () => void): Disposable;
 };
 
 type Told = { readonly namespace: string; readonly workloads: string };
@@ -50,6 +52,16 @@ export function createInstanceSettings(
         completesJobs: workloads === "completed",
         share: shares.get(namespace) ?? DEFAULT_SHARE,
         project: namespace,
+      };
+    },
+    onChange(listener) {
+      const changed = { replace: listener, put: listener, delete: listener };
+      // Behind those above, which know the change by then.
+      const followed = [instances, projects].map((view) => followView(view, scheduler, changed));
+      return {
+        [Symbol.dispose]() {
+          for (const each of followed) each[Symbol.dispose]();
+        },
       };
     },
     [Symbol.dispose]() {

@@ -3,15 +3,15 @@
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
-export type RunningClusters = Disposable & {
+export type RunningClusters<Cluster> = Disposable & {
   /** Starts it if it is not running; rejects if the start fails. The next caller tries again. */
-  open(uid: string): Promise<EmbeddedCluster>;
+  open(uid: string): Promise<Cluster>;
   stop(uid: string): Promise<void>;
   /** How many there are. */
   readonly count: number;
 };
 
-type Started = { readonly cluster: Promise<EmbeddedCluster>; openedAt: number };
+type Started<Cluster> = { readonly cluster: Promise<Cluster>; openedAt: number };
 
 /** Idle time after which a cluster is stopped. Starting it again takes milliseconds. */
 const IDLE_MS = 10 * 60_000;
@@ -21,15 +21,15 @@ const IDLE_CHECK_MS = 60_000;
  * The `signal` of a start is aborted when all clusters are stopped permanently. `onStopped` is called after a cluster was stopped, unless it was
  * started again meanwhile.
  */
-export function createRunningClusters(
-  start: (uid: string, signal: AbortSignal) => Promise<EmbeddedCluster>,
+export function createRunningClusters<Cluster extends Pick<EmbeddedCluster, "idleFor"> & Disposable>(
+  start: (uid: string, signal: AbortSignal) => Promise<Cluster>,
   onStopped: (uid: string) => void,
   { clock, scheduler }: Pick<Runtime, "clock" | "scheduler">,
-): RunningClusters {
-  const started = new Map<string, Started>();
+): RunningClusters<Cluster> {
+  const started = new Map<string, Started<Cluster>>();
   const lifetime = new AbortController();
 
-  function open(uid: string): Promise<EmbeddedCluster> {
+  function open(uid: string): Promise<Cluster> {
     const known = started.get(uid);
     if (known !== undefined) {
       known.openedAt = clock.elapsed();

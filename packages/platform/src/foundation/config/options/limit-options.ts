@@ -46,6 +46,15 @@ export const limitOptions = {
     description:
       "Memory that the server may use, in MiB. The budgets for what is stored follow from it; 0 for the default",
   }),
+  clusterThreads: integerOption({
+    flag: "cluster-threads",
+    default: 0,
+    min: 0,
+    max: 64,
+    defaultText: "0 (none)",
+    description:
+      "Threads that serve the virtual clusters of the built-in cluster. A cluster that holds up its thread, or takes too much memory, does not affect the rest of the server. 0: the server serves them itself",
+  }),
   projects: {
     maxMiB: integerOption({
       flag: "project-max-mib",

@@ -9,7 +9,7 @@ import { reasonOf } from "../../backend-registry.ts";
 import { insideRoles } from "../../inside-roles.ts";
 import { spaceFinalizer } from "../../kinds/space-instances/strategy.ts";
 import type { SpaceRegistry } from "../../space-registry.ts";
-import { createInstanceController } from "../instance-controller.ts";
+import { createInstanceController, type InstanceFaults } from "../instance-controller.ts";
 import { spaceStatus } from "./space-status.ts";
 
 export type SpaceControllerDeps = {
@@ -19,6 +19,8 @@ export type SpaceControllerDeps = {
   readonly spaces: SpaceRegistry;
   /** One that is in a cluster that others run may cease to be reached: it is looked at again after this. */
   readonly recheckMs: number;
+  /** Of spaces on the built-in cluster. */
+  readonly faults?: InstanceFaults | undefined;
 };
 
 /** Spaces that could not be reached, or that are on their way out, are looked at again after this at the latest. */
@@ -26,7 +28,7 @@ const WAITING_MS = 5_000;
 
 export const createSpaceController = (
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, spaces, recheckMs }: SpaceControllerDeps,
+  { names, instances, clusters, spaces, recheckMs, faults }: SpaceControllerDeps,
 ): Controller =>
   createInstanceController<SpaceInstance>(
     port,
@@ -35,6 +37,7 @@ export const createSpaceController = (
       queueName: "space_instance",
       finalizer: spaceFinalizer(names),
       isRemote: (instance) => spaces.spaceOf(instance).isRemote,
+      faults,
       recheckMs: { unready: Math.min(WAITING_MS, recheckMs), remote: recheckMs },
       statusOf: spaceStatus,
 

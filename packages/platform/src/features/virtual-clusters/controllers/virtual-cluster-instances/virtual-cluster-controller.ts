@@ -12,7 +12,7 @@ import { virtualClusterFinalizer } from "../../kinds/virtual-cluster-instances/s
 import { type RenderDeps, renderTemplate } from "../../render-template.ts";
 import { isAsleep, SLEEPING_HEALTH } from "../../sleep.ts";
 import type { VirtualClusterBackend } from "../../virtual-cluster-backend.ts";
-import { type AppliedObjects, createInstanceController } from "../instance-controller.ts";
+import { type AppliedObjects, createInstanceController, type InstanceFaults } from "../instance-controller.ts";
 import { instanceStatus, type MadeFrom, OBJECTS_APPLIED } from "./instance-status.ts";
 
 export type VirtualClusterControllerDeps = {
@@ -28,11 +28,24 @@ export type VirtualClusterControllerDeps = {
   readonly stop: (uid: string) => Promise<void>;
   /** Virtual clusters that could not be reached, and those that others run, are looked at again after this. */
   readonly recheckMs: number;
+  /** Of embedded clusters. */
+  readonly faults?: InstanceFaults | undefined;
 };
 
 export const createVirtualClusterController = (
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, templates, lookup, backends, remove, stop, recheckMs }: VirtualClusterControllerDeps,
+  {
+    names,
+    instances,
+    clusters,
+    templates,
+    lookup,
+    backends,
+    remove,
+    stop,
+    recheckMs,
+    faults,
+  }: VirtualClusterControllerDeps,
 ): Controller =>
   createInstanceController<VirtualClusterInstance>(
     port,
@@ -42,6 +55,7 @@ export const createVirtualClusterController = (
       finalizer: virtualClusterFinalizer(names),
       // Its deletion asks nothing of others.
       isRemote: (instance) => !isBeingDeleted(instance) && backends.backendOf(instance).isRemote,
+      faults,
       recheckMs: { unready: recheckMs, remote: recheckMs },
       statusOf: (instance, health, now, objects) =>
         instanceStatus(instance, madeFrom(instance, { names, lookup }), { health, now, objects }),

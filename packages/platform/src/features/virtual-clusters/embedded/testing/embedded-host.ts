@@ -60,6 +60,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     storage,
     cache,
     runtime,
+    names,
     firstBindings: standardBindings(names),
     servingAuthority: { pem: "the authority\n", onChange: () => ({ [Symbol.dispose]: () => undefined }) },
     apiAddress: () => address.now,

@@ -1,0 +1,218 @@
+// The messages between the front and a cluster thread: methods that each offers to the other.
+
+import type { CredentialAnnotations } from "@postern/apiserver/authentication/authenticator";
+import type { CredentialLineage, LineageVerdict } from "@postern/apiserver/authentication/credential-lineage";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type {
+  AuthorizationAttributes,
+  AuthorizationDecision,
+  ResolvedRules,
+} from "@postern/apiserver/authorization/authorizer";
+import type { WebhookCall } from "@postern/apiserver/metrics/webhook-metrics";
+import type { RequestInfo } from "@postern/apiserver/request/request-info";
+import type { ListOptions, Revision, StoredEntry } from "@postern/apiserver/storage/storage";
+import type { RequestHeaders } from "@postern/apiserver/transport/api-request";
+import type { ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
+import type { SpaceMetadata } from "../../space-metadata.ts";
+import type { ClusterSettings } from "../embedded-cluster.ts";
+import type { PackedEvents, PackedList } from "./wire-bytes.ts";
+import type { WireError } from "./wire-errors.ts";
+
+/** One cluster, by the uid of its instance. */
+type OfCluster = { readonly uid: string };
+/** One request, by a number that the front gave it. */
+type OfRequest = { readonly request: number };
+/** One watch of the store, by a number that the thread gave it. */
+type OfWatch = { readonly watch: number };
+
+/** Where clusters are reached; the same for all. */
+export type EndpointMessage = {
+  readonly authorityPem: string | undefined;
+  readonly address: ApiAddress | undefined;
+};
+
+export type OpenMessage = OfCluster & {
+  /** Stands for the cluster in the memory that the watchdog reads. */
+  readonly slot: number;
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+  readonly serviceAccountKeyPem: string;
+  readonly settings: ClusterSettings;
+};
+
+export type RequestMessage = OfCluster &
+  OfRequest & {
+    readonly method: string;
+    readonly path: string;
+    readonly basePath: string;
+    readonly query: string;
+    readonly requestUri: string;
+    readonly headers: RequestHeaders;
+    readonly httpVersion: "1.1" | "2.0";
+    readonly remoteAddress: string;
+    readonly host: string;
+    /** By a number: limits of a connection hold for all its watches. */
+    readonly connection: number;
+    /** Of the Upgrade header; undefined if the client asked for none. */
+    readonly upgrade: string | undefined;
+    readonly info: RequestInfo;
+    readonly user: UserInfo;
+    readonly caller: UserInfo;
+    readonly credential: CredentialMessage | undefined;
+    /** Members of the context that lead back to the front. */
+    readonly has: {
+      readonly outerAuthorizer: boolean;
+      readonly open: boolean;
+      readonly takeTurn: boolean;
+      readonly outside: boolean;
+    };
+    readonly isLongRunning: boolean;
+    readonly receivedAt: number;
+    readonly auditId: string;
+    readonly keepsBodies: boolean;
+  };
+
+export type CredentialMessage = {
+  readonly id: string;
+  readonly annotations: CredentialAnnotations | undefined;
+  readonly lineage: CredentialLineage | undefined;
+};
+
+/** A call of the audit context of a request. */
+export type AuditCall = readonly [
+  method:
+    | "annotate"
+    | "setImpersonatedUser"
+    | "setObjectRef"
+    | "setRequestObject"
+    | "setResponseStatus"
+    | "setPanicked",
+  ...args: readonly unknown[],
+];
+
+export type ResponseMessage = {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  /** Undefined for a stream, whose parts follow as notes. */
+  readonly bytes: Uint8Array | string | undefined;
+  readonly isUpgraded: boolean;
+  readonly audit: readonly AuditCall[];
+  readonly warnings: readonly string[];
+};
+
+export type AuthenticationMessage = {
+  readonly user: UserInfo;
+  readonly credential: CredentialMessage | undefined;
+  readonly audiences: readonly string[] | undefined;
+};
+
+/** Work queues with one name, since the last message. */
+export type QueueMessage = {
+  readonly name: string;
+  readonly depth: number;
+  readonly running: readonly number[];
+  readonly added: number;
+  readonly retried: number;
+  readonly waits: readonly number[];
+  readonly works: readonly number[];
+};
+
+export type ThreadCalls = {
+  readonly open: { readonly args: OpenMessage; readonly result: undefined };
+  readonly stop: { readonly args: OfCluster; readonly result: undefined };
+  readonly request: { readonly args: RequestMessage; readonly result: ResponseMessage };
+  readonly authenticate: {
+    readonly args: OfCluster & { readonly token: string };
+    readonly result: AuthenticationMessage | undefined;
+  };
+  readonly applyObjects: { readonly args: OfCluster & { readonly text: string }; readonly result: undefined };
+  readonly bindRoles: {
+    readonly args: OfCluster & { readonly clusterRoles: readonly string[] };
+    readonly result: undefined;
+  };
+  readonly keepNamespace: {
+    readonly args: OfCluster & { readonly name: string; readonly metadata: SpaceMetadata };
+    readonly result: undefined;
+  };
+  readonly idle: { readonly args: OfCluster; readonly result: undefined };
+};
+
+export type ThreadNotes = {
+  readonly settings: OfCluster & { readonly settings: ClusterSettings };
+  readonly endpoint: EndpointMessage;
+  /** The front takes the parts of a stream from now on. */
+  readonly run: OfRequest;
+  /** The client has taken so many bytes of a stream. */
+  readonly taken: OfRequest & { readonly bytes: number };
+  /** The client went away, or may not see more. */
+  readonly halt: OfRequest & { readonly reason: WireError };
+  readonly socketData: OfRequest & { readonly bytes: Uint8Array };
+  readonly socketClosed: OfRequest;
+  readonly events: OfWatch & { readonly events: PackedEvents | undefined; readonly revision: Revision };
+  readonly watchFailed: OfWatch & { readonly error: WireError };
+  /** Asks for `credentialRevoked` when the token is not valid any more. */
+  readonly watchToken: OfCluster & { readonly id: number; readonly token: string };
+  readonly unwatchToken: { readonly id: number };
+};
+
+type OfKey = OfCluster & { readonly key: string };
+
+export type FrontCalls = {
+  readonly get: { readonly args: OfKey; readonly result: StoredEntry | undefined };
+  readonly list: {
+    readonly args: OfCluster & { readonly prefix: string; readonly options: Omit<ListOptions, "signal"> };
+    readonly result: PackedList;
+  };
+  readonly create: { readonly args: OfKey & { readonly value: Uint8Array }; readonly result: Revision };
+  readonly update: {
+    readonly args: OfKey & { readonly value: Uint8Array; readonly expected: Revision };
+    readonly result: Revision;
+  };
+  readonly delete: { readonly args: OfKey & { readonly expected: Revision }; readonly result: Revision };
+  readonly checkRoom: {
+    readonly args: OfKey & { readonly value: Uint8Array; readonly kind: "create" | "update" };
+    readonly result: undefined;
+  };
+  /** The newest revision, which the watch of the cluster tells of soon. */
+  readonly currentRevision: { readonly args: OfCluster; readonly result: Revision };
+  readonly body: { readonly args: OfRequest & { readonly limitBytes: number }; readonly result: Uint8Array };
+  readonly authorize: {
+    readonly args: OfRequest & { readonly attributes: Omit<AuthorizationAttributes, "credential"> };
+    readonly result: AuthorizationDecision;
+  };
+  readonly narrowRules: {
+    readonly args: OfRequest & { readonly rules: ResolvedRules; readonly namespace: string };
+    readonly result: ResolvedRules;
+  };
+  /** Resolves with a number for `endTurn`. */
+  readonly takeTurn: { readonly args: OfRequest; readonly result: number };
+  /** Resolves when the request has its place again, after `inside`. */
+  readonly outside: { readonly args: OfRequest & { readonly id: number }; readonly result: undefined };
+  readonly judgeLineage: { readonly args: { readonly lineage: CredentialLineage }; readonly result: LineageVerdict };
+  readonly certificateSigned: {
+    readonly args: OfCluster & { readonly pem: string; readonly lineage: CredentialLineage | undefined };
+    readonly result: undefined;
+  };
+};
+
+export type FrontNotes = {
+  readonly watch: OfCluster &
+    OfWatch & { readonly prefix: string; readonly fromRevision: Revision; readonly withPrevious: boolean };
+  readonly unwatch: OfWatch;
+  /** An empty one ends the writing side of a taken connection. */
+  readonly chunk: OfRequest & { readonly bytes: Uint8Array };
+  /** The stream or upgraded connection has ended. */
+  readonly end: OfRequest & { readonly error: WireError | undefined };
+  readonly accept: OfRequest;
+  readonly closeSocket: OfRequest;
+  readonly audit: OfRequest & { readonly calls: readonly AuditCall[] };
+  readonly endTurn: { readonly id: number };
+  readonly inside: { readonly id: number };
+  readonly credentialRevoked: { readonly id: number };
+  readonly failed: { readonly error: WireError; readonly subject: string };
+  readonly queues: readonly QueueMessage[];
+  readonly webhookAsked: WebhookCall;
+  readonly webhookFailedOpen: { readonly type: WebhookCall["type"] };
+  readonly overBudget: undefined;
+};

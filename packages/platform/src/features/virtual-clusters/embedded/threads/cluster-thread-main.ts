@@ -1,0 +1,59 @@
+// The entry point of a cluster thread.
+
+import { readlinkSync } from "node:fs";
+import { basename } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { parentPort, workerData } from "node:worker_threads";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { type ClusterThreadData, startClusterThread } from "./cluster-thread.ts";
+import { BEAT_MS, writeThreadState } from "./thread-state.ts";
+
+// The front starts this file with this data.
+const data = workerData as ClusterThreadData & { readonly limitBytes: number };
+const state = writeThreadState(data.state);
+/** Part of the limit above which all garbage is collected before the watchdog sees it. */
+const COLLECT_PART = 0.85;
+const BEATS_BETWEEN_COLLECTIONS = 40;
+
+const usedBytes = (): number => {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+};
+
+/** Undefined where V8 gives none. */
+function collector(): (() => void) | undefined {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  return typeof collect === "function" ? () => void collect() : undefined;
+}
+
+if (parentPort !== null) {
+  state.setThreadId(ownThreadId());
+  startClusterThread(parentPort, data, systemRuntime);
+  let collect: (() => void) | undefined;
+  let untilCollection = 0;
+  const beat = (): void => {
+    let used = usedBytes();
+    untilCollection--;
+    if (used > COLLECT_PART * data.limitBytes && untilCollection <= 0) {
+      untilCollection = BEATS_BETWEEN_COLLECTIONS;
+      collect ??= collector();
+      collect?.();
+      used = usedBytes();
+    }
+    state.setMemory(used);
+    state.beat();
+  };
+  beat();
+  setInterval(beat, BEAT_MS).unref();
+}
+
+/** 0 where the operating system does not say. */
+function ownThreadId(): number {
+  try {
+    return Number(basename(readlinkSync("/proc/thread-self"))) || 0;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,211 @@
+// A request in a cluster thread, made of the message from the front: what it needs from outside goes back there.
+
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { AuditContext } from "@postern/apiserver/audit/audit-context";
+import type { OuterAuthorizer } from "@postern/apiserver/authorization/authorizer";
+import type { LongRunningRequest } from "@postern/apiserver/authorization/long-running-requests";
+import { RequestContext, type WarningRecorder } from "@postern/apiserver/context/request-context";
+import type { WorkParts } from "@postern/apiserver/limits/long-work";
+import { ApiRequest, type RequestHeaders, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
+import type { ConnectionBacklog } from "@postern/apiserver/transport/watch-backlog";
+import type { AuditCall, CredentialMessage, FrontCalls, FrontNotes, RequestMessage } from "./cluster-methods.ts";
+import type { Link } from "./link.ts";
+
+type Front = Link<FrontCalls, FrontNotes>;
+
+export type RemoteRequestDeps = {
+  readonly front: Front;
+  readonly backlog: ConnectionBacklog;
+  readonly upgrade: UpgradeRequest | undefined;
+  readonly work: WorkParts;
+  readonly open: LongRunningRequest | undefined;
+  readonly abort: AbortController;
+  readonly nextId: () => number;
+};
+
+const NEVER = new AbortController().signal;
+
+class RemoteRequest extends ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly basePath: string;
+  readonly query: URLSearchParams;
+  readonly requestUri: string;
+  readonly headers: RequestHeaders;
+  readonly httpVersion: "1.1" | "2.0";
+  readonly remoteAddress: string;
+  readonly host: string;
+  readonly connection: object;
+  readonly backlog: ConnectionBacklog;
+  readonly upgrade: UpgradeRequest | undefined;
+  /** Copies share what follows with this one, and cannot have private members. */
+  readonly front: Front;
+  readonly cancellation: AbortController;
+  readonly id: number;
+
+  constructor(message: RequestMessage, { front, backlog, upgrade, abort }: RemoteRequestDeps) {
+    super();
+    this.method = message.method;
+    this.path = message.path;
+    this.basePath = message.basePath;
+    this.query = new URLSearchParams(message.query);
+    this.requestUri = message.requestUri;
+    this.headers = message.headers;
+    this.httpVersion = message.httpVersion;
+    this.remoteAddress = message.remoteAddress;
+    this.host = message.host;
+    this.connection = backlog;
+    this.backlog = backlog;
+    this.upgrade = upgrade;
+    this.front = front;
+    this.cancellation = abort;
+    this.id = message.request;
+  }
+
+  get signal(): AbortSignal {
+    return this.cancellation.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.cancellation.abort(reason);
+  }
+
+  /** The front knows the connection, and stops it. */
+  know(): void {}
+
+  /** Aborted never: the front ends what lasts when the server stops. */
+  get serverStopping(): AbortSignal {
+    return NEVER;
+  }
+
+  /** The front has authenticated the request. */
+  peerCertificate(): undefined {
+    return undefined;
+  }
+
+  async body(limitBytes: number, onBytes?: (count: number) => void): Promise<Uint8Array> {
+    const bytes = await this.front.call("body", { request: this.id, limitBytes }, { signal: this.signal });
+    onBytes?.(bytes.length);
+    return bytes;
+  }
+
+  bodyStream(): never {
+    throw new Error("an embedded cluster reads bodies as a whole");
+  }
+}
+
+export type RemoteContext = {
+  readonly context: RequestContext;
+  /** The audit calls since the last time. */
+  takeAudit(): readonly AuditCall[];
+};
+
+export function createRemoteContext(message: RequestMessage, deps: RemoteRequestDeps): RemoteContext {
+  const { front, work, open, nextId } = deps;
+  const { request, has, receivedAt, isLongRunning, info, user, caller } = message;
+  const audit = createRemoteAudit(message, (calls) => front.note("audit", { request, calls }));
+  const context = new RequestContext({
+    request: new RemoteRequest(message, deps),
+    info,
+    user,
+    caller,
+    credential: message.credential && credentialOf(message.credential),
+    outerAuthorizer: has.outerAuthorizer ? outerAuthorizerOf(request, front) : undefined,
+    open,
+    isLongRunning,
+    work,
+    warnings: createWarnings(),
+    audit: audit.context,
+    receivedAt,
+    outside: has.outside
+      ? async (inside) => {
+          const id = nextId();
+          const back = front.call("outside", { request, id });
+          // Awaited below.
+          back.catch(() => undefined);
+          try {
+            return await inside();
+          } finally {
+            front.note("inside", { id });
+            await back;
+          }
+        }
+      : undefined,
+    takeTurn: has.takeTurn
+      ? async () => {
+          const id = await front.call("takeTurn", { request });
+          return { [Symbol.dispose]: () => front.note("endTurn", { id }) };
+        }
+      : undefined,
+  });
+  return { context, takeAudit: audit.take };
+}
+
+const credentialOf = ({ id, annotations, lineage }: CredentialMessage): RequestContext["credential"] => ({
+  id,
+  ...(annotations && { annotations }),
+  ...(lineage && { lineage: () => lineage }),
+});
+
+/** The front knows the caller, and the credential. */
+const outerAuthorizerOf = (request: number, front: Front): OuterAuthorizer => ({
+  authorize: ({ credential: _, ...attributes }) => front.call("authorize", { request, attributes }),
+  narrowRules: (rules, namespace) => front.call("narrowRules", { request, rules, namespace }),
+});
+
+/** Caps are those of the front, which adds the texts to its own. */
+function createWarnings(): WarningRecorder {
+  const texts: string[] = [];
+  return {
+    texts,
+    add(text) {
+      if (!texts.includes(text)) texts.push(text);
+    },
+  };
+}
+
+/** Until the response is there calls are collected; later ones are sent at once. */
+function createRemoteAudit(
+  { auditId, keepsBodies }: Pick<RequestMessage, "auditId" | "keepsBodies">,
+  send: (calls: readonly AuditCall[]) => void,
+): { readonly context: AuditContext; take(): readonly AuditCall[] } {
+  let collected: AuditCall[] | undefined = [];
+  const add = (...call: AuditCall): void => {
+    if (collected === undefined) send([call]);
+    else collected.push(call);
+  };
+  return {
+    take() {
+      const calls = collected ?? [];
+      collected = undefined;
+      return calls;
+    },
+    context: {
+      auditId,
+      keepsBodies,
+      annotate: (key, value) => add("annotate", key, value),
+      // Only the front authenticates.
+      setUser: () => undefined,
+      setImpersonatedUser: (user) => add("setImpersonatedUser", user),
+      setObjectRef: (ref) => add("setObjectRef", ref),
+      setRequestObject(object) {
+        if (keepsBodies) add("setRequestObject", typeof object === "function" ? object() : object);
+        else if (typeof object !== "function") add("setRequestObject", identityOf(object));
+      },
+      setResponseStatus: (status) => add("setResponseStatus", status),
+      setPanicked: () => add("setPanicked"),
+    },
+  };
+}
+
+/** The members that complete the reference of an event. */
+function identityOf(object: JsonValue): JsonValue {
+  const metadata = isJsonObject(object) ? object["metadata"] : undefined;
+  if (!isJsonObject(metadata)) return {};
+  const kept: { [name: string]: string } = {};
+  for (const name of ["name", "namespace", "uid", "resourceVersion"]) {
+    const value = metadata[name];
+    if (typeof value === "string") kept[name] = value;
+  }
+  return { metadata: kept };
+}

@@ -1,0 +1,116 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { createThreadPool, type OnThreadEnd, type ThreadPool } from "./thread-pool.ts";
+import type { EndReason } from "./thread-process.ts";
+
+type FakeThread = {
+  readonly name: string;
+  readonly onEnd: OnThreadEnd;
+  closed: string | undefined;
+  close(error: Error): void;
+};
+
+let now = 0;
+let threads: FakeThread[] = [];
+let planned: (() => void)[] = [];
+let lost: { readonly uids: readonly string[]; readonly culprit: string | undefined; readonly reason: EndReason }[] = [];
+let needs = new Map<string, number>();
+let pool: ThreadPool<FakeThread>;
+
+beforeEach(() => {
+  [now, threads, planned, lost, needs] = [0, [], [], [], new Map()];
+  pool = createThreadPool<FakeThread>({
+    size: 2,
+    roomBytes: { shared: 100, alone: 50 },
+    clock: { now: () => now, elapsed: () => now },
+    scheduler: {
+      schedule(_, task) {
+        planned.push(task);
+        return { [Symbol.dispose]: () => undefined };
+      },
+    },
+    needOf: (uid) => needs.get(uid) ?? 10,
+    start(name, _, onEnd) {
+      const thread: FakeThread = {
+        name,
+        onEnd,
+        closed: undefined,
+        close(error) {
+          thread.closed = error.message;
+        },
+      };
+      threads.push(thread);
+      return thread;
+    },
+    onLost: (uids, culprit, reason) => lost.push({ uids, culprit, reason }),
+  });
+  now = 60_000;
+});
+
+const nameOf = (uid: string): string => pool.place(uid).thread.name;
+
+describe("a pool of threads", () => {
+  it("starts each cluster in the thread with most room", () => {
+    needs.set("large", 60);
+    expect(["large", "a", "b", "c"].map(nameOf)).toEqual(["shared-1", "shared-2", "shared-2", "shared-2"]);
+  });
+
+  it("refuses a cluster for which no thread has room, but not one that is alone in its thread", () => {
+    needs.set("huge", 500);
+    expect(nameOf("huge")).toBe("shared-1");
+    needs.set("large", 95);
+    expect(nameOf("large")).toBe("shared-2");
+    expect(() => pool.place("small")).toThrow("waits for memory");
+  });
+
+  it("replaces a thread that ends, and names the cluster that it worked for", () => {
+    const { thread, slot } = pool.place("a");
+    pool.place("b");
+    pool.place("c");
+    const reasons: EndReason[] = [];
+    pool.onThreadEnd((reason) => reasons.push(reason));
+    thread.onEnd("stalled", slot);
+    expect(lost).toEqual([{ uids: ["a", "c"], culprit: "a", reason: "stalled" }]);
+    expect(thread.closed).toContain("starts again");
+    expect(reasons).toEqual(["stalled"]);
+    expect(pool.place("c").thread).not.toBe(thread);
+    expect(nameOf("a")).toBe("alone-1");
+  });
+
+  it("lets clusters that stopped a thread hold up each other alone", () => {
+    for (const uid of ["a", "b", "c"]) {
+      const { thread, slot } = pool.place(uid);
+      thread.onEnd("memory", slot);
+    }
+    for (const start of planned) start();
+    expect(["a", "b", "c"].map(nameOf)).toEqual(["alone-1", "alone-2", "alone-1"]);
+    expect(nameOf("d")).toMatch(/^shared-/);
+  });
+
+  it("does not start a paused cluster, and ends a thread for one cluster with it", () => {
+    for (let count = 0; count < 2; count++) {
+      const { thread, slot } = pool.place("a");
+      thread.onEnd("stalled", slot);
+    }
+    expect(() => pool.place("a")).toThrow("the virtual cluster is paused");
+    now += 10_000;
+    const { thread, slot } = pool.place("a");
+    pool.leave(slot);
+    expect(thread.closed).toContain("stopped");
+    expect(pool.threads.map(({ name }) => name).filter((name) => name.startsWith("alone"))).toEqual([]);
+  });
+
+  it("waits before it starts a thread again that ended soon after its start", () => {
+    const [first] = threads;
+    now = 0;
+    first?.onEnd("crashed", 0);
+    expect(pool.threads.map(({ name }) => name)).toEqual(["shared-2"]);
+    for (const start of planned) start();
+    expect(pool.threads.map(({ name }) => name)).toEqual(["shared-2", "shared-1"]);
+  });
+
+  it("starts nothing after it was disposed", () => {
+    pool[Symbol.dispose]();
+    expect(threads.map(({ closed }) => closed)).toEqual(["the server is shutting down", "the server is shutting down"]);
+    expect(() => pool.place("a")).toThrow("shutting down");
+  });
+});

@@ -1,0 +1,69 @@
+// The memory that a cluster thread shares with its watchdog: it is readable while the thread stands still.
+
+/** How often a thread shows that its event loop turns, and the watchdog looks. */
+export const BEAT_MS = 200;
+
+/** Written by the thread alone. */
+export type ThreadState = {
+  /** Shows that the event loop turns. */
+  beat(): void;
+  /** The slot of the cluster that the thread works for; 0 for none. */
+  workFor(slot: number): void;
+  readonly slot: number;
+  /** Bytes of the heap and of buffers. */
+  setMemory(bytes: number): void;
+  /** Of the operating system, for its processor time; 0 if it is not known. */
+  setThreadId(id: number): void;
+};
+
+/** Read by the watchdog. */
+export type ThreadReadings = {
+  readonly beats: number;
+  readonly slot: number;
+  readonly memoryBytes: number;
+  readonly threadId: number;
+};
+
+const BEATS = 0;
+const SLOT = 1;
+const THREAD_ID = 2;
+/** Behind the integers. */
+const MEMORY_OFFSET = 16;
+const BYTES = 24;
+
+export const createThreadMemory = (): SharedArrayBuffer => new SharedArrayBuffer(BYTES);
+
+export function writeThreadState(memory: SharedArrayBuffer): ThreadState {
+  const numbers = new Int32Array(memory, 0, 4);
+  const bytes = new Float64Array(memory, MEMORY_OFFSET, 1);
+  return {
+    beat: () => void Atomics.add(numbers, BEATS, 1),
+    workFor: (slot) => void Atomics.store(numbers, SLOT, slot),
+    get slot() {
+      return Atomics.load(numbers, SLOT);
+    },
+    setMemory(count) {
+      bytes[0] = count;
+    },
+    setThreadId: (id) => void Atomics.store(numbers, THREAD_ID, id),
+  };
+}
+
+export function readThreadState(memory: SharedArrayBuffer): ThreadReadings {
+  const numbers = new Int32Array(memory, 0, 4);
+  const bytes = new Float64Array(memory, MEMORY_OFFSET, 1);
+  return {
+    get beats() {
+      return Atomics.load(numbers, BEATS);
+    },
+    get slot() {
+      return Atomics.load(numbers, SLOT);
+    },
+    get memoryBytes() {
+      return bytes[0] ?? 0;
+    },
+    get threadId() {
+      return Atomics.load(numbers, THREAD_ID);
+    },
+  };
+}

@@ -1,0 +1,267 @@
+// Runs embedded clusters in threads of their own (ADR 245): what a tenant stores is parsed, compiled and listed there, not in the front.
+
+import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
+import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
+import { virtualClusterComposition } from "../../../../foundation/encryption/internal-records.ts";
+import { costOfCluster } from "../../../budgets/cluster-memory.ts";
+import type { ThreadBudgets } from "../../../budgets/thread-budgets.ts";
+import type { ClusterSettings, EmbeddedCluster } from "../embedded-cluster.ts";
+import type { ClusterHost, EmbeddedClusters } from "../embedded-clusters.ts";
+import { createClusterFeed } from "./cluster-feed.ts";
+import type { EndpointMessage } from "./cluster-methods.ts";
+import { CLUSTERS_PREFIX } from "./cluster-prefix.ts";
+import type { ClusterThreadData } from "./cluster-thread.ts";
+import type { CountedClusters } from "./counted-clusters.ts";
+import { createRequestForwarder, type RequestForwarder } from "./forward-requests.ts";
+import { describeEnd } from "./quarantine.ts";
+import { createRemoteCluster } from "./remote-cluster.ts";
+import { showQueues } from "./reported-metrics.ts";
+import { createStorageHost } from "./storage-host.ts";
+import { createThreadPool, type OnThreadEnd, type PooledThread, type ThreadPool } from "./thread-pool.ts";
+import { type ClusterThread, startThread } from "./thread-process.ts";
+import { decodeError } from "./wire-errors.ts";
+
+export type ThreadedHostDeps = {
+  readonly size: number;
+  readonly budgets: ThreadBudgets;
+  readonly data: Pick<ClusterThreadData, "platform" | "allowedAddresses" | "continueKey" | "isShared">;
+  /** Bytes of events that may wait to be sent. */
+  readonly backlog: { readonly perWatch: number; readonly perConnection: number };
+  readonly storage: Storage;
+  /** Counts what clusters store. */
+  readonly cache: Pick<WatchCache, "usage" | "refresh">;
+  readonly counted: CountedClusters;
+  readonly runtime: Runtime;
+  readonly settingsOf: (uid: string) => ClusterSettings;
+  readonly onSettingsChange: (listener: () => void) => Disposable;
+  readonly endpoint: () => EndpointMessage;
+  readonly onEndpointChange: (listener: () => void) => Disposable;
+  readonly lineages: LineageVerifier;
+  readonly onCertificateSigned: (uid: string, pem: string, lineage: CredentialLineage | undefined) => Promise<void>;
+  /** Those that run here. */
+  readonly clusters: () => Pick<EmbeddedClusters, "open" | "stop">;
+  /** A cluster stopped its thread. */
+  readonly onFault: (uid: string, message: string) => void;
+  readonly queueMetrics: WorkQueueMetrics;
+  readonly webhookMetrics: WebhookMetrics;
+  readonly onOverBudget: () => void;
+  readonly onError: (error: unknown, subject: string) => void;
+};
+
+export type HostThread = PooledThread & {
+  readonly process: ClusterThread;
+  readonly forward: RequestForwarder["forward"];
+  /** Clusters that may use the store. */
+  readonly open: Map<string, ClusterSettings>;
+  watchToken(uid: string, token: string, listener: () => void): Disposable;
+};
+
+export type ThreadedHost = ClusterHost<EmbeddedCluster> & Disposable & { readonly pool: ThreadPool<HostThread> };
+
+const PAGE_SIZE = 500;
+/** Settings of many instances change together. */
+const SETTINGS_MS = 20;
+
+export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
+  const { size, budgets, storage, cache, counted, runtime, settingsOf, clusters, onError } = deps;
+  const feed = createClusterFeed(storage, CLUSTERS_PREFIX, runtime.scheduler);
+
+  const pool = createThreadPool<HostThread>({
+    size,
+    roomBytes: { shared: budgets.shared.clustersBytes, alone: budgets.alone.clustersBytes },
+    clock: runtime.clock,
+    scheduler: runtime.scheduler,
+    needOf: (uid) => costOfCluster(cache.usage.of(virtualClusterComposition(uid))),
+    start: (name, isAlone, onEnd) => startHostThread(name, isAlone ? budgets.alone : budgets.shared, onEnd),
+    onLost(uids, culprit, reason) {
+      if (culprit !== undefined) deps.onFault(culprit, describeEnd(reason));
+      for (const uid of uids) void startAgain(uid);
+    },
+  });
+
+  async function startAgain(uid: string): Promise<void> {
+    try {
+      await clusters().stop(uid);
+      if (pool.quarantine.pauseOf(uid) === undefined) await clusters().open(uid);
+    } catch (error) {
+      // The next request starts it.
+      onError(error, "cluster-threads");
+    }
+  }
+
+  function startHostThread(name: string, limits: ThreadBudgets["shared"], onEnd: OnThreadEnd): HostThread {
+    const open = new Map<string, ClusterSettings>();
+    const tokens = new Map<number, () => void>();
+    const queues = showQueues(deps.queueMetrics);
+    let lastToken = 0;
+    const link = () => process.link;
+    const forwarder = createRequestForwarder(link);
+    const host = createStorageHost({ storage, feed, isOpen: (uid) => open.has(uid), thread: link });
+    const process: ClusterThread = startThread({
+      name,
+      data: {
+        ...deps.data,
+        endpoint: deps.endpoint(),
+        clustersBytes: limits.clustersBytes,
+        historyBytes: limits.historyBytes,
+        backlog: {
+          perWatch: Math.min(deps.backlog.perWatch, limits.backlogBytes),
+          perConnection: Math.min(deps.backlog.perConnection, limits.backlogBytes),
+          total: limits.backlogBytes,
+        },
+      },
+      limits,
+      clock: runtime.clock,
+      scheduler: runtime.scheduler,
+      onError: (error) => onError(error, name),
+      handlers: {
+        calls: {
+          ...host.calls,
+          ...forwarder.calls,
+          judgeLineage: ({ lineage }) => deps.lineages.judge(lineage),
+          async certificateSigned({ uid, pem, lineage }) {
+            await deps.onCertificateSigned(uid, pem, lineage);
+            return undefined;
+          },
+        },
+        notes: {
+          ...host.notes,
+          ...forwarder.notes,
+          credentialRevoked({ id }) {
+            tokens.get(id)?.();
+            tokens.delete(id);
+          },
+          failed: ({ error, subject }) => onError(decodeError(error), subject),
+          queues: (messages) => queues.show(messages),
+          webhookAsked: (call) => deps.webhookMetrics.asked(call),
+          webhookFailedOpen: ({ type }) => deps.webhookMetrics.failedOpen(type),
+          overBudget: deps.onOverBudget,
+        },
+      },
+      onEnd(reason, slot, error) {
+        open.clear();
+        host[Symbol.dispose]();
+        queues[Symbol.dispose]();
+        if (reason !== "stopped") {
+          onError(
+            new Error(`the thread ${name} was ended: ${reason}`, error === undefined ? {} : { cause: error }),
+            name,
+          );
+        }
+        onEnd(reason, slot);
+      },
+    });
+    return {
+      process,
+      forward: forwarder.forward,
+      open,
+      watchToken(uid, token, listener) {
+        const id = ++lastToken;
+        tokens.set(id, listener);
+        process.link.note("watchToken", { uid, id, token });
+        return {
+          [Symbol.dispose]() {
+            if (tokens.delete(id)) process.link.note("unwatchToken", { id });
+          },
+        };
+      },
+      close(error) {
+        process.link.close(error);
+        forwarder.ended();
+        process.end("stopped");
+      },
+    };
+  }
+
+  let sweep: Disposable | undefined;
+  const sendSettings = (): void => {
+    sweep = undefined;
+    for (const { thread } of pool.threads) {
+      for (const [uid, sent] of thread.open) {
+        const settings = settingsOf(uid);
+        if (JSON.stringify(settings) === JSON.stringify(sent)) continue;
+        thread.open.set(uid, settings);
+        thread.process.link.note("settings", { uid, settings });
+      }
+    }
+  };
+  const settingsFollowed = deps.onSettingsChange(() => {
+    sweep ??= runtime.scheduler.schedule(SETTINGS_MS, sendSettings);
+  });
+  const endpointFollowed = deps.onEndpointChange(() => {
+    for (const { thread } of pool.threads) thread.process.link.note("endpoint", deps.endpoint());
+  });
+
+  return {
+    pool,
+    async start(uid, secrets, signal) {
+      const { thread, slot } = pool.place(uid);
+      const settings = settingsOf(uid);
+      thread.open.set(uid, settings);
+      const leave = (): void => {
+        thread.open.delete(uid);
+        pool.leave(slot);
+      };
+      const { authority, serviceAccountKeyPem } = secrets;
+      const { certificatePem, privateKeyPem } = authority;
+      const { link } = thread.process;
+      try {
+        const message = { uid, slot, certificatePem, privateKeyPem, serviceAccountKeyPem, settings };
+        await link.call("open", message, { signal });
+      } catch (error) {
+        leave();
+        throw error;
+      }
+      return createRemoteCluster({
+        uid,
+        secrets,
+        thread: link,
+        forward: thread.forward,
+        watchToken: thread.watchToken,
+        lineages: deps.lineages,
+        runtime,
+        onDisposed() {
+          leave();
+          // A thread that has ended has stopped it.
+          link.call("stop", { uid }).catch(() => undefined);
+        },
+      });
+    },
+    faultOf(uid) {
+      const pause = pool.quarantine.pauseOf(uid);
+      return pause && { reason: pause.reason, message: pause.message };
+    },
+    async objectsOf(prefix, signal) {
+      const found: StoredEntry[] = [];
+      for (;;) {
+        const startAfter = found.at(-1)?.key;
+        const { entries, remaining } = await storage.list(prefix, {
+          limit: PAGE_SIZE,
+          remaining: "any",
+          signal,
+          ...(startAfter === undefined ? {} : { startAfter }),
+        });
+        found.push(...entries);
+        if (remaining === 0 || entries.length === 0) return found.map((entry) => CachedObject.fromEntry(entry));
+      }
+    },
+    follow: (prefix, listener) => counted.follow(prefix, listener),
+    async removed(uid, signal) {
+      pool.quarantine.forget(uid);
+      await cache.refresh({ signal });
+    },
+    stopped: () => undefined,
+    [Symbol.dispose]() {
+      sweep?.[Symbol.dispose]();
+      settingsFollowed[Symbol.dispose]();
+      endpointFollowed[Symbol.dispose]();
+      pool[Symbol.dispose]();
+      feed[Symbol.dispose]();
+    },
+  };
+}

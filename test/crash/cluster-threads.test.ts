@@ -1,0 +1,113 @@
+// Cluster threads end at random while clients write and watch: no acknowledged write is lost, none is seen twice, and watches go on without a gap.
+
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
+import { describe, expect, it } from "vitest";
+import { CONFIG_MAPS, createCluster, metric, POLL, pathOf } from "../attacks/testing/threads/clusters.ts";
+import { adminKey, type HttpClient, httpClient, openResponse } from "../e2e/testing/http-client.ts";
+import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+
+const PRELOAD = fileURLToPath(new URL("testing/ended-threads.mjs", import.meta.url));
+const CLUSTERS = ["one", "two", "three"];
+const WRITERS = 3;
+const ENDS = Number(process.env["THREAD_ENDS"] ?? 6);
+const PAUSE_MS = 1_500;
+
+type Seen = { readonly name: string; readonly uid: string };
+
+describe.each([1, 2])("with %i cluster threads", (threads) => {
+  it("acknowledged writes are there, and watches tell of each once", async () => {
+    await using directory = await temporaryDirectory();
+    await using server = await startPostern(
+      join(directory.path, "data"),
+      ["--cluster-threads", String(threads), "--store", "sqlite"],
+      { env: { NODE_OPTIONS: `--import=${PRELOAD}` } },
+    );
+    const [send, key] = [await httpClient(server), await adminKey(server)];
+    for (const name of CLUSTERS) await createCluster(send, key, name);
+    const over = new AbortController();
+    const written = CLUSTERS.map((cluster) => ({ cluster, names: new Set<string>() }));
+    const writers = written.flatMap((to) =>
+      Array.from({ length: WRITERS }, (_, id) => write(send, key, to, id, over.signal)),
+    );
+    const watches = CLUSTERS.map((cluster) => follow(server, send, key, cluster));
+    for (let count = 0; count < ENDS; count++) {
+      await sleep(PAUSE_MS);
+      process.kill(server.pid, "SIGUSR2");
+    }
+    await expect.poll(() => metric(send, key, "postern_thread_restarts_total", "crashed"), POLL).toBe(ENDS);
+    over.abort();
+    await Promise.all(writers);
+    for (const [index, { cluster, names }] of written.entries()) {
+      const { body } = await send(pathOf(cluster, CONFIG_MAPS), { key });
+      const stored = new Set(body.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name));
+      expect([...names].filter((name) => !stored.has(name))).toEqual([]);
+      expect(names.size).toBeGreaterThan(0);
+      const seen = await watches[index];
+      // One that was written in between without an answer counts as well.
+      await expect.poll(() => [...stored].filter((name) => !seen?.names().has(String(name))), POLL).toEqual([]);
+      expect(seen?.repeated()).toEqual([]);
+      seen?.stop();
+    }
+  }, 300_000);
+});
+
+/** Notes the names that were acknowledged. */
+async function write(
+  send: HttpClient,
+  key: string,
+  { cluster, names }: { readonly cluster: string; readonly names: Set<string> },
+  id: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let count = 0; !signal.aborted; count++) {
+    const name = `w${id}-${count}`;
+    const { status, text } = await send(pathOf(cluster, CONFIG_MAPS), { key, body: { metadata: { name } } });
+    if (status === 201) names.add(name);
+    else if (status === 503) await sleep(50);
+    else throw new Error(`${status} ${text}`);
+  }
+}
+
+type Followed = { names(): ReadonlySet<string>; repeated(): readonly string[]; stop(): void };
+
+/** As an informer: lists once, then watches, and begins again where the watch before ended. */
+async function follow(server: PosternProcess, send: HttpClient, key: string, cluster: string): Promise<Followed> {
+  const listed = await send(pathOf(cluster, CONFIG_MAPS), { key });
+  const seen: Seen[] = [];
+  const add = ({ metadata }: { metadata: Seen }): void => void seen.push({ name: metadata.name, uid: metadata.uid });
+  for (const item of listed.body.items) add(item);
+  let from = String(listed.body.metadata.resourceVersion);
+  let isStopped = false;
+  const run = async (): Promise<void> => {
+    while (!isStopped) {
+      const path = pathOf(cluster, `${CONFIG_MAPS}?watch=true&timeoutSeconds=2&resourceVersion=${from}`);
+      const watch = await openResponse(server, path, key);
+      await watch.ended.catch(() => undefined);
+      if (watch.status === 503) {
+        await sleep(50);
+        continue;
+      }
+      for (const line of watch.text().split("\n")) {
+        // The last one may have been cut.
+        if (line === "" || !line.endsWith("}")) continue;
+        const { type, object } = JSON.parse(line);
+        if (type === "ERROR") throw new Error(line);
+        from = object.metadata.resourceVersion;
+        if (type === "ADDED") add(object);
+      }
+    }
+  };
+  const running = run();
+  running.catch(() => undefined);
+  return {
+    names: () => new Set(seen.map(({ name }) => name)),
+    repeated: () =>
+      seen.filter(({ uid }, index) => seen.findIndex((other) => other.uid === uid) !== index).map(({ name }) => name),
+    stop() {
+      isStopped = true;
+    },
+  };
+}
