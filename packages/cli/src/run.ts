@@ -44,8 +44,10 @@ function onOneLine(text: string, command: Command): string {
     .trim()
     .replaceAll("\n", " ");
   if (/^unknown command '[^']*'$/.test(line)) return `${line}: ${knownCommands(command)}`;
-  const option = /^unknown option '--([^'=]+)[^']*'$/.exec(line)?.[1];
-  return option === undefined ? line : `${line}${optionHint(option, command)}`;
+  const option = /^unknown option '--([^']+)'$/.exec(line)?.[1];
+  if (option === undefined) return line;
+  const [name = ""] = option.split("=", 1);
+  return `${line}${optionHint(name, command)}`;
 }
 
 /** The options with the unknown one as a word of their name, such as --secure-port for --port. */
