@@ -15,6 +15,7 @@ import { duration } from "../../format/ages.ts";
 import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { KeyList } from "../keys/key-list.tsx";
+import { issuedByRule } from "./issued-by-rule.ts";
 import { TestToken } from "./test-token.tsx";
 import { issuerOf, NotReady, ReadyBadge, trustScope } from "./trust-page.tsx";
 
@@ -115,19 +116,18 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
         </div>
       </Section>
       <TestToken address={address} name={name} />
-      <Issued rule={isOfProject ? `${namespaceOf(project)}/${name}` : name} />
+      <Issued rule={rule} />
     </>
   );
 }
 
-function Issued({ rule }: { readonly rule: string }) {
+function Issued({ rule }: { readonly rule: TrustRule }) {
   const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
-  const issued = keys.items.filter(({ status }) => status?.issuedBy?.rule === rule);
   return (
     <Section title={t("trust.issued.title")} lead={t("trust.issued.lead")}>
       <KeyList
         list={keys}
-        keys={issued}
+        keys={issuedByRule(keys.items, rule)}
         none={t("trust.issued.none")}
         noteOf={({ status }) => status?.issuedBy?.subject}
       />
