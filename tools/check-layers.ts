@@ -20,7 +20,7 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
 
 /**
  * The folders of a package in order: each imports only from earlier ones, types included, so that the top can change without the
- * bottom. A feature has up to three levels: what others build on, its kinds, and its controllers and routes. Files beside the folders are listed with their extension. Tests and testing/ may import anything.
+ * bottom. A feature has up to four levels: what others build on, its kinds, its controllers and its routes. Files beside the folders are listed with their extension. Tests and testing/ may import anything.
  */
 const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   "structured-merge": ["fieldpath", "typed", "managedfields"],
@@ -60,7 +60,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "index.ts",
   ],
   platform: [
-    "served-version.ts",
+    "foundation/served-version.ts",
     "foundation/config",
     "foundation/pki",
     "foundation/tracing",
@@ -143,6 +143,12 @@ for (const path of files) {
     if (fault !== undefined) faults.push(`${path}: imports ${imported}: ${fault}`);
   }
 }
+for (const [pkg, rooms] of Object.entries(ROOMS))
+  for (const room of rooms) {
+    const path = `packages/${pkg}/src/${room}`;
+    if (!files.some((file) => file === path || file.startsWith(`${path}/`)))
+      faults.push(`${path}: a room without files`);
+  }
 reportGate("layers", files.length, faults);
 
 function faultOf(path: string, from: string, imported: string): string | undefined {
