@@ -18,7 +18,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "namespaces",
     "namespaces/finalize",
     "namespaces/status",
-    // PolicyVersion of names: a credential has to prove the name.
+    // Permissions of names: a credential has to prove the name.
     "rbac.authorization.k8s.io/clusterrolebindings",
     "rbac.authorization.k8s.io/clusterroles",
     "rbac.authorization.k8s.io/rolebindings",

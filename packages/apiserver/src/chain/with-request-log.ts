@@ -1,4 +1,4 @@
-// Logs one line per request: writes and failures always, reads at debug level.
+// Logs one line per request: writes at info level, reads at debug level, responses with 5xx as warnings.
 
 import type { Logger } from "../logging/logger.ts";
 import type { Clock } from "../runtime/clock.ts";

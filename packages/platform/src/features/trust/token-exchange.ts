@@ -35,7 +35,7 @@ type ErrorCode =
   | "temporarily_unavailable"
   | "unsupported_grant_type";
 
-/** Unauthenticated clients see the description, so it says nothing about the conditions of a rule. `cause` in the audit log is precise. */
+/** Unauthenticated clients see the description, so it says nothing about the conditions of a rule. `detail`, which only the audit log has, is precise. */
 export class ExchangeRefusal extends Error {
   override readonly name = "ExchangeRefusal";
   readonly code: ErrorCode;
