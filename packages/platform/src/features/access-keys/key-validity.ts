@@ -127,18 +127,18 @@ const LOCKED = "locked: an old value was used after its rotation";
 const LEAKED = "reported as leaked";
 const REVOKED = "revoked: it was created with a compromised value";
 
-/** How the owner of the key can proceed, as text for users. `refusal` is the message. */
-export function remedyOfKeyRefusal(refusal: string): string {
-  switch (refusal) {
-    case "disabled":
+/** How the owner of the key can proceed, as text for users. */
+export function remedyOfKeyRefusal({ reason, message }: KeyRefusal): string {
+  switch (reason) {
+    case "Disabled":
       return "set spec.disabled of the key to false";
-    case LEAKED:
+    case "Leaked":
       return "its value is compromised: rotate the key with another credential, then set spec.disabled to false";
-    case LOCKED:
+    case "RetiredValueUsed":
       return "its values may be compromised: rotate the key with another credential";
-    case LOCKED_USER:
+    case "OwnerLocked":
       return "an administrator must unlock the user: set spec.disabled of the user to false";
     default:
-      return `create another key: this one is refused permanently (${refusal})`;
+      return `create another key: this one is refused permanently (${message})`;
   }
 }

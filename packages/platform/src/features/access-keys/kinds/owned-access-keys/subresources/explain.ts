@@ -36,7 +36,7 @@ import { visibleKey } from "./visible-key.ts";
 
 export type ExplainDeps = ScopeWarningDeps & {
   readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "stateOf">;
   readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
   readonly identityOf: (key: AccessKeyState) => UserInfo;
   readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
@@ -60,11 +60,11 @@ export const explain = (deps: ExplainDeps): Subresource => {
       // The schema has been checked on the way here.
       const { spec = {} } = body as OwnedAccessKeyExplanation;
       const request = requestOf(spec);
-      const refusal = keys.refusalOf(key);
+      const refusal = keys.stateOf(key);
       return {
         ...body,
         status: {
-          ...(refusal === undefined ? {} : { refusal, remedies: [remedyOfKeyRefusal(refusal)] }),
+          ...(refusal === undefined ? {} : { refusal: refusal.message, remedies: [remedyOfKeyRefusal(refusal)] }),
           ...(request === undefined ? {} : await answer(request, key, context)),
           ...(await usageOf(key, context)),
         },
@@ -83,11 +83,12 @@ export const explain = (deps: ExplainDeps): Subresource => {
   async function remedyOf(
     { step, reason }: DecisionStep,
     request: PlatformRequest,
+    key: AccessKeyState,
     context: RequestContext,
   ): Promise<string> {
     switch (step) {
       case "key":
-        return remedyOfKeyRefusal(reason);
+        return remedyOfKeyRefusal(keys.stateOf(key) ?? { reason: "Unknown", message: reason });
       case "right":
         return `the owner of the key needs permission to ${describeRequest(request)}, by a role or in the project`;
       case "scope": {
@@ -113,7 +114,7 @@ export const explain = (deps: ExplainDeps): Subresource => {
       allowed: decision.verdict === "allow",
       request: describeRequest(request),
       steps: steps.map(({ step, passed, reason }) => ({ step, passed, reason })),
-      remedies: await Promise.all(missing.map((step) => remedyOf(step, request, context))),
+      remedies: await Promise.all(missing.map((step) => remedyOf(step, request, key, context))),
     };
   }
 
