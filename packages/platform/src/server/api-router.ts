@@ -14,6 +14,7 @@ import { isConsoleRequest } from "../features/console/console-route.ts";
 import { SCIM_PATH } from "../features/scim/scim-routes.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
 import { isSignInPath } from "../features/sign-in/sign-in-routes.ts";
+import { TOKEN_EXCHANGE_PATH } from "../features/trust/token-exchange.ts";
 import { BACKUP_PATH } from "../operations/backup-route.ts";
 
 /** The base path of existing clients; the same API answers at the root. */
@@ -21,9 +22,6 @@ export const MANAGEMENT_BASE = "/kubernetes/management";
 
 /** Where anybody reports keys that they found. */
 export const LEAKS_PATH = "/leaks";
-
-/** Where tokens of others are exchanged for access keys. */
-export const TOKEN_EXCHANGE_PATH = "/oauth/token";
 
 const OWN_CLUSTER_BASE = `/kubernetes/cluster/${EMBEDDED_CLUSTER}`;
 const PROXY_BASES = ["/kubernetes/project", "/kubernetes/cluster"];

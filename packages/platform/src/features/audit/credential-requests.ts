@@ -7,6 +7,7 @@ import type { BodyRedaction } from "@postern/apiserver/audit/recorded-body";
 import { redactSecrets } from "@postern/apiserver/audit/redact-secrets";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
+import { TOKEN_EXCHANGE_PATH } from "../trust/token-exchange.ts";
 
 type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
 
@@ -18,9 +19,7 @@ const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "sel
 const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]);
 /** Bodies that are sent here to be tested are credentials. */
 const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrules/test"]);
-/** Token exchange answers with a key as well. */
-const EXCHANGE = "/oauth/token";
-/** So do these steps of a sign-in. */
+/** As token exchange, these steps of a sign-in answer with a key as well. */
 const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
 /** Requests behind a proxy are not known here, so they are taken for secret. */
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
@@ -40,7 +39,7 @@ export function alwaysRecordingCredentials(policy: AuditRules, groups: Groups): 
 
 export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
   const { isResourceRequest, apiGroup, resource, subresource, verb, path } = info;
-  if (!isResourceRequest && path === EXCHANGE) return true;
+  if (!isResourceRequest && path === TOKEN_EXCHANGE_PATH) return true;
   if (!isResourceRequest && SIGN_INS.test(path)) return verb !== "get" || path.startsWith("/login/callback/");
   if (!isResourceRequest || (apiGroup !== groups.managementGroup && apiGroup !== groups.storageGroup)) return false;
   if (subresource !== "") return ISSUING.has(subresource);
@@ -71,7 +70,12 @@ export function bodyRedaction(groups: Groups, format: Pick<AccessKeyFormat, "fin
   const ofOthers: BodyRedaction = (body) => redactSecrets(body, { members: NO_MEMBERS, looksSecret });
   return (info: RequestInfo): BodyRedaction => {
     const { apiGroup, resource, subresource, path } = info;
-    if (PROXIES.test(path) || path === EXCHANGE || SIGN_INS.test(path) || TESTED.has(`${resource}/${subresource}`))
+    if (
+      PROXIES.test(path) ||
+      path === TOKEN_EXCHANGE_PATH ||
+      SIGN_INS.test(path) ||
+      TESTED.has(`${resource}/${subresource}`)
+    )
       return nothing;
     const byDefault = redactionByDefault(info);
     if (byDefault !== undefined) return byDefault;

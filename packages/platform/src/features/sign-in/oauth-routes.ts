@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { TOKEN_EXCHANGE_PATH } from "../trust/token-exchange.ts";
 import { auditIssued, auditProvider, auditRefusal } from "./audit-sign-in.ts";
 import { checkSameOrigin, isLoopbackRedirect } from "./cookies-and-origins.ts";
 import { choosePage } from "./login-routes.ts";
@@ -37,7 +38,7 @@ export function describeServer({ publicUrl, providers }: SignInRoutesDeps): ApiR
   return oauthAnswer(200, {
     issuer: url,
     authorization_endpoint: `${url}${AUTHORIZE_PATH}`,
-    token_endpoint: `${url}/oauth/token`,
+    token_endpoint: `${url}${TOKEN_EXCHANGE_PATH}`,
     device_authorization_endpoint: `${url}${DEVICE_AUTHORIZATION_PATH}`,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],

@@ -11,6 +11,9 @@ import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
 import type { TrustRules } from "./trust-rules.ts";
 
+/** Where tokens of other issuers, and the grants of a sign-in, are exchanged for access keys. */
+export const TOKEN_EXCHANGE_PATH = "/oauth/token";
+
 /** Of a form with a token: everything else in it is short. */
 export const MAX_EXCHANGE_BYTES = MAX_TOKEN_LENGTH + 8 * 1024;
 
