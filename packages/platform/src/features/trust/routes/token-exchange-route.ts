@@ -8,7 +8,8 @@ import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
-import { CODE_GRANT, DEVICE_GRANT } from "../../sign-in/oauth-routes.ts";
+import { DEVICE_GRANT } from "../../sign-in/device-codes.ts";
+import { CODE_GRANT } from "../../sign-in/oauth-routes.ts";
 import { ExchangeRefusal, type ExchangeTarget, MAX_EXCHANGE_BYTES, type TokenExchange } from "../token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust-rule-state.ts";
 
