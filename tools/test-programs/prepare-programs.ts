@@ -52,7 +52,7 @@ export const isObtainable = ({ program }: MissingProgram, platform: NodeJS.Platf
 export function describeMissing(missing: MissingProgram, platform: NodeJS.Platform = process.platform): string {
   const { program, files } = missing;
   const source = isObtainable(missing, platform) ? sourceOf(program, platform) : "only on Linux";
-  return `${program.name} is missing (${program.purpose}): ${source}; ${files.length} test files left out`;
+  return `${program.name} is missing (${program.purpose}): ${source}; ${files.length} test ${files.length === 1 ? "file" : "files"} left out`;
 }
 
 function sourceOf({ debianPackage, homebrewFormula, command }: TestProgram, platform: NodeJS.Platform): string {

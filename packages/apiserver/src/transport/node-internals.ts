@@ -45,7 +45,7 @@ export function readByStream(socket: Socket): void {
 const ignore = (): void => {};
 
 /**
- * Node puts its compatibility layer on every HTTP/2 stream once somebody listens for "request", which here means HTTP/1.1 alone.
+ * Node puts its compatibility layer on every HTTP/2 stream once there is a listener for "request", which here means HTTP/1.1 alone.
  * Source: node/lib/internal/http2/core.js, setupCompat
  */
 export function leaveOutCompatibility(server: Http2SecureServer): void {

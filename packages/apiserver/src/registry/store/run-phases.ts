@@ -11,7 +11,7 @@ export type PhaseState = {
 /** Returned by a phase after which nothing is left to do. */
 export const DONE = Symbol("done");
 
-/** One step of a request: a walk over its object at most, or a question to somebody else. It reads and changes the state. */
+/** One step of a request: a walk over its object at most, or a question to another part of the server or to a webhook. It reads and changes the state. */
 export type Phase<State extends PhaseState> = (state: State) => unknown;
 
 /** Resolves when the last phase has ended, or one that returns `DONE`. Rejects with the error of the phase that fails, or the reason of the signal. */

@@ -75,7 +75,7 @@ export function createUpstreamPool({ origin, dial, idleTimeoutMs }: UpstreamPool
       free.splice(at, 1);
       client.destroy(ignore);
     });
-    // A failed connection attempt is told to its request.
+    // The request of a failed connection attempt gets its error.
     client.on("connectionError", ignore);
     return connection;
   }

@@ -33,7 +33,7 @@ export type EndpointMessage = {
 };
 
 export type OpenMessage = OfCluster & {
-  /** Stands for the cluster in the memory that the watchdog reads. */
+  /** Number of the cluster in the memory that the watchdog reads. */
   readonly slot: number;
   readonly certificatePem: string;
   readonly privateKeyPem: string;
