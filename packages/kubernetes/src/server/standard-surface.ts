@@ -268,13 +268,15 @@ async function bootstrap(
     ...(cluster === undefined ? [] : CLUSTER_KIND_ROLES),
     ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
   ]);
-  await Promise.all(
-    objects.map(async (object) => {
-      const group = object.apiVersion === "v1" ? "" : RBAC_GROUP;
-      const resource = requiredResource(registry, group, object.kind);
-      await createWhenAbsent(resource, object, runtime.clock, signal);
-    }),
-  );
+  const create = async (object: KubeObject): Promise<void> => {
+    const group = object.apiVersion === "v1" ? "" : RBAC_GROUP;
+    const resource = requiredResource(registry, group, object.kind);
+    await createWhenAbsent(resource, object, runtime.clock, signal);
+  };
+  const isAggregated = (object: KubeObject): boolean => object["aggregationRule"] !== undefined;
+  await Promise.all(objects.filter((object) => !isAggregated(object)).map(create));
+  // The controller, which runs already, takes from a role the rules of roles that are not there yet. The widest role comes first in the list.
+  for (const object of objects.filter(isAggregated).toReversed()) await create(object);
   // In a namespace, which has to be there.
   for (const { resource, object } of cluster === undefined ? [] : apiServiceObjects(apiServiceOf(registry, cluster))) {
     await createWhenAbsent(resource, object, runtime.clock, signal);

@@ -16,7 +16,7 @@ const kinds = Object.keys(RECORD_KINDS);
 it("has each kind of record, with an owner, a limit, and the outcome at the limit", () => {
   const used = new Set<string>();
   for (const { text } of sources) {
-    for (const [, name = ""] of text.matchAll(/recordPrefixOf\(\w+, "([^"]+)"\)/g)) used.add(name);
+    for (const [, name = ""] of text.matchAll(/\b(?:recordPrefixOf\(\w+, |records\()"([^"]+)"\)/g)) used.add(name);
     // Single records, which are written through InternalRecords, and that of the key ring.
     for (const [, name = ""] of text.matchAll(/^const \w*RECORD = "([^"]+)";/gm)) used.add(name);
     for (const [, name = ""] of text.matchAll(/"\/registry\/[\w-]+\/internal\/([\w-]+)"/g)) used.add(name);
