@@ -62,7 +62,8 @@ export const TEST_PROGRAMS: readonly TestProgram[] = [
     purpose: "people's browser, for the console and for signing in",
     debianPackage: "chromium",
     homebrewFormula: "--cask chromium",
-    isInstalled: () => existsSync(chromiumPath()),
+    // Run, not looked for: Debian's is a script that needs other programs.
+    isInstalled: () => succeeds(chromiumPath(), "--version"),
     use: /\bstartBrowser\(/,
   },
   {
