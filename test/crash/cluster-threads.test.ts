@@ -18,7 +18,7 @@ const PAUSE_MS = 1_500;
 type Seen = { readonly name: string; readonly uid: string };
 
 describe.each([1, 2])("with %i cluster threads", (threads) => {
-  it("acknowledged writes are there, and watches tell of each once", async () => {
+  it("acknowledged writes are there, and watches report each once", async () => {
     await using directory = await temporaryDirectory();
     await using server = await startPostern(
       join(directory.path, "data"),

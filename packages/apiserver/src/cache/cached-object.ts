@@ -70,7 +70,7 @@ export class CachedObject {
   /** Length of the part before the first member of `metadata`, computed on demand. */
   #head: number | undefined;
   #labels: Labels | undefined;
-  /** The result of `decode`, where the creator of this object had it at hand: only in answers, or while followers are told of it. */
+  /** The result of `decode`, where the creator of this object had it at hand: only in responses, or while followers get its event. */
   #object: KubeObject | typeof KEPT | undefined;
 
   private constructor(

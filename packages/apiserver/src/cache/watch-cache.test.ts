@@ -426,7 +426,7 @@ describe("closing", () => {
   });
 });
 
-test("an object is parsed once for all followers that are told of it, and not kept afterwards", async () => {
+test("an object is parsed once for all followers that get its event, and not kept afterwards", async () => {
   const { storage, view } = await start();
   const decoded: object[] = [];
   for (const _ of [1, 2, 3]) {

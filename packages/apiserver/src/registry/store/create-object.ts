@@ -70,7 +70,7 @@ export async function createObject(
     } catch (error) {
       if (!(error instanceof KeyExistsError)) throwStorageFailure(error);
       if (isGenerated && attempt < NAME_ATTEMPTS) continue;
-      // Like upstream, an error tells of a generated name also when a name is given beside the prefix.
+      // As upstream, also an object with a name and generateName gets the error for generated names.
       throw nameTakenError(store, namespace, name, wanted.prefix === "" ? takenError : namesExhaustedError);
     }
     if (!dryRun) await runPhases(FINISH, write);

@@ -19,9 +19,7 @@ import { validateScaleFields } from "./validate-scale-fields.ts";
 import type { Change, Write, WritePhase } from "./write.ts";
 
 /** Each adds the faults that it finds; the last one throws 422 with all of them. */
-export const VALIDATE_NEW: readonly WritePhase[] = [
-  checkMeta,
-  checkFinalizers,
+const VALIDATE_CONTENT: readonly WritePhase[] = [
   lookWhetherPlain,
   checkSchema,
   checkScale,
@@ -32,19 +30,10 @@ export const VALIDATE_NEW: readonly WritePhase[] = [
   refuseFaults,
 ];
 
+export const VALIDATE_NEW: readonly WritePhase[] = [checkMeta, checkFinalizers, ...VALIDATE_CONTENT];
+
 /** Faults of parts that were there before and did not change are let through. */
-export const VALIDATE_CHANGE: readonly WritePhase<Change>[] = [
-  checkMeta,
-  checkMetaChange,
-  lookWhetherPlain,
-  checkSchema,
-  checkScale,
-  checkEmbedded,
-  checkLists,
-  checkByStrategy,
-  checkRules,
-  refuseFaults,
-];
+export const VALIDATE_CHANGE: readonly WritePhase<Change>[] = [checkMeta, checkMetaChange, ...VALIDATE_CONTENT];
 
 function checkMeta(write: Write): void {
   const { store, object, faults } = write;

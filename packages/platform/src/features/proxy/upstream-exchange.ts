@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import { timeoutError } from "@postern/apimachinery/meta/api-error";
 import { asError } from "@postern/apimachinery/steps/caught";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Dispatcher } from "undici";
 import { codeOf, InvalidResponseError, unaskedUpgradeError } from "./upstream-failure.ts";
@@ -223,16 +224,9 @@ function withFirstValues(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   for (const name in headers) {
     const value = headers[name];
     if (Array.isArray(value)) headers[name] = SINGLE.has(name) ? value[0] : value.join(", ");
-    else if (value !== undefined) headers[name] = value.slice(0, endOf(value));
+    else if (value !== undefined) headers[name] = trimTrailing(value, " \t");
   }
   return headers;
-}
-
-/** Where the blanks at the end begin. Not by a regular expression: a hostile cluster may send very many blanks. */
-function endOf(value: string): number {
-  let end = value.length;
-  while (value[end - 1] === " " || value[end - 1] === "\t") end -= 1;
-  return end;
 }
 
 /** The request broke off, or there was no answer in time; `cause` is what undici or Node says. */

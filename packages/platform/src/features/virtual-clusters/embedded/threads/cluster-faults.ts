@@ -1,4 +1,4 @@
-// Tells of clusters that stopped their thread: an Event for people, and a look of the controller at the instance.
+// Reports clusters that stopped their thread: records an Event, and has the controller reconcile the instance.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";

@@ -5,7 +5,7 @@ import type { Revision, Storage, StorageEvent, WatchObserver } from "@postern/ap
 import { keyOf, revisionOf } from "@postern/apiserver/storage/watcher-set";
 
 export type ClusterFeed = Disposable & {
-  /** As `Storage.watch`, for the prefix of a cluster. Revisions that change nothing there are told now and then. */
+  /** As `Storage.watch`, for the prefix of a cluster. The observer gets revisions that change nothing there every few seconds. */
   join(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable;
   /** Makes the observer of the prefix learn that everything up to `revision` has been sent, once it has. */
   tell(prefix: string, revision: Revision): void;
@@ -124,7 +124,7 @@ export function createClusterFeed(
     },
     tell(prefix, revision) {
       const member = members.get(prefix);
-      // A watch of its own tells of every revision.
+      // A watch of its own reports every revision.
       if (member === undefined) return;
       member.wanted = revision;
       waiting.add(member);

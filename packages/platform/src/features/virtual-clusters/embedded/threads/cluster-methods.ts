@@ -174,7 +174,7 @@ export type FrontCalls = {
     readonly args: OfKey & { readonly value: Uint8Array; readonly kind: "create" | "update" };
     readonly result: undefined;
   };
-  /** The newest revision, which the watch of the cluster tells of soon. */
+  /** The newest revision, which the watch of the cluster reports soon. */
   readonly currentRevision: { readonly args: OfCluster; readonly result: Revision };
   readonly body: { readonly args: OfRequest & { readonly limitBytes: number }; readonly result: Uint8Array };
   readonly authorize: {

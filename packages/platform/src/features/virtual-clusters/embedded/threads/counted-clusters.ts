@@ -1,4 +1,4 @@
-// Counts the objects of clusters that run in threads, and tells of changes, for the front.
+// Counts the objects of clusters that run in threads, and notifies the front of changes.
 
 import type { CountedViews } from "@postern/apiserver/cache/counted-views";
 import { CLUSTERS_PREFIX } from "./cluster-prefix.ts";
