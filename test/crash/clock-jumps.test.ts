@@ -74,6 +74,8 @@ test.skipIf(missing !== undefined)(
     const endless = await createKey(client, adminKey, "endless");
     const long = await withLife("long", 2 * HOUR_S);
     const certificate = await kubeConfig(server, adminKey);
+    const account = await accountToken(server, adminKey);
+    expect(await account()).toBe(201);
     // Its life begins when nothing slow is left to be done in it.
     const short = await withLife("short", 8);
     const statuses = () => Promise.all([endless, short, long].map((key) => statusFor(client, key)));
@@ -98,10 +100,12 @@ test.skipIf(missing !== undefined)(
     const late = await createKey(client, adminKey, "late");
     expect(aheadHours(await dateOf(server, adminKey, "late"))).toBe(5);
     expect((await client.send(certificate.path, { key: certificate.token })).status).toBe(200);
+    expect(await account()).toBe(401);
 
     // And back: what was deleted stays so, what is good stays good; a restart changes nothing.
     await time.set(0);
     expect(await statuses()).toEqual([201, 401, 401]);
+    expect(await account()).toBe(401);
     await server.kill();
     await server.restart();
     expect(await statuses()).toEqual([201, 401, 401]);
@@ -197,6 +201,18 @@ async function kubeConfig(
   const { body } = await expectSuccess(client.send(`${instance}/kubeconfig`, { key, body: { spec: {} } }));
   const token = /token: (\S+)/.exec(body.status.kubeConfig)?.[1] ?? "";
   return { token, path: "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces" };
+}
+
+/** How the demo cluster answers a token of an hour of its default ServiceAccount, which is made now. */
+async function accountToken({ client }: ServerProcess, key: string): Promise<() => Promise<number>> {
+  const cluster = "/kubernetes/project/default/virtualcluster/demo";
+  const apiVersion = "authentication.k8s.io/v1";
+  const body = { apiVersion, kind: "TokenRequest", spec: { expirationSeconds: HOUR_S } };
+  const path = `${cluster}/api/v1/namespaces/default/serviceaccounts/default/token`;
+  const { token } = (await expectSuccess(client.send(path, { key, body }))).body.status;
+  const review = { apiVersion, kind: "SelfSubjectReview" };
+  return async () =>
+    (await client.send(`${cluster}/apis/${apiVersion}/selfsubjectreviews`, { key: token, body: review })).status;
 }
 
 test.skipIf(missing !== undefined || whyNoEtcd() !== undefined)(

@@ -17,6 +17,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { newUid } from "@postern/apiserver/registry/store/object-meta";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { type ClockEpochs, createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
 import { decodeSegment, openToken, signToken } from "./json-web-token.ts";
 import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
@@ -54,6 +55,7 @@ export const SERVICE_ACCOUNT_CREDENTIAL = "serviceaccount:";
 
 export function createServiceAccountTokens(deps: ServiceAccountTokensDeps): ServiceAccountTokens {
   const { key, runtime } = deps;
+  const epochs = createClockEpochs(runtime.clock);
   return {
     issue({ expirationSeconds, ...bound }) {
       const notBefore = Math.floor(runtime.clock.now() / 1000);
@@ -69,7 +71,7 @@ export function createServiceAccountTokens(deps: ServiceAccountTokensDeps): Serv
       if (claims === undefined) return undefined;
       return claims["iss"] === SECRET_TOKEN_ISSUER
         ? authenticateSecretToken(deps, token, claims, audiences)
-        : authenticateBoundToken(deps, claims, audiences);
+        : authenticateBoundToken(deps, epochs, claims, audiences);
     },
   };
 }
@@ -77,14 +79,16 @@ export function createServiceAccountTokens(deps: ServiceAccountTokensDeps): Serv
 /** Throws ApiError 401. */
 function authenticateBoundToken(
   deps: ServiceAccountTokensDeps,
+  epochs: ClockEpochs,
   claims: JsonObject,
   audiences: readonly string[],
 ): Awaitable<Authentication> {
   const { accounts, secrets, runtime } = deps;
   const bound = readBoundToken(claims);
-  const now = runtime.clock.now();
-  if (bound === undefined || now < bound.notBefore * 1000 || now >= bound.expiresAt * 1000) throw unauthorizedError();
+  if (bound === undefined) throw unauthorizedError();
   const { id, namespace, account, secret } = bound;
+  const from = bound.notBefore * 1000;
+  if (runtime.clock.now() < from || epochs.latestSince(from) >= bound.expiresAt * 1000) throw unauthorizedError();
   const common = audiences.filter((audience) => bound.audiences.includes(audience));
   const isOver = (): boolean =>
     !isThere(accounts, namespace, account) || (secret !== undefined && !isThere(secrets, namespace, secret));

@@ -24,6 +24,8 @@ import { encodePem } from "@postern/apiserver/x509/pem";
 /** Room for the clocks of others: what we sign is valid from a little before now. Kubernetes' signer uses the same. */
 export const CLOCK_SKEW_MS = 5 * 60_000;
 const AUTHORITY_LIFETIME_MS = 10 * 365 * 86_400_000;
+/** Clients refuse an authority before its beginning, and it is not replaced: one that was made while the clock was months ahead is valid all the same. */
+const AUTHORITY_SKEW_MS = 365 * 86_400_000;
 
 export type CertificateAuthority = {
   readonly certificatePem: string;
@@ -62,7 +64,7 @@ export function createCertificateAuthority(options: AuthorityOptions): Certifica
       issuer: name,
       subject: name,
       publicKeyInfo,
-      notBefore: now - CLOCK_SKEW_MS,
+      notBefore: now - AUTHORITY_SKEW_MS,
       notAfter: now + lifetimeMs,
       extensions: [
         ...AUTHORITY_CONSTRAINTS,

@@ -133,11 +133,22 @@ describe("the files of the serving certificate", () => {
     expect(await serve()).toEqual(made);
   });
 
-  it("stay while the authority is not valid yet either", async () => {
+  it("are good where the clock was ahead when the authority was made", async () => {
     const right = now;
     now += 300 * DAY_MS;
-    const made = await serve();
+    await load();
     now = right;
+    expect((await load()).notBefore).toBeLessThan(right);
+    expect((await serve()).validFrom).toBeLessThanOrEqual(right);
+  });
+
+  it("stay while the authority is not valid yet either", async () => {
+    const right = now;
+    now += 400 * DAY_MS;
+    await load();
+    now = right;
+    const made = await serve();
+    expect(made.validFrom).toBeGreaterThan(right);
     expect(await serve()).toEqual(made);
   });
 
