@@ -1,8 +1,10 @@
 import { gzipSync } from "node:zlib";
+import { ApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import { describe, expect, it } from "vitest";
 import type { AuditMode } from "../audit/audit-backend.ts";
 import type { AuditEvent } from "../audit/audit-event.ts";
 import { type AuditPolicy, METADATA } from "../audit/audit-policy.ts";
+import { CredentialRefusedError } from "../authentication/authenticator.ts";
 import type { Handler } from "../context/request-context.ts";
 import { jsonResponse, RelayedBody } from "../transport/api-response.ts";
 import { streamResponse } from "../transport/testing/serve-handler.ts";
@@ -25,6 +27,21 @@ describe("audit", () => {
     const audit = { policy, sink: listSink(events), mode: "blocking-strict" as const };
     return { events, ...(await serveChain(handler, { audit })) };
   };
+
+  it("records why a credential was refused that was revoked after its request was authenticated", async () => {
+    const cause = new CredentialRefusedError("replaced", "key-1", { key: "another" });
+    const { code, reason, message } = unauthorizedError();
+    const { events, port } = await record(async () => {
+      throw new ApiError({ code, reason, message, cause });
+    });
+    expect((await http1({ port, path: "/healthz", headers: as("admin") })).status).toBe(401);
+    // The user is that of the credential with which the request came.
+    expect(events[0]).toMatchObject({
+      user: { username: "admin" },
+      annotations: { "authentication.kubernetes.io/refusal": "replaced" },
+    });
+    expect(events[0]?.annotations).not.toHaveProperty("key");
+  });
 
   it("records the caller, the request and the response", async () => {
     const { events, port } = await record(fine);

@@ -38,8 +38,6 @@ export type WithAuthenticationDeps = {
 
 /** Handles of credentials in audit events. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go */
 export const AUDIT_CREDENTIAL = "authentication.kubernetes.io/credential-id";
-/** Why authentication failed. */
-export const AUDIT_REFUSAL = "authentication.kubernetes.io/refusal";
 
 const AUTHENTICATE = { name: "authenticate", kind: "internal" } as const;
 
@@ -54,7 +52,7 @@ export function withAuthentication(deps: WithAuthenticationDeps): Filter {
     const seconds = (): number => (clock.elapsed() - startedAt) / 1000;
     const onRefusal = async (error: unknown): Promise<never> => {
       metrics.authentication(isApiError(error) ? "failure" : "error", seconds());
-      annotateRefusal(call, error);
+      annotateRefused(call, error);
       const held = holdBack(call, error, deps);
       turn?.end(held === undefined ? 0 : HOLD_MS);
       if (held !== undefined) await held;
@@ -105,10 +103,10 @@ function annotateCredential({ audit }: Pick<RequestState, "audit">, { id, annota
   for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
 }
 
-function annotateRefusal({ audit }: RequestState, error: unknown): void {
+/** The error itself says why: `withErrors` records that. */
+function annotateRefused({ audit }: RequestState, error: unknown): void {
   if (!isApiError(error) || !(error.cause instanceof CredentialRefusedError)) return;
-  const { message, credentialId, annotations } = error.cause;
-  audit.annotate(AUDIT_REFUSAL, message);
+  const { credentialId, annotations } = error.cause;
   if (credentialId !== undefined) annotateCredential({ audit }, { id: credentialId, annotations });
 }
 

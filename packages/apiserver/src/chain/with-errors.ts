@@ -1,6 +1,7 @@
 // Converts errors of later filters and handlers into responses, so that earlier filters can add headers.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { CredentialRefusedError } from "../authentication/authenticator.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { errorResponse as statusResponse } from "../endpoints/negotiation/error-response.ts";
 import { type Redact, redactedTexts } from "../request/credential-redaction.ts";
@@ -8,6 +9,9 @@ import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { Filter } from "./run-filters.ts";
 import { toApiError } from "./to-api-error.ts";
+
+/** Why a credential was refused, also one that turned out to be revoked behind authentication. */
+const AUDIT_REFUSAL = "authentication.kubernetes.io/refusal";
 
 export type ErrorResponse = (request: ApiRequest, error: ApiError) => ApiResponse;
 
@@ -28,6 +32,7 @@ export function refusal(
   if (found === undefined) throw error;
   const apiError = redact === undefined ? found : redactedError(found, redact);
   audit.setResponseStatus?.(apiError.toStatus());
+  if (apiError.cause instanceof CredentialRefusedError) audit.annotate(AUDIT_REFUSAL, apiError.cause.message);
   return errorResponse(request, apiError);
 }
 

@@ -4,7 +4,7 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createRequestContext } from "../../testing/request-context.ts";
-import { ACCESS_KEY_NOT_FOUND, type AccessKeyRefusedError } from "./access-key-authenticator.ts";
+import { ACCESS_KEY_NOT_FOUND, type AccessKeyRefusedError } from "./access-key-refusal.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };

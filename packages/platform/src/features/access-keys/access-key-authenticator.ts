@@ -1,13 +1,6 @@
 // Authenticates requests, and tokens in reviews, by access key.
 
-import { ACCESS_KEY_ANNOTATION, ACCESS_KEY_ORIGINS_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
-import { ApiError } from "@postern/apimachinery/meta/api-error";
-import {
-  type Authentication,
-  type Authenticator,
-  type CredentialAnnotations,
-  CredentialRefusedError,
-} from "@postern/apiserver/authentication/authenticator";
+import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/credentials";
@@ -16,19 +9,11 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
+import { accessKeyAnnotations, keyNotFoundError } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
-import type { KeyOrigin } from "./key-origins.ts";
 import type { LastActivity } from "./last-activity.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
-
-/** The one text for unknown, disabled and expired keys; existing clients match it. */
-export const ACCESS_KEY_NOT_FOUND = "platform access key not found. Please login again";
-
-/** Why a key was refused, for the audit log alone: the cause of the 401. */
-export class AccessKeyRefusedError extends CredentialRefusedError {
-  override readonly name = "AccessKeyRefusedError";
-}
 
 export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly keys: AccessKeyIndex;
@@ -151,24 +136,3 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     },
   };
 }
-
-/** By name, so that users can search for it, also for credentials that were created with it. */
-export const accessKeyAnnotations = (name: string, origins: readonly KeyOrigin[]): CredentialAnnotations => ({
-  [ACCESS_KEY_ANNOTATION]: name,
-  ...(origins.length === 0
-    ? {}
-    : { [ACCESS_KEY_ORIGINS_ANNOTATION]: [...new Set(origins.map((origin) => origin.name))].join(",") }),
-});
-
-/** 401 with always the same message; the cause has the details. */
-export const keyNotFoundError = (
-  why: string,
-  keyId: string | undefined,
-  annotations: CredentialAnnotations = {},
-): ApiError =>
-  new ApiError({
-    code: 401,
-    reason: "Unauthorized",
-    message: ACCESS_KEY_NOT_FOUND,
-    cause: new AccessKeyRefusedError(why, keyId, annotations),
-  });

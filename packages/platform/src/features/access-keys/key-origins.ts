@@ -3,6 +3,7 @@
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { keyNotFoundError } from "./access-key-refusal.ts";
 
 /** One value of a key. Serials count the values that a key has had, from 0. */
 export type KeyOrigin = { readonly name: string; readonly uid: string; readonly serial: number };
@@ -32,7 +33,7 @@ export function originsOf(
 ): readonly KeyOrigin[] {
   if (credential === undefined) return NOTHING;
   const key = keys.byId(credential.id);
-  if (key === undefined) throw replacedError();
+  if (key === undefined) throw replacedError(credential.id);
   const { name, uid, serial } = key;
   // A deleted key cannot be reported.
   const before = key.origins.filter((made) => made.uid !== uid && keys.byName(made.name)?.uid === made.uid);
@@ -50,13 +51,9 @@ export const isVoid = (
     return key !== undefined && key.uid === uid && serial < key.childrenFrom;
   });
 
-/** The text of a refused key, which this one has become. */
-export const replacedError = (): ApiError =>
-  new ApiError({
-    code: 401,
-    reason: "Unauthorized",
-    message: "platform access key not found. Please login again",
-  });
+/** 401 for a value that was replaced after the request was authenticated. */
+export const replacedError = (keyId: string | undefined): ApiError =>
+  keyNotFoundError("replaced while the request was in progress", keyId);
 
 const tooDeepError = (): ApiError =>
   new ApiError({

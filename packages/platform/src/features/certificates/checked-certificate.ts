@@ -5,7 +5,7 @@ import type { CredentialLineage } from "@postern/apiserver/authentication/creden
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import { accessKeyAnnotations, keyNotFoundError } from "../access-keys/access-key-authenticator.ts";
+import { accessKeyAnnotations, keyNotFoundError } from "../access-keys/access-key-refusal.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 import type { IssuedCertificate } from "./issued-certificate.ts";
 import { encodeLineage } from "./key-lineage.ts";

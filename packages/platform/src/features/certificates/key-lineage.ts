@@ -5,8 +5,8 @@ import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
-import { accessKeyAnnotations } from "../access-keys/access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { accessKeyAnnotations } from "../access-keys/access-key-refusal.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import { certificateIsWithin } from "./certificate-is-within.ts";

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { testUser } from "../../../../testing/request-context.ts";
-import { ACCESS_KEY_NOT_FOUND } from "../../access-key-authenticator.ts";
+import { ACCESS_KEY_NOT_FOUND } from "../../access-key-refusal.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../../testing/access-key-server.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };

@@ -1,8 +1,8 @@
 // The parents of a new access key, from the credential of the request and never from client input.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { keyNotFoundError } from "../../access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
+import { keyNotFoundError } from "../../access-key-refusal.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
 import { MAX_ANCESTORS } from "../../key-expirations.ts";
 import { type DefaultTTLs, effectiveTTL, isLongerTTL } from "../../key-ttl.ts";

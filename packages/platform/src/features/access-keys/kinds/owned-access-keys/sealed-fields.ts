@@ -85,7 +85,7 @@ export function othersOf(
   uid: string,
   { childrenFrom }: Pick<SealedAccessKey, "childrenFrom">,
 ): readonly KeyOrigin[] {
-  if (origins.some((made) => made.uid === uid && made.serial < childrenFrom)) throw replacedError();
+  if (origins.some((made) => made.uid === uid && made.serial < childrenFrom)) throw replacedError(undefined);
   return origins.filter((made) => made.uid !== uid);
 }
 

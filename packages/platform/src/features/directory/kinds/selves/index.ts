@@ -11,9 +11,9 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { reviewResponse } from "@postern/kubernetes/builtin/review-response";
-import { keyNotFoundError } from "../../../access-keys/access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import { ownerOfCaller } from "../../../access-keys/access-key-owner.ts";
+import { keyNotFoundError } from "../../../access-keys/access-key-refusal.ts";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { GuessRateLimit } from "../../../access-keys/guess-rate-limit.ts";

@@ -2,7 +2,7 @@
 
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ACCESS_KEY_NOT_FOUND } from "../../../access-keys/access-key-authenticator.ts";
+import { ACCESS_KEY_NOT_FOUND } from "../../../access-keys/access-key-refusal.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../../../access-keys/testing/access-key-server.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
