@@ -14,14 +14,6 @@ export type ProgressStep = {
 
 export type Progress = Disposable & { report(step: ProgressStep): void };
 
-export type ProgressOptions = {
-  readonly stderr: Output;
-  /** With output for programs, progress lines are left out; a terminal still shows them. */
-  readonly isForPrograms?: boolean;
-  /** A monotonic clock in milliseconds. */
-  readonly now?: () => number;
-};
-
 const REDRAW_MS = 100;
 /** Shorter phases are not logged. */
 const LINE_MS = 10_000;
@@ -30,11 +22,14 @@ const LINE_STEP = 10;
 const CLEAR = "\r\u001b[K";
 
 /** Disposed when the command has finished, before it prints its result. */
-export function createProgress({
-  stderr,
-  isForPrograms = false,
-  now = () => performance.now(),
-}: ProgressOptions): Progress {
+export function createProgress(deps: {
+  readonly stderr: Output;
+  /** With output for programs, progress lines are left out; a terminal still shows them. */
+  readonly isForPrograms?: boolean;
+  /** A monotonic clock in milliseconds. */
+  readonly now?: () => number;
+}): Progress {
+  const { stderr, isForPrograms = false, now = () => performance.now() } = deps;
   const isTerminal = stderr.isTTY === true;
   const output = stderr.raw ?? stderr;
   let phase = "";

@@ -54,7 +54,8 @@ export type RunningServer = {
   close(): Promise<void>;
 };
 
-export type ServerDeps = {
+/** Resolves when the server is ready. Rejects with the error of a port that cannot be listened on. */
+export async function composeServer(parts: {
   readonly configuration: Configuration;
   /** Of --bootstrap-dir. */
   readonly manifests: readonly Manifest[];
@@ -78,10 +79,7 @@ export type ServerDeps = {
   /** Is given what must be closed. */
   readonly teardown: Teardown;
   readonly onError: (error: unknown) => void;
-};
-
-/** Resolves when the server is ready. Rejects with the error of a port that cannot be listened on. */
-export async function composeServer(parts: ServerDeps): Promise<RunningServer> {
+}): Promise<RunningServer> {
   const { store, cache, runtime, logger, metrics, tracing, teardown, onError } = parts;
   const { scheduler, random } = runtime;
   const { storage, election, isShared } = store;

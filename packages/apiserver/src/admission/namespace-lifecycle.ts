@@ -14,8 +14,6 @@ export type NamespaceLookup = {
   live(name: string, signal: AbortSignal): Promise<KubeObject | undefined>;
 };
 
-export type NamespaceLifecycleDeps = { readonly namespaces: NamespaceLookup };
-
 /** Namespaces that every cluster has, and that may not be deleted. */
 const IMMORTAL = ["default", "kube-system", "kube-public"];
 
@@ -27,7 +25,7 @@ const isAccessReview = ({ resource }: AdmissionAttributes): boolean =>
   resource.group === "authorization.k8s.io" && resource.plural === "localsubjectaccessreviews";
 
 /** The check runs in `admit`, so that an absent namespace is named before anything that is wrong with the object. */
-export function createNamespaceLifecycle({ namespaces }: NamespaceLifecycleDeps): AdmissionPlugin {
+export function createNamespaceLifecycle({ namespaces }: { readonly namespaces: NamespaceLookup }): AdmissionPlugin {
   return {
     name: "NamespaceLifecycle",
 

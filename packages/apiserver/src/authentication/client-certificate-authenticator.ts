@@ -19,7 +19,11 @@ export type ClientCertificate = {
   readonly notAfter: Date;
 };
 
-export type ClientCertificateOptions = {
+const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** Only certificates signed directly by one of the authorities count: the TLS layer hands over no intermediates. */
+export function createClientCertificateAuthenticator(deps: {
   /** The trusted authorities in PEM, several in one text allowed. Each one is a trust anchor. */
   readonly authorities: string | readonly string[];
   readonly clock: Clock;
@@ -30,17 +34,8 @@ export type ClientCertificateOptions = {
   readonly identify?: (
     certificate: ClientCertificate,
   ) => Promise<Authentication | undefined> | Authentication | undefined;
-};
-
-const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
-const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-
-/** Only certificates signed directly by one of the authorities count: the TLS layer hands over no intermediates. */
-export function createClientCertificateAuthenticator({
-  authorities,
-  clock,
-  identify = identityOfCertificate,
-}: ClientCertificateOptions): Authenticator {
+}): Authenticator {
+  const { authorities, clock, identify = identityOfCertificate } = deps;
   const anchors = parseAuthorities([authorities].flat());
   // Checking a signature costs more than all the rest of a request, and a connection sends many with one certificate.
   const verified = new WeakMap<X509Certificate, Verified>();

@@ -25,8 +25,6 @@ export type LongRunningRequest = {
   isAllowed(): boolean;
 };
 
-export type LongRunningRequestsDeps = { readonly clock: Clock; readonly scheduler: Scheduler };
-
 /** How long requests wait for decisions before they continue, while more are pending. */
 const SLICE_MS = 4;
 /** Decisions between two looks at the clock. */
@@ -45,7 +43,7 @@ export class LongRunningRequests implements Disposable {
   #outdated: Generator<Kept, undefined> | undefined;
   #pending: Disposable | undefined;
 
-  constructor({ clock, scheduler }: LongRunningRequestsDeps) {
+  constructor({ clock, scheduler }: { readonly clock: Clock; readonly scheduler: Scheduler }) {
     this.#clock = clock;
     this.#scheduler = scheduler;
   }

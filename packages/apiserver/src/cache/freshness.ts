@@ -38,13 +38,6 @@ export const bothFresh = (one: Freshness, other: Freshness): Freshness => ({
   },
 });
 
-export type FreshnessDeps = {
-  readonly cache: Pick<WatchCache, "refresh">;
-  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
-  /** In milliseconds; FRESHNESS_BOUND_MS when absent. */
-  readonly boundMs?: number;
-};
-
 /**
  * Writes to the store this long ago, in milliseconds, are in force on every server that answers. Longer than a member of etcd
  * takes to be given up and a new leader of theirs to be found, so that a server stays fresh through the loss of one.
@@ -59,7 +52,12 @@ export type FollowedFreshness = Freshness &
   };
 
 /** Asks the store for its revision once a second, until it is disposed; not fresh before the first answer. */
-export function followFreshness(deps: FreshnessDeps): FollowedFreshness {
+export function followFreshness(deps: {
+  readonly cache: Pick<WatchCache, "refresh">;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  /** In milliseconds; FRESHNESS_BOUND_MS when absent. */
+  readonly boundMs?: number;
+}): FollowedFreshness {
   const { cache, runtime, boundMs = FRESHNESS_BOUND_MS } = deps;
   const { clock, scheduler } = runtime;
   const stopping = new AbortController();

@@ -13,22 +13,6 @@ import type { ApiRequest } from "../transport/api-request.ts";
 
 export type ServedInfo = Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">;
 
-export type RequestStateOptions = {
-  readonly request: ApiRequest;
-  readonly resolved: ResolvedRequest;
-  readonly redact: Redact;
-  readonly warnings: WarningRecorder;
-  /** Whether a resource exists where it goes. Metrics and logs name no others. */
-  readonly isServed: (info: ServedInfo) => boolean;
-  readonly longWork: LongWork;
-  /** Under which it is logged and recorded. */
-  readonly auditId: string;
-  /** Milliseconds since the epoch. */
-  readonly receivedAt: number;
-  /** The same by the monotonic clock. */
-  readonly startedAt: number;
-};
-
 export class RequestState extends RequestContext {
   declare request: ApiRequest;
   declare user: UserInfo;
@@ -44,17 +28,22 @@ export class RequestState extends RequestContext {
   place: Disposable | undefined = undefined;
   body: Disposable | undefined = undefined;
 
-  constructor({
-    request,
-    resolved,
-    redact,
-    warnings,
-    isServed,
-    longWork,
-    auditId,
-    receivedAt,
-    startedAt,
-  }: RequestStateOptions) {
+  constructor(deps: {
+    readonly request: ApiRequest;
+    readonly resolved: ResolvedRequest;
+    readonly redact: Redact;
+    readonly warnings: WarningRecorder;
+    /** Whether a resource exists where it goes. Metrics and logs name no others. */
+    readonly isServed: (info: ServedInfo) => boolean;
+    readonly longWork: LongWork;
+    /** Under which it is logged and recorded. */
+    readonly auditId: string;
+    /** Milliseconds since the epoch. */
+    readonly receivedAt: number;
+    /** The same by the monotonic clock. */
+    readonly startedAt: number;
+  }) {
+    const { request, resolved, redact, warnings, isServed, longWork, auditId, receivedAt, startedAt } = deps;
     super({
       request,
       info: resolved.info,

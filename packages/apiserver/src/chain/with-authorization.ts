@@ -26,7 +26,13 @@ export type AuthorizationQuestion = {
 /** Throws ApiErrors for requests that ask for nothing there is. */
 export type QuestionOf = (call: RequestState) => AuthorizationQuestion;
 
-export type WithAuthorizationDeps = {
+const RESULTS: { readonly [verdict in AuthorizationDecision["verdict"]]: AuthorizationResult } = {
+  allow: "allowed",
+  deny: "denied",
+  "no-opinion": "no-opinion",
+};
+
+export function withAuthorization(deps: {
   readonly authorizer: Authorizer;
   /** Default: the question of the path, for `authorizer`. */
   readonly questionOf?: QuestionOf | undefined;
@@ -34,15 +40,7 @@ export type WithAuthorizationDeps = {
   readonly clock: Clock;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
-};
-
-const RESULTS: { readonly [verdict in AuthorizationDecision["verdict"]]: AuthorizationResult } = {
-  allow: "allowed",
-  deny: "denied",
-  "no-opinion": "no-opinion",
-};
-
-export function withAuthorization(deps: WithAuthorizationDeps): Filter {
+}): Filter {
   const { authorizer: ofChain, questionOf, metrics, clock, tracing } = deps;
   const byPath: QuestionOf = (call) => ({ attributes: authorizationAttributesOf(call), authorizer: ofChain });
   const ask = questionOf ?? byPath;

@@ -8,12 +8,11 @@ import type { ApiRequest } from "../transport/api-request.ts";
 import { afterResponse } from "../transport/api-response.ts";
 import type { Filter } from "./run-filters.ts";
 
-export type WithLongRunningDeps = {
+export function withLongRunning(deps: {
   readonly metrics: ServerMetrics;
   readonly openRequests: LongRunningRequests;
-};
-
-export function withLongRunning({ metrics, openRequests }: WithLongRunningDeps): Filter {
+}): Filter {
+  const { metrics, openRequests } = deps;
   // One listener per server: a signal with thousands of them is slow to add to.
   const requestsOfServers = new WeakMap<AbortSignal, Set<ApiRequest>>();
   const track = (request: ApiRequest): Disposable => {

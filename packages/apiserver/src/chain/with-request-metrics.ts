@@ -8,15 +8,11 @@ import { afterResponse, lengthOfBody } from "../transport/api-response.ts";
 import { CLIENT_GONE } from "../transport/client-gone-error.ts";
 import type { Filter } from "./run-filters.ts";
 
-export type WithRequestMetricsDeps = {
-  readonly metrics: ServerMetrics;
-  readonly clock: Clock;
-};
-
 /** How long a watch was open says nothing about the server: only its number is counted. */
 const UNTIMED = -1;
 
-export function withRequestMetrics({ metrics, clock }: WithRequestMetricsDeps): Filter {
+export function withRequestMetrics(deps: { readonly metrics: ServerMetrics; readonly clock: Clock }): Filter {
+  const { metrics, clock } = deps;
   const { stalls, requests } = metrics;
   return {
     enter(call) {

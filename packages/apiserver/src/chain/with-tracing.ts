@@ -10,12 +10,11 @@ import { afterResponse } from "../transport/api-response.ts";
 import type { RequestState } from "./request-state.ts";
 import type { Filter } from "./run-filters.ts";
 
-export type WithTracingDeps = {
+export function withTracing(deps: {
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
-};
-
-export function withTracing({ tracing }: WithTracingDeps): Filter {
+}): Filter {
+  const { tracing } = deps;
   if (tracing === undefined) return {};
   return {
     async around(call, next) {

@@ -18,13 +18,12 @@ export const isDefect = (error: unknown): error is Error =>
   error instanceof ReferenceError ||
   error instanceof SyntaxError;
 
-export type FaultDeps = {
+export function createFaults(deps: {
   readonly logger: Logger;
   /** Counts a fault. */
   readonly onFault?: ((component: string) => void) | undefined;
-};
-
-export function createFaults({ logger, onFault }: FaultDeps): Faults {
+}): Faults {
+  const { logger, onFault } = deps;
   return {
     report(error, source) {
       try {

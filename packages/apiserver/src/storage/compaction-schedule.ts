@@ -6,7 +6,14 @@ import { createHistorySize } from "./history-size.ts";
 import type { Revision, Storage, StorageEvent } from "./storage.ts";
 import { keyOf } from "./watcher-set.ts";
 
-export type CompactionScheduleDeps = {
+const DEFAULT_KEEP_MS = 5 * 60_000;
+const DEFAULT_KEEP_REVISIONS = 1_000_000;
+const DEFAULT_KEEP_BYTES = 512 << 20;
+/** History is compacted in this many steps within its retention: small steps instead of a large one. */
+const STEPS = 10;
+
+/** Runs until it is disposed. Several servers on one store may each have one: forgetting twice is forgetting once. */
+export function startCompactionSchedule(deps: {
   readonly storage: Pick<Storage, "currentRevision" | "compact" | "watch">;
   readonly scheduler: Scheduler;
   /** History younger than this stays, in milliseconds, so that lists can be continued and watches resumed; 5 minutes when absent. */
@@ -17,16 +24,7 @@ export type CompactionScheduleDeps = {
   readonly keepBytes?: number;
   /** Told what went wrong; it is tried again at the next turn. */
   readonly onError?: (error: unknown) => void;
-};
-
-const DEFAULT_KEEP_MS = 5 * 60_000;
-const DEFAULT_KEEP_REVISIONS = 1_000_000;
-const DEFAULT_KEEP_BYTES = 512 << 20;
-/** History is compacted in this many steps within its retention: small steps instead of a large one. */
-const STEPS = 10;
-
-/** Runs until it is disposed. Several servers on one store may each have one: forgetting twice is forgetting once. */
-export function startCompactionSchedule(deps: CompactionScheduleDeps): Disposable {
+}): Disposable {
   const { storage, scheduler, onError = () => {} } = deps;
   const { keepMs = DEFAULT_KEEP_MS, keepRevisions = DEFAULT_KEEP_REVISIONS, keepBytes = DEFAULT_KEEP_BYTES } = deps;
   /** The newest revision at each of the last turns, the oldest first. */

@@ -4,15 +4,6 @@
 import type { Socket } from "node:net";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 
-export type HandshakeQueueDeps = {
-  readonly clock: Pick<Clock, "elapsed">;
-  readonly scheduler: Scheduler;
-  /** Begins the handshake on a connection. */
-  readonly start: (socket: Socket) => void;
-  /** Ends a handshake that keeps others of its source waiting. */
-  readonly drop: (socket: Socket) => void;
-};
-
 export type HandshakeQueue = {
   arrive(socket: Socket, source: string): void;
   /** The handshake is done, with a chain of certificates of so many bytes. */
@@ -48,7 +39,15 @@ type Source = {
   timer: Disposable | undefined;
 };
 
-export function createHandshakeQueue({ clock, scheduler, start, drop }: HandshakeQueueDeps): HandshakeQueue {
+export function createHandshakeQueue(deps: {
+  readonly clock: Pick<Clock, "elapsed">;
+  readonly scheduler: Scheduler;
+  /** Begins the handshake on a connection. */
+  readonly start: (socket: Socket) => void;
+  /** Ends a handshake that keeps others of its source waiting. */
+  readonly drop: (socket: Socket) => void;
+}): HandshakeQueue {
+  const { clock, scheduler, start, drop } = deps;
   const sources = new Map<string, Source>();
   const bySocket = new Map<Socket, Source>();
 

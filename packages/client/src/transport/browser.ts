@@ -3,13 +3,12 @@
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Transport } from "./transport.ts";
 
-export type BrowserTransportOptions = {
+export function createBrowserTransport(deps: {
   /** Base URL or path, such as `/kubernetes/management`. */
   readonly server: string;
   readonly fetch: typeof globalThis.fetch;
-};
-
-export function createBrowserTransport({ server, fetch }: BrowserTransportOptions): Transport {
+}): Transport {
+  const { server, fetch } = deps;
   const base = trimTrailing(server, "/");
   return {
     async send({ method, path, headers, body, signal }) {

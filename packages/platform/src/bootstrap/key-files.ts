@@ -41,7 +41,8 @@ export type KeyFiles = {
   finish(fileName: string, keyName: string): Promise<void>;
 };
 
-export type KeyFilesDeps = {
+/** Files of mode 0600 in a directory of mode 0700. */
+export function createKeyFiles(deps: {
   readonly dataDir: string;
   /** The address of the management API. */
   readonly server: string;
@@ -49,10 +50,7 @@ export type KeyFilesDeps = {
   readonly generate: () => string;
   /** The name of the access key that a value opens now. */
   readonly keyOf: (value: string) => Promise<string | undefined>;
-};
-
-/** Files of mode 0600 in a directory of mode 0700. */
-export function createKeyFiles(deps: KeyFilesDeps): KeyFiles {
+}): KeyFiles {
   const { dataDir, server, certificateAuthorityPem, generate, keyOf } = deps;
   const directory = join(dataDir, KEY_FILES);
   const textOf = (fileName: string, value: string): string =>

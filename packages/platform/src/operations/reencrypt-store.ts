@@ -14,17 +14,6 @@ import type { KeyRing } from "../foundation/encryption/key-ring.ts";
 import { KEY_RING_KEY } from "../foundation/encryption/key-ring-record.ts";
 import { openEntry, sealEntry, sealedUnder } from "../foundation/encryption/sealed-entry.ts";
 
-export type PassOptions = {
-  /** As it is on disk. */
-  readonly storage: Storage;
-  readonly ring: KeyRing;
-  readonly random: Random;
-  readonly signal: AbortSignal;
-  /** Between two steps: requests go first. */
-  readonly pause: () => Promise<void>;
-  readonly onStep: (progress: PassProgress) => void;
-};
-
 export type PassProgress = {
   /** Values that were looked at. */
   readonly seen: number;
@@ -41,7 +30,16 @@ type Reseal = (entry: StoredEntry) => Uint8Array | "unreadable" | undefined;
 const STEP = 64;
 const ROOT = "/registry/";
 
-export async function reencryptStore(options: PassOptions): Promise<PassProgress> {
+export async function reencryptStore(options: {
+  /** As it is on disk. */
+  readonly storage: Storage;
+  readonly ring: KeyRing;
+  readonly random: Random;
+  readonly signal: AbortSignal;
+  /** Between two steps: requests go first. */
+  readonly pause: () => Promise<void>;
+  readonly onStep: (progress: PassProgress) => void;
+}): Promise<PassProgress> {
   const { storage, ring, random, signal, pause, onStep } = options;
   const internalValues = createInternalValues(ring, random);
   const progress = { seen: 0, rewritten: 0, left: 0, unreadable: 0 };

@@ -11,16 +11,6 @@ import { readBackup } from "./read-backup.ts";
 import { type CountEntries, canBeFilled } from "./read-store.ts";
 import { createEntryRestorer, type KeyOutcome, type KeyPolicy } from "./restore-entry.ts";
 
-export type RestoreBackupOptions = {
-  readonly path: string;
-  readonly header: BackupHeader;
-  readonly key: BackupKey;
-  readonly policy: KeyPolicy;
-  /** Empty. */
-  readonly storage: Storage;
-  readonly onEntries?: CountEntries;
-};
-
 export type RestoreReport = {
   readonly entries: number;
   /** How many access keys had which fate. */
@@ -36,7 +26,15 @@ export function assertListIsNewer({ takenAt }: Pick<BackupHeader, "takenAt">, po
   );
 }
 
-export async function restoreBackup(options: RestoreBackupOptions): Promise<RestoreReport> {
+export async function restoreBackup(options: {
+  readonly path: string;
+  readonly header: BackupHeader;
+  readonly key: BackupKey;
+  readonly policy: KeyPolicy;
+  /** Empty. */
+  readonly storage: Storage;
+  readonly onEntries?: CountEntries;
+}): Promise<RestoreReport> {
   const { path, header, key, policy, storage } = options;
   if (!(await canBeFilled(storage))) {
     throw new BackupError("the store is not empty: restore into a new one; nothing was written");

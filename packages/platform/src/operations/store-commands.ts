@@ -74,14 +74,6 @@ export type KeyChoice =
   /** The configuration of a store that is newer than the backup. */
   | { readonly type: "newer-store"; readonly configuration: Configuration };
 
-export type RestoreOptions = {
-  readonly configuration: Configuration;
-  readonly file: string;
-  readonly passphraseFile?: string | undefined;
-  readonly choice: KeyChoice;
-  readonly onProgress?: ReportProgress;
-};
-
 export type RestoreOutcome = RestoreReport & {
   /** When the list of keys in force was made, in milliseconds since the epoch: what was revoked later works again. */
   readonly listTakenAt: number | undefined;
@@ -90,7 +82,13 @@ export type RestoreOutcome = RestoreReport & {
 };
 
 /** Rejects with BackupError or ConfigurationError; then nothing was restored. */
-export async function restoreStore(options: RestoreOptions): Promise<RestoreOutcome> {
+export async function restoreStore(options: {
+  readonly configuration: Configuration;
+  readonly file: string;
+  readonly passphraseFile?: string | undefined;
+  readonly choice: KeyChoice;
+  readonly onProgress?: ReportProgress;
+}): Promise<RestoreOutcome> {
   const { configuration, file, passphraseFile, choice, onProgress = () => {} } = options;
   const header = await readBackupHeader(file);
   const secrets = await requireServerSecrets(configuration);

@@ -17,7 +17,14 @@ export const CHUNK_HEAD_BYTES = 5;
 /** Of plain text; an entry that is larger has a chunk for itself. */
 const CHUNK_BYTES = 1 << 20;
 
-export type BackupOptions = {
+export type OpenBackup = {
+  readonly header: BackupHeader;
+  /** The file. May be read once. Throws BackupError, and what the store throws. */
+  readonly bytes: AsyncIterable<Uint8Array>;
+};
+
+/** Settles with the first page of the store, so that a store that cannot be read is known before a byte is written. */
+export async function openBackup(options: {
   readonly storage: Storage;
   readonly key: BackupKey;
   /** The key for backups of the server whose store it is. */
@@ -27,16 +34,7 @@ export type BackupOptions = {
   readonly random: Random;
   readonly signal: AbortSignal;
   readonly onEntries?: CountEntries;
-};
-
-export type OpenBackup = {
-  readonly header: BackupHeader;
-  /** The file. May be read once. Throws BackupError, and what the store throws. */
-  readonly bytes: AsyncIterable<Uint8Array>;
-};
-
-/** Settles with the first page of the store, so that a store that cannot be read is known before a byte is written. */
-export async function openBackup(options: BackupOptions): Promise<OpenBackup> {
+}): Promise<OpenBackup> {
   const { storage, key, serverKey, prefixes, clock, random, signal } = options;
   const takenAt = clock.now();
   const { revision, pages } = await snapshotStore(storage, signal);

@@ -9,15 +9,6 @@ import { GrpcChannel, type GrpcMethod, type GrpcTls } from "./grpc-channel.ts";
 /** PEM texts: the CA certificates, and this server's certificate and key if etcd requires one. */
 export type EtcdTls = GrpcTls;
 
-export type EtcdConnectionOptions = {
-  /** Each `host:port`. */
-  readonly endpoints: readonly string[];
-  readonly tls?: EtcdTls;
-  /** The deadline of every call. */
-  readonly requestTimeoutMs: number;
-  readonly scheduler: Scheduler;
-};
-
 export type CallOptions = {
   /** Retrying is safe. */
   readonly repeatable: boolean;
@@ -37,7 +28,15 @@ export class EtcdConnection implements Disposable {
   readonly #closing = createSharedAbortController();
   #current = 0;
 
-  constructor({ endpoints, tls, requestTimeoutMs, scheduler }: EtcdConnectionOptions) {
+  constructor(deps: {
+    /** Each `host:port`. */
+    readonly endpoints: readonly string[];
+    readonly tls?: EtcdTls;
+    /** The deadline of every call. */
+    readonly requestTimeoutMs: number;
+    readonly scheduler: Scheduler;
+  }) {
+    const { endpoints, tls, requestTimeoutMs, scheduler } = deps;
     if (endpoints.length === 0) throw new RangeError("no etcd endpoint is set");
     this.#timeoutMs = requestTimeoutMs;
     this.#scheduler = scheduler;

@@ -41,20 +41,14 @@ export type EtcdExamination = {
   readonly versionFault: string | undefined;
 };
 
-export type ExamineEtcdOptions = {
+/** Never rejects because of an endpoint: what cannot be determined is absent. */
+export async function examineEtcd(deps: {
   readonly endpoints: readonly string[];
   readonly prefix: string;
   readonly tls?: EtcdTls | undefined;
   readonly timeoutMs?: number;
-};
-
-/** Never rejects because of an endpoint: what cannot be determined is absent. */
-export async function examineEtcd({
-  endpoints,
-  prefix,
-  tls,
-  timeoutMs = 5_000,
-}: ExamineEtcdOptions): Promise<EtcdExamination> {
+}): Promise<EtcdExamination> {
+  const { endpoints, prefix, tls, timeoutMs = 5_000 } = deps;
   const members = await Promise.all(endpoints.map((address) => examineMember(address, tls, timeoutMs)));
   const answering = members.filter(({ fault }) => fault === undefined).map(({ address }) => address);
   const unknown = { members, alarms: [], otherUser: undefined, isInstalled: false, versionFault: undefined };

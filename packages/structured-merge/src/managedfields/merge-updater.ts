@@ -21,14 +21,6 @@ import { type MergeConflict, MergeConflictError } from "./merge-conflict-error.t
 import { pruneGivenUp } from "./prune-given-up.ts";
 import type { Owners, VersionedSet } from "./versioned-set.ts";
 
-export type MergeUpdaterOptions = {
-  readonly schema: TypedSchema;
-  /** Removes untracked fields from a set. Default: every field is tracked. */
-  readonly track?: (set: FieldSet) => FieldSet;
-  /** Owners of versions that are no longer served are dropped. Default: every version is served. */
-  readonly isServed?: (apiVersion: string) => boolean;
-};
-
 type WriteInput = {
   readonly live: JsonValue;
   readonly owners: Owners;
@@ -67,7 +59,13 @@ export type MergeUpdater = {
   applyInSteps(input: ApplyInput): Steps<ApplyResult>;
 };
 
-export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
+export function createMergeUpdater(options: {
+  readonly schema: TypedSchema;
+  /** Removes untracked fields from a set. Default: every field is tracked. */
+  readonly track?: (set: FieldSet) => FieldSet;
+  /** Owners of versions that are no longer served are dropped. Default: every version is served. */
+  readonly isServed?: (apiVersion: string) => boolean;
+}): MergeUpdater {
   const { schema, track = (set) => set, isServed = () => true } = options;
 
   function* reconcileOwners(owners: Owners): Steps<Map<string, VersionedSet>> {

@@ -27,24 +27,19 @@ export const withoutUntracked = (set: FieldSet): FieldSet => difference(set, UNT
 // Which fields a write through the main resource or a subresource may own.
 // Source: k8s.io/apiserver/pkg/registry/rest/rest.go (ResetFieldsStrategy)
 
-type TrackedFieldsOptions = {
+/**
+ * A write owns only fields that it persists: not status on the main resource, nor spec on `status`. Like upstream, custom resources own metadata that
+ * was changed through `status`, although it is not persisted.
+ */
+export function trackedFields(deps: {
   /** Empty for the main resource. */
   readonly subresource: string;
   /** True when status is written through its own subresource. */
   readonly hasStatus: boolean;
   /** Never owned, with everything below. */
   readonly untracked: readonly FieldPath[];
-};
-
-/**
- * A write owns only fields that it persists: not status on the main resource, nor spec on `status`. Like upstream, custom resources own metadata that
- * was changed through `status`, although it is not persisted.
- */
-export function trackedFields({
-  subresource,
-  hasStatus,
-  untracked,
-}: TrackedFieldsOptions): (set: FieldSet) => FieldSet {
+}): (set: FieldSet) => FieldSet {
+  const { subresource, hasStatus, untracked } = deps;
   const part = subresource === "status" ? "spec" : "status";
   const hasReset = subresource === "status" || (subresource === "" && hasStatus);
   const reset = fieldSetOf(...untracked, ...(hasReset ? [fieldPath(part)] : []));

@@ -18,7 +18,13 @@ import { apiVersions } from "./legacy-discovery.ts";
 import { perRevision } from "./per-revision.ts";
 import { type PreparedDocument, prepareDocument, preparedResponse } from "./prepared-document.ts";
 
-export type DiscoveryDeps = {
+/**
+ * Undefined for paths that are not discovery's. Upstream answers every method as GET but for the documents of built-in versions,
+ * which have a route for GET alone: others throw ApiError 405.
+ */
+export type DiscoveryRouter = (context: RequestContext) => Promise<ApiResponse> | undefined;
+
+export function createDiscoveryRouter(deps: {
   /** The resources served now. */
   readonly resources: () => readonly ResourceDefinition[];
   /** Moves whenever the set of resources changes. */
@@ -27,20 +33,8 @@ export type DiscoveryDeps = {
   readonly otherPaths?: readonly string[];
   /** The name of this API in OpenAPI documents. */
   readonly info?: { readonly title: string; readonly version: string };
-};
-
-/**
- * Undefined for paths that are not discovery's. Upstream answers every method as GET but for the documents of built-in versions,
- * which have a route for GET alone: others throw ApiError 405.
- */
-export type DiscoveryRouter = (context: RequestContext) => Promise<ApiResponse> | undefined;
-
-export function createDiscoveryRouter({
-  resources,
-  revision,
-  otherPaths = [],
-  info = { title: "Kubernetes", version: "unversioned" },
-}: DiscoveryDeps): DiscoveryRouter {
+}): DiscoveryRouter {
+  const { resources, revision, otherPaths = [], info = { title: "Kubernetes", version: "unversioned" } } = deps;
   const documentsOf = createDiscoveryDocuments();
   const documents = perRevision(revision, () => documentsOf(resources()));
   const root = perRevision(revision, () => prepareDocument(rootPaths(documents(), otherPaths)));

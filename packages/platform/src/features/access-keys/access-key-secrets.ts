@@ -43,13 +43,12 @@ const NO_DIGEST = new Uint8Array(32);
 
 const bytesOf = ({ digest }: KeptDigest): Uint8Array => Buffer.from(digest, "base64url");
 
-export type AccessKeySecretsDeps = {
+export function createAccessKeySecrets(deps: {
   readonly platformName: string;
   readonly keyRing: KeyRing;
   readonly random: Random;
-};
-
-export function createAccessKeySecrets({ platformName, keyRing, random }: AccessKeySecretsDeps): AccessKeySecrets {
+}): AccessKeySecrets {
+  const { platformName, keyRing, random } = deps;
   const format = createAccessKeyFormat(platformName);
   const keyOf = (ringKey: string | undefined) =>
     ringKey === undefined ? keyRing.keys.find(({ isFirst }) => isFirst) : keyRing.find(ringKey);

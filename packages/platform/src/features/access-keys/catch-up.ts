@@ -11,12 +11,6 @@ import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
  */
 export type CatchUp = (address: string, isFormless?: boolean) => Promise<void> | undefined;
 
-export type CatchUpDeps = {
-  readonly cache: Pick<WatchCache, "isNewest" | "refresh">;
-  readonly clock: Clock;
-  readonly scheduler: Scheduler;
-};
-
 /**
  * Time between two questions to the store. All waiting requests share one, so that guesses cost the store no more than this and delay no others
  * longer.
@@ -28,7 +22,12 @@ const PATIENCE_MS = 1_500;
 const FORMED = { most: 5_000, ofSource: 500 } as const;
 const FORMLESS = { most: 1_000, ofSource: 100 } as const;
 
-export function createCatchUp({ cache, clock, scheduler }: CatchUpDeps): CatchUp {
+export function createCatchUp(deps: {
+  readonly cache: Pick<WatchCache, "isNewest" | "refresh">;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+}): CatchUp {
+  const { cache, clock, scheduler } = deps;
   let askedAt = Number.NEGATIVE_INFINITY;
   /** The question that has not been put yet, so that its answer has everything from before. */
   let next: Promise<void> | undefined;

@@ -21,7 +21,20 @@ import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
 import { createRotationMarks, type RotationMarks } from "./rotation-marks.ts";
 
-export type AccessKeyIndexDeps = {
+export type LiveAccessKeyIndex = AccessKeyIndex &
+  Pick<KeyExpirations, "ownExpiration" | "hasEnded" | "graceLeft"> &
+  Disposable & {
+    /** Every record, whether valid or not; safe while records are added and removed. Reads those immediately that have not been read yet. */
+    all(): IterableIterator<AccessKeyRecord>;
+    /** As byName, with what only the parts that look after keys need. */
+    recordOf(name: string): AccessKeyRecord | undefined;
+  };
+
+/** Longer values cannot belong to a key, and are not hashed. */
+const MAX_PRESENTED_LENGTH = 4096;
+
+/** Begins to follow the view at once; the index is empty until the cache is ready. */
+export function createAccessKeyIndex(deps: {
   /** The view of the records of `ownedaccesskeys`, and their prefix. */
   readonly view: CacheView;
   readonly prefix: string;
@@ -41,22 +54,7 @@ export type AccessKeyIndexDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly scheduler: Scheduler;
-};
-
-export type LiveAccessKeyIndex = AccessKeyIndex &
-  Pick<KeyExpirations, "ownExpiration" | "hasEnded" | "graceLeft"> &
-  Disposable & {
-    /** Every record, whether valid or not; safe while records are added and removed. Reads those immediately that have not been read yet. */
-    all(): IterableIterator<AccessKeyRecord>;
-    /** As byName, with what only the parts that look after keys need. */
-    recordOf(name: string): AccessKeyRecord | undefined;
-  };
-
-/** Longer values cannot belong to a key, and are not hashed. */
-const MAX_PRESENTED_LENGTH = 4096;
-
-/** Begins to follow the view at once; the index is empty until the cache is ready. */
-export function createAccessKeyIndex(deps: AccessKeyIndexDeps): LiveAccessKeyIndex {
+}): LiveAccessKeyIndex {
   const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds } = deps;
   const { clock, random, scheduler } = deps;
   const { rotationMarks = createRotationMarks(), grants = NO_GRANTS, catchUp } = deps;

@@ -15,18 +15,17 @@ export type DigestRenewal = {
   used(key: AccessKeyState, value: string): boolean;
 };
 
-export type DigestRenewalDeps = {
+/** So many writes at a time: after a rotation every key is used for the first time. The others wait for their next use. */
+const MAX_AT_ONCE = 64;
+
+export function createDigestRenewal(deps: {
   readonly keyRing: Pick<KeyRing, "keys">;
   readonly secrets: Pick<AccessKeySecrets, "isCurrent" | "renew">;
   readonly writer: SealedRecordWriter;
   /** It is tried again at the next use. */
   readonly onError: (error: unknown) => void;
-};
-
-/** So many writes at a time: after a rotation every key is used for the first time. The others wait for their next use. */
-const MAX_AT_ONCE = 64;
-
-export function createDigestRenewal({ keyRing, secrets, writer, onError }: DigestRenewalDeps): DigestRenewal {
+}): DigestRenewal {
+  const { keyRing, secrets, writer, onError } = deps;
   const running = new Set<string>();
 
   async function write(key: AccessKeyState, old: KeptAccessKey, renewed: KeptAccessKey): Promise<void> {

@@ -28,14 +28,6 @@ export type ExpiringKey = {
   readonly isMarkedExpired: boolean;
 };
 
-export type KeyExpirationsDeps = {
-  readonly byUid: (uid: string) => ExpiringKey | undefined;
-  readonly activity: Pick<LastActivity, "of" | "epochOf" | "written">;
-  readonly epochs: Pick<ClockEpochs, "latest">;
-  /** The setting accessKeys.maxTTLSeconds. */
-  readonly maxTTLSeconds: number;
-};
-
 export type KeyExpirations = {
   /** When a record expires by its own TTL, regardless of its ancestors. */
   ownExpiration(record: ExpiringKey): number | undefined;
@@ -50,7 +42,14 @@ export type KeyExpirations = {
 /** Deeper than any honest chain of keys made with keys. */
 export const MAX_ANCESTORS = 16;
 
-export function createKeyExpirations({ byUid, activity, epochs, maxTTLSeconds }: KeyExpirationsDeps): KeyExpirations {
+export function createKeyExpirations(deps: {
+  readonly byUid: (uid: string) => ExpiringKey | undefined;
+  readonly activity: Pick<LastActivity, "of" | "epochOf" | "written">;
+  readonly epochs: Pick<ClockEpochs, "latest">;
+  /** The setting accessKeys.maxTTLSeconds. */
+  readonly maxTTLSeconds: number;
+}): KeyExpirations {
+  const { byUid, activity, epochs, maxTTLSeconds } = deps;
   const endFrom = (createdAt: number, lastActivity: number | undefined, record: ExpiringKey): number | undefined => {
     const { ttl, countsFromActivity } = record;
     return expirationOf({ createdAt, lastActivity, ttl, countsFromActivity }, maxTTLSeconds);

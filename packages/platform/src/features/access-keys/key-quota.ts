@@ -35,18 +35,17 @@ export type CountedKey = Pick<AccessKeyState, "owner" | "groups" | "restrictions
 /** Whether the owner of a key can use anything in the project that the scope of the key names. */
 export type ReachesProject = (key: CountedKey, project: string) => Promise<boolean>;
 
-export type KeyQuotaDeps = {
+const OVER: ReadonlySet<string> = new Set(["Expired", "Revoked"]);
+
+export function createKeyQuota(deps: {
   readonly keys: Pick<AccessKeyIndex, "ownedBy" | "scopedTo" | "whenRead" | "stateOf">;
   /** 0: no limit. */
   readonly maxPerOwner: number;
   readonly lookup: Pick<ObjectLookup, "project">;
   readonly restrictionNames: RestrictionNames;
   readonly reaches: ReachesProject;
-};
-
-const OVER: ReadonlySet<string> = new Set(["Expired", "Revoked"]);
-
-export function createKeyQuota({ keys, maxPerOwner, lookup, restrictionNames, reaches }: KeyQuotaDeps): KeyQuota {
+}): KeyQuota {
+  const { keys, maxPerOwner, lookup, restrictionNames, reaches } = deps;
   /** Keys that have ended for good and are only still shown do not count. */
   const isOver = (key: AccessKeyState): boolean => OVER.has(keys.stateOf(key)?.reason ?? "");
 

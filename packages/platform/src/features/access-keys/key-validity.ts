@@ -46,7 +46,8 @@ export type RefusableKey = ExpiringKey &
     readonly ownerUid: string | undefined;
   };
 
-export type KeyRefusalDeps = {
+/** The returned function gives undefined for a valid key. */
+export function createKeyRefusal(deps: {
   readonly table: {
     byUid(uid: string): RefusableKey | undefined;
     byName(name: string): RefusableKey | undefined;
@@ -59,12 +60,7 @@ export type KeyRefusalDeps = {
   readonly epochs: Pick<ClockEpochs, "latest">;
   /** Current grants of trust rules. Absent: none. */
   readonly grants?: Pick<KeyGrants, "refusalOf">;
-};
-
-/** The returned function gives undefined for a valid key. */
-export function createKeyRefusal(
-  deps: KeyRefusalDeps,
-): (key: Pick<AccessKeyState, "uid" | "id">) => KeyRefusal | undefined {
+}): (key: Pick<AccessKeyState, "uid" | "id">) => KeyRefusal | undefined {
   const { table, ends, directory, rotationMarks, epochs, grants = NO_GRANTS } = deps;
 
   const refusal = (record: RefusableKey, depth = 0): KeyRefusal | undefined => {

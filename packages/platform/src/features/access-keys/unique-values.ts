@@ -45,7 +45,12 @@ export type ValueClaims = {
   checkRoom(value: string, claimant: Claimant): Promise<void>;
 };
 
-export type ValueClaimsDeps = {
+/** A claim whose key was not written within this time never will be: its server died in between. */
+export const PENDING_MS = 2 * 60_000;
+const MAX_OF_OWNER = 5_000;
+const ATTEMPTS = 10;
+
+export function createValueClaims(deps: {
   /** Prefix of the claims. */
   readonly prefix: string;
   /** How many claims owners have. Default: none. */
@@ -59,14 +64,7 @@ export type ValueClaimsDeps = {
   /** So long the value of a key that is gone stays that of its owner. */
   readonly rememberMs: number;
   readonly clock: Pick<Clock, "now">;
-};
-
-/** A claim whose key was not written within this time never will be: its server died in between. */
-export const PENDING_MS = 2 * 60_000;
-const MAX_OF_OWNER = 5_000;
-const ATTEMPTS = 10;
-
-export function createValueClaims(deps: ValueClaimsDeps): ValueClaims {
+}): ValueClaims {
   const { prefix, keyPrefix, storage, secrets, rememberMs, clock } = deps;
   const { accounts, maxOfOwner = MAX_OF_OWNER } = deps;
   const refuseFull = (owner: Claimant["owner"]): void => {

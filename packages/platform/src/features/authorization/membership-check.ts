@@ -16,12 +16,11 @@ export type MembershipCheck = (
   context: RequestContext,
 ) => Promise<void>;
 
-export type MembershipCheckDeps = {
+export function createMembershipCheck(deps: {
   readonly names: PlatformNames;
   readonly escalation: Pick<EscalationCheck, "binding">;
-};
-
-export function createMembershipCheck({ names, escalation }: MembershipCheckDeps): MembershipCheck {
+}): MembershipCheck {
+  const { names, escalation } = deps;
   return async (project, old, context) => {
     const before = old && new Set(grantsOf(old, names).map(grantText));
     const given = grantsOf(project, names).filter((grant) => !before?.has(grantText(grant)));

@@ -12,12 +12,6 @@ import type { ProxyRequest } from "./platform-request.ts";
 
 export type ReviewGuard = (authentication: Authentication, asker: Pick<RequestContext, "user">) => boolean;
 
-export type ReviewGuardDeps = {
-  readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "byId">;
-  readonly authorizer: Pick<PlatformAuthorizer, "decide">;
-};
-
 /** Anything but what every live key may ask. */
 const inner = resolveRequestInfo("GET", "/api/v1/secrets", new URLSearchParams());
 
@@ -25,7 +19,12 @@ const inner = resolveRequestInfo("GET", "/api/v1/secrets", new URLSearchParams()
  * A key without restrictions is its owner, anywhere. A scoped key is accepted if its scope covers the whole cluster that asks; limits by rules cannot
  * be passed to the cluster.
  */
-export function createReviewGuard({ names, keys, authorizer }: ReviewGuardDeps): ReviewGuard {
+export function createReviewGuard(deps: {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  readonly authorizer: Pick<PlatformAuthorizer, "decide">;
+}): ReviewGuard {
+  const { names, keys, authorizer } = deps;
   return ({ user, credential }, asker) => {
     const restrictions = credential === undefined ? undefined : keys.byId(credential.id)?.restrictions;
     if (restrictions === undefined) return true;

@@ -63,7 +63,13 @@ type Asked = { readonly budgets: readonly Budget[]; readonly growth: Growth };
 
 type PendingWrite = { readonly growth: StoredAmount; readonly isVisible: () => boolean };
 
-export type BudgetedStorageDeps = {
+/** Updates may exceed a budget a little: conditions and finalizers are updates, and without them nothing could be completed. */
+const UPDATE_ROOM = 1.1;
+/** Bytes of the timestamp and the annotations of a deletion. */
+const DELETION_BYTES = 4096;
+const DELETION = Buffer.from('"deletionTimestamp":');
+
+export function budgetedStorage(deps: {
   readonly storage: Storage;
   readonly cache: Pick<WatchCache, "view" | "waitFor">;
   readonly pending: PendingWrites;
@@ -73,15 +79,7 @@ export type BudgetedStorageDeps = {
   readonly maxBytesOf?: (key: string) => number;
   /** Before that; undefined if it can be said at once. */
   readonly whenCounted?: (key: string) => Promise<void> | undefined;
-};
-
-/** Updates may exceed a budget a little: conditions and finalizers are updates, and without them nothing could be completed. */
-const UPDATE_ROOM = 1.1;
-/** Bytes of the timestamp and the annotations of a deletion. */
-const DELETION_BYTES = 4096;
-const DELETION = Buffer.from('"deletionTimestamp":');
-
-export function budgetedStorage(deps: BudgetedStorageDeps): Storage {
+}): Storage {
   const { storage, cache, pending, budgetsOf, whenCounted = () => undefined } = deps;
   const { maxBytesOf = () => Number.POSITIVE_INFINITY } = deps;
 

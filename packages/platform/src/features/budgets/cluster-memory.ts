@@ -19,17 +19,6 @@ export type ClusterMemory = Disposable & {
   readonly usedBytes: number;
 };
 
-export type ClusterMemoryDeps = {
-  readonly usage: Pick<StoredUsage, "of" | "compositions" | "onChange" | "changes">;
-  readonly limitBytes: number;
-  /** Whether a composition is that of an embedded cluster. */
-  readonly isCluster: (composition: string) => boolean;
-  /** The project of the cluster; "" if it is not known. */
-  readonly projectOf: (composition: string) => string;
-  /** Called for each refusal. */
-  readonly onRefused?: (() => void) | undefined;
-};
-
 export type ClusterUsage = {
   /** By the uid of the instance; undefined if nothing is stored for it here, as for connected clusters. */
   of(uid: string): AccountUsage | undefined;
@@ -52,7 +41,16 @@ export const costOfCluster = (amount: StoredAmount): number =>
 
 type Counted = { readonly project: string; readonly bytes: number };
 
-export function createClusterMemory(deps: ClusterMemoryDeps): ClusterMemory {
+export function createClusterMemory(deps: {
+  readonly usage: Pick<StoredUsage, "of" | "compositions" | "onChange" | "changes">;
+  readonly limitBytes: number;
+  /** Whether a composition is that of an embedded cluster. */
+  readonly isCluster: (composition: string) => boolean;
+  /** The project of the cluster; "" if it is not known. */
+  readonly projectOf: (composition: string) => string;
+  /** Called for each refusal. */
+  readonly onRefused?: (() => void) | undefined;
+}): ClusterMemory {
   const { usage, limitBytes, isCluster, projectOf, onRefused = () => {} } = deps;
   const clusters = new Map<string, Counted>();
   const projects = new Map<string, number>();

@@ -36,7 +36,15 @@ export type ManagementBudgets = {
 
 export type AccountUsage = { readonly used: StoredAmount; readonly limit: StoredAmount };
 
-export type ManagementBudgetsDeps = {
+const readOwner = createMemberReader({ spec: { user: true, team: true, subject: true } });
+/** Every user may create access keys, and reads what they open at each request: 1,000 rules fit. */
+export const MAX_KEY_BYTES = 256 << 10;
+/** That of etcd's requests, so that every store takes the same objects. */
+export const MAX_OBJECT_BYTES = 1536 << 10;
+
+const NONE: readonly Budget[] = [];
+
+export function createManagementBudgets(deps: {
   readonly storage: Storage;
   readonly cache: Pick<WatchCache, "view" | "waitFor" | "usage">;
   readonly composition: string;
@@ -48,17 +56,7 @@ export type ManagementBudgetsDeps = {
   readonly quotaOf: (project: string) => Partial<StoredAmount> | undefined;
   readonly limits: { readonly project: StoredAmount; readonly ownerBytes: number; readonly platformBytes: number };
   readonly onRefused: (scope: "projects" | "access-keys") => void;
-};
-
-const readOwner = createMemberReader({ spec: { user: true, team: true, subject: true } });
-/** Every user may create access keys, and reads what they open at each request: 1,000 rules fit. */
-export const MAX_KEY_BYTES = 256 << 10;
-/** That of etcd's requests, so that every store takes the same objects. */
-export const MAX_OBJECT_BYTES = 1536 << 10;
-
-const NONE: readonly Budget[] = [];
-
-export function createManagementBudgets(deps: ManagementBudgetsDeps): ManagementBudgets {
+}): ManagementBudgets {
   const { storage, cache, composition, accessKeysPrefix, keys, names, limits, onRefused } = deps;
   const { usage } = cache;
   const pending = new PendingWrites(usage);

@@ -16,12 +16,6 @@ export type MemoryPressure = Disposable & {
   readonly isShort: boolean;
 };
 
-export type MemoryPressureDeps = {
-  readonly limitBytes: number;
-  readonly heap: ProcessHeap;
-  readonly scheduler: Scheduler;
-};
-
 const PERIOD_MS = 250;
 /** Parts of the limit. Between the first two, nothing changes, so that the heap does not go to and fro. */
 const ROOMY = 0.65;
@@ -30,7 +24,12 @@ const SHORT = 0.88;
 /** Periods between two whole collections. Each holds up every request for a moment. */
 const COLLECT_EVERY = 40;
 
-export function followMemoryPressure({ limitBytes, heap, scheduler }: MemoryPressureDeps): MemoryPressure {
+export function followMemoryPressure(deps: {
+  readonly limitBytes: number;
+  readonly heap: ProcessHeap;
+  readonly scheduler: Scheduler;
+}): MemoryPressure {
+  const { limitBytes, heap, scheduler } = deps;
   let isLittle = false;
   let isShort = false;
   let untilCollection = 0;

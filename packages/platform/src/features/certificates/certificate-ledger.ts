@@ -49,7 +49,11 @@ export type CertificateLedger = Disposable & {
   ofInstance(instanceUid: string): readonly IssuedCertificate[];
 };
 
-export type CertificateLedgerDeps = {
+const DEFAULT_LIMIT: StoredAmount = { objects: 2_000, bytes: 4 << 20 };
+/** Certificates that are over are forgotten as new ones come. */
+const MAX_FORGOTTEN_AT_ONCE = 20;
+
+export function createCertificateLedger(deps: {
   /** Under which the records are kept, with a slash at its end. */
   readonly prefix: string;
   readonly storage: Storage;
@@ -64,13 +68,7 @@ export type CertificateLedgerDeps = {
   readonly scheduler: Scheduler;
   /** Limit of one holder. */
   readonly limit?: StoredAmount;
-};
-
-const DEFAULT_LIMIT: StoredAmount = { objects: 2_000, bytes: 4 << 20 };
-/** Certificates that are over are forgotten as new ones come. */
-const MAX_FORGOTTEN_AT_ONCE = 20;
-
-export function createCertificateLedger(deps: CertificateLedgerDeps): CertificateLedger {
+}): CertificateLedger {
   const { prefix, storage, cache, keys, directory, names, epochs, catchUp, clock, scheduler } = deps;
   const { limit = DEFAULT_LIMIT } = deps;
   const view = cache.view(prefix);

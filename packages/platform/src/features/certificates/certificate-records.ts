@@ -18,13 +18,12 @@ type CertificateRecords = {
   forget(certificates: readonly IssuedCertificate[]): Promise<void>;
 };
 
-type CertificateRecordsDeps = ViewPrefix & { readonly storage: Storage; readonly cache: WatchCache };
-
 /** `knownOf` gives what the cache shows of a certificate. */
 export function createCertificateRecords(
-  { view, prefix, storage, cache }: CertificateRecordsDeps,
+  deps: ViewPrefix & { readonly storage: Storage; readonly cache: WatchCache },
   knownOf: (serial: string) => IssuedCertificate | undefined,
 ): CertificateRecords {
+  const { view, prefix, storage, cache } = deps;
   const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;
   return {
     async write(serial, change) {

@@ -7,17 +7,13 @@ import { type OwnerDirectory, refusalOfOwner } from "../access-keys/refusal-of-o
 import { certificateIsWithin } from "./certificate-is-within.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
-export type CertificateRefusalDeps = {
+/** Undefined for a valid certificate; otherwise a reason for the audit log. */
+export function createCertificateRefusal(deps: {
   readonly hasEnded: (certificate: IssuedCertificate) => boolean;
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf">;
   readonly directory: OwnerDirectory;
   readonly names: Pick<PlatformNames, "projectNamespace">;
-};
-
-/** Undefined for a valid certificate; otherwise a reason for the audit log. */
-export function createCertificateRefusal(
-  deps: CertificateRefusalDeps,
-): (certificate: IssuedCertificate) => string | undefined {
+}): (certificate: IssuedCertificate) => string | undefined {
   const { hasEnded, keys, directory, names } = deps;
 
   const refusalOfParents = (certificate: IssuedCertificate): string | undefined => {

@@ -24,21 +24,6 @@ export type KeyCounts = {
   readonly ownedBytes: { readonly [kind in AccessKeyOwner["kind"]]: number };
 };
 
-type KeyCensusDeps = {
-  readonly keys: {
-    all(): Iterable<AccessKeyState>;
-    stateOf(key: AccessKeyState): KeyRefusal | undefined;
-    whenRead(): Promise<void>;
-  };
-  readonly certificates: {
-    all(): Iterable<IssuedCertificate>;
-    refusalOf(serial: string, instanceUid: string): string | undefined;
-  };
-  readonly clock: Clock;
-  /** How many records are counted before others get their turn. */
-  readonly slice?: number;
-};
-
 const DAY_MS = 86_400_000;
 
 export const EXPIRY_WINDOWS: readonly { readonly within: string; readonly ms: number }[] = [
@@ -55,7 +40,20 @@ const FEW = 1000;
 const MAX_AGE_MS = 30_000;
 
 /** Resolves with a count of now or of the last scrape but one. Counts at the same moment share one walk. */
-export function createKeyCounts(deps: KeyCensusDeps): () => Promise<KeyCounts> {
+export function createKeyCounts(deps: {
+  readonly keys: {
+    all(): Iterable<AccessKeyState>;
+    stateOf(key: AccessKeyState): KeyRefusal | undefined;
+    whenRead(): Promise<void>;
+  };
+  readonly certificates: {
+    all(): Iterable<IssuedCertificate>;
+    refusalOf(serial: string, instanceUid: string): string | undefined;
+  };
+  readonly clock: Clock;
+  /** How many records are counted before others get their turn. */
+  readonly slice?: number;
+}): () => Promise<KeyCounts> {
   const { keys, certificates, clock, slice = SLICE } = deps;
   let last: { readonly census: KeyCounts; readonly at: number; readonly records: number } | undefined;
   let running: Promise<KeyCounts> | undefined;

@@ -57,13 +57,12 @@ export function withKeyLineage(
   };
 }
 
-export type LineageDeps = {
+export function createLineageVerifier(deps: {
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf" | "onRevoked">;
   readonly certificates: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
   readonly names: Pick<PlatformNames, "projectNamespace">;
-};
-
-export function createLineageVerifier({ keys, certificates, names }: LineageDeps): LineageVerifier {
+}): LineageVerifier {
+  const { keys, certificates, names } = deps;
   const refusalOfKeys = ({ keys: origins, place }: KeyLineage): string | undefined => {
     const maker = origins.at(-1);
     if (maker === undefined) return undefined;

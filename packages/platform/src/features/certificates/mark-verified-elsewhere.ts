@@ -6,14 +6,13 @@ import { isRunByOthers, type VirtualClusterInstance } from "@postern/api/virtual
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 
-export type MarkCertificatesDeps = {
+/** Without the instance, the verifier of its certificates is unknown: an embedded one took its CA along. */
+export async function markVerifiedElsewhere(deps: {
   readonly certificates: Pick<CertificateLedger, "all" | "record">;
   readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
   readonly names: Pick<PlatformNames, "projectNamespace">;
-};
-
-/** Without the instance, the verifier of its certificates is unknown: an embedded one took its CA along. */
-export async function markVerifiedElsewhere({ certificates, lookup, names }: MarkCertificatesDeps): Promise<void> {
+}): Promise<void> {
+  const { certificates, lookup, names } = deps;
   for (const certificate of certificates.all()) {
     const { issuedTo, instanceUid, isVerifiedElsewhere } = certificate;
     if (issuedTo === undefined || isVerifiedElsewhere === true) continue;

@@ -8,16 +8,15 @@ import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Directory, DirectoryIdentity, DirectoryTeam, DirectoryUser } from "./directory.ts";
 
-export type DirectoryDeps = {
-  readonly users: ViewPrefix;
-  readonly teams: ViewPrefix;
-  readonly scheduler: Scheduler;
-};
-
 type Team = DirectoryTeam & { readonly users: readonly string[] };
 
 /** Begins to follow both views at once; a change is in it before the write that made it is answered. */
-export function createDirectory({ users, teams, scheduler }: DirectoryDeps): Directory & Disposable {
+export function createDirectory(deps: {
+  readonly users: ViewPrefix;
+  readonly teams: ViewPrefix;
+  readonly scheduler: Scheduler;
+}): Directory & Disposable {
+  const { users, teams, scheduler } = deps;
   const usersByName = new Map<string, DirectoryUser>();
   const teamsByName = new Map<string, Team>();
   const listeners = new ChangeListeners();

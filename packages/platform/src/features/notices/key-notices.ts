@@ -30,7 +30,16 @@ export type NoticeMetrics = {
   delivery(result: "delivered" | "failed" | "abandoned"): void;
 };
 
-export type KeyNoticesDeps = {
+const INTERVAL_MS = 30_000;
+/** Uses on other replicas are written within a minute; a key that lives on by them does not end soon. */
+const ACTIVITY_GRACE_MS = 2 * 60_000;
+const FIRST_RETRY_MS = 1_000;
+const LAST_RETRY_MS = 10 * 60_000;
+/** The name of the Event contains the name of its key, as far as there is room. */
+const MAX_NAME_LENGTH = 200;
+
+/** Looks as soon as all keys have been read, and from then on twice a minute, until it is disposed. */
+export function createKeyNotices(deps: {
   readonly port: Omit<ControllerPort, "resources">;
   readonly names: Pick<PlatformNames, "name" | "managementGroup">;
   readonly keys: LiveAccessKeyIndex;
@@ -48,18 +57,7 @@ export type KeyNoticesDeps = {
   /** Undefined: there is none. */
   readonly webhook: Pick<NoticeWebhook, "send"> | undefined;
   readonly metrics: NoticeMetrics;
-};
-
-const INTERVAL_MS = 30_000;
-/** Uses on other replicas are written within a minute; a key that lives on by them does not end soon. */
-const ACTIVITY_GRACE_MS = 2 * 60_000;
-const FIRST_RETRY_MS = 1_000;
-const LAST_RETRY_MS = 10 * 60_000;
-/** The name of the Event contains the name of its key, as far as there is room. */
-const MAX_NAME_LENGTH = 200;
-
-/** Looks as soon as all keys have been read, and from then on twice a minute, until it is disposed. */
-export function createKeyNotices(deps: KeyNoticesDeps): Controller {
+}): Controller {
   const {
     port,
     names,

@@ -10,10 +10,12 @@ import { namespaces } from "@postern/kubernetes/builtin/core/namespaces";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
 import { isServerItself } from "../authorization/key-standing.ts";
 
-type ProjectNamespaceDeps = { readonly names: PlatformNames; readonly lookup: Pick<ObjectLookup, "project"> };
-
 /** Namespaces of the management API. A namespace that is left without its project is like any other. */
-export function managementNamespaces({ names, lookup }: ProjectNamespaceDeps): ResourceDefinition {
+export function managementNamespaces(deps: {
+  readonly names: PlatformNames;
+  readonly lookup: Pick<ObjectLookup, "project">;
+}): ResourceDefinition {
+  const { names, lookup } = deps;
   const { strategy = {} } = namespaces;
   const check = ({ metadata: { name = "" } }: KubeObject, context: RequestContext, why: string): void => {
     const project = names.projectOf(name);

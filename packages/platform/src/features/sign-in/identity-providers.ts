@@ -14,16 +14,14 @@ export type IdentityProviders = KeyGrants &
     all(): readonly IdentityProviderState[];
   };
 
-export type IdentityProvidersDeps = {
+/** Begins to follow the view at once; a change is in it before the write that made it is answered. */
+export function createIdentityProviders(deps: {
   readonly records: ViewPrefix;
   readonly directory: Pick<Directory, "user" | "userByIdentity">;
   readonly scheduler: Scheduler;
   /** Receives errors of providers that cannot be read. Sign-in with them is not possible. */
   readonly onError: (error: unknown) => void;
-};
-
-/** Begins to follow the view at once; a change is in it before the write that made it is answered. */
-export function createIdentityProviders(deps: IdentityProvidersDeps): IdentityProviders {
+}): IdentityProviders {
   const { records, directory, scheduler, onError } = deps;
   const byName = new Map<string, IdentityProviderState>();
   const listeners = new Set<() => void>();

@@ -13,7 +13,12 @@ import { discoveryUrlOf, httpsUrl, ISSUER_LIMITS, type IssuerPlace, textOf } fro
 import { FetchError } from "../trust/issuer-keys.ts";
 import { tenantAddressRules } from "../virtual-clusters/tenant-addresses.ts";
 
-export type ProviderFetchDeps = {
+/** Room for an ID token and an access token with many groups, and the JSON around them. */
+const MAX_RESPONSE_BYTES = 512 * 1024;
+
+export type ProviderFetch = (place: IssuerPlace) => CustomFetch;
+
+export const createProviderFetch = (deps: {
   readonly scheduler: Scheduler;
   /** Address rules for the server in the IdentityProvider. */
   readonly addresses: AddressRules;
@@ -22,14 +27,7 @@ export type ProviderFetchDeps = {
   readonly userAgent: string;
   /** Ends with the server. */
   readonly signal: AbortSignal;
-};
-
-/** Room for an ID token and an access token with many groups, and the JSON around them. */
-const MAX_RESPONSE_BYTES = 512 * 1024;
-
-export type ProviderFetch = (place: IssuerPlace) => CustomFetch;
-
-export const createProviderFetch = (deps: ProviderFetchDeps): ProviderFetch => {
+}): ProviderFetch => {
   const { scheduler, addresses, otherAddresses, userAgent, signal } = deps;
   return (place) => {
     const { origin: own } = discoveryUrlOf(place);

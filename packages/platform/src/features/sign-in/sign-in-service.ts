@@ -41,7 +41,7 @@ export type SignInService = {
   readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
 };
 
-export type SignInServiceDeps = {
+export function createSignInService(deps: {
   readonly providers: Pick<IdentityProviders, "get">;
   readonly users: SignInUsers;
   readonly mintLogin: MintLogin;
@@ -50,9 +50,7 @@ export type SignInServiceDeps = {
   readonly isReserved: (name: string) => boolean;
   readonly apiVersion: string;
   readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
-};
-
-export function createSignInService(deps: SignInServiceDeps): SignInService {
+}): SignInService {
   const { providers, users, mintLogin, mintChild, endSession, isReserved, apiVersion, call } = deps;
   return {
     call,

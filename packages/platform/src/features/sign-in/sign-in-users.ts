@@ -12,15 +12,6 @@ import { objectNameFor } from "../directory/object-name.ts";
 import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 
-export type SignInUsersDeps = {
-  readonly directory: Directory;
-  readonly users: () => InstalledResource;
-  readonly teams: () => InstalledResource;
-  readonly clock: Clock;
-  /** Ends with the server. */
-  readonly signal: AbortSignal;
-};
-
 export type SignInUsers = {
   /** The name of the user, after updating its groups from the provider. Rejects with SignInRefusal. */
   enter(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
@@ -30,7 +21,14 @@ export type SignInUsers = {
 
 const ATTEMPTS = 2;
 
-export function createSignInUsers(deps: SignInUsersDeps): SignInUsers {
+export function createSignInUsers(deps: {
+  readonly directory: Directory;
+  readonly users: () => InstalledResource;
+  readonly teams: () => InstalledResource;
+  readonly clock: Clock;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+}): SignInUsers {
   const { directory, clock, signal } = deps;
   const contextOf = ({ definition: { group, version, plural } }: InstalledResource, verb: string, name: string) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });

@@ -35,12 +35,6 @@ export class FetchError extends Error {
   override readonly name = "FetchError";
 }
 
-export type IssuerKeysDeps = {
-  readonly fetchKeySet: FetchKeySet;
-  readonly clock: Clock;
-  readonly scheduler: Scheduler;
-};
-
 const REFRESH_MS = 10 * 60_000;
 /** Keys that have not been seen again for this long verify nothing: their issuer may have withdrawn them. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
@@ -53,7 +47,12 @@ const MAX_WAITING = 100;
 
 const NOTHING: IssuerState = { keys: [], fetchedAt: undefined, fault: undefined };
 
-export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysDeps): IssuerKeys {
+export function createIssuerKeys(deps: {
+  readonly fetchKeySet: FetchKeySet;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+}): IssuerKeys {
+  const { fetchKeySet, clock, scheduler } = deps;
   const places = new Map<string, Place>();
   const listeners = new ChangeListeners<[IssuerSource]>();
   const stopping = new AbortController();

@@ -62,15 +62,6 @@ export class ExchangeRefusal extends Error {
   }
 }
 
-export type TokenExchangeDeps = {
-  readonly rules: Pick<TrustRules, "get" | "ofIssuer">;
-  readonly verifier: Pick<TokenVerifier, "refusalOf">;
-  /** Resolves with false where the token was taken before. */
-  readonly take: (rule: TrustRuleState, tokenId: string, expiresAt: number) => Promise<boolean>;
-  readonly issue: (rule: TrustRuleState, token: UnverifiedToken) => Promise<IssuedKey>;
-  readonly clock: Clock;
-};
-
 export type TokenExchange = (request: {
   readonly token: string;
   readonly target: ExchangeTarget;
@@ -86,7 +77,15 @@ const MAX_HELD_BACK = 10_000;
 const MAX_NAMED = 5;
 
 /** Rejects with ExchangeRefusal. */
-export function createTokenExchange({ rules, verifier, take, issue, clock }: TokenExchangeDeps): TokenExchange {
+export function createTokenExchange(deps: {
+  readonly rules: Pick<TrustRules, "get" | "ofIssuer">;
+  readonly verifier: Pick<TokenVerifier, "refusalOf">;
+  /** Resolves with false where the token was taken before. */
+  readonly take: (rule: TrustRuleState, tokenId: string, expiresAt: number) => Promise<boolean>;
+  readonly issue: (rule: TrustRuleState, token: UnverifiedToken) => Promise<IssuedKey>;
+  readonly clock: Clock;
+}): TokenExchange {
+  const { rules, verifier, take, issue, clock } = deps;
   const perAddress = createRateLimiter(PER_ADDRESS, clock);
   const failures = createRateLimiter(FAILURES, clock);
   /** Until when, by the clock that only goes forward. */

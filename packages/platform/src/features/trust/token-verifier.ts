@@ -36,14 +36,6 @@ export type SharedChecks = {
   readonly pause: () => Promise<void> | undefined;
 };
 
-export type TokenVerifierDeps = {
-  readonly issuerKeys: Pick<IssuerKeys, "find">;
-  readonly directory: Pick<Directory, "user">;
-  /** Why the keys that a rule was written with do not stand behind it any more; undefined where they do. */
-  readonly writerError: (rule: TrustRuleState) => string | undefined;
-  readonly clock: Clock;
-};
-
 /** Results for one token, by the source of the keys: a signature is verified once, however many rules there are. */
 export type Signatures = Map<string, Promise<TokenCheck>>;
 
@@ -59,7 +51,14 @@ export type TokenVerifier = {
 const MAX_TOKEN_ID = 512;
 const MAX_REMEMBERED_MS = 24 * 60 * 60_000;
 
-export function createTokenVerifier({ issuerKeys, directory, writerError, clock }: TokenVerifierDeps): TokenVerifier {
+export function createTokenVerifier(deps: {
+  readonly issuerKeys: Pick<IssuerKeys, "find">;
+  readonly directory: Pick<Directory, "user">;
+  /** Why the keys that a rule was written with do not stand behind it any more; undefined where they do. */
+  readonly writerError: (rule: TrustRuleState) => string | undefined;
+  readonly clock: Clock;
+}): TokenVerifier {
+  const { issuerKeys, directory, writerError, clock } = deps;
   const check = (type: TokenCheck["type"], field: string, fault: string | undefined, good: string): TokenCheck => ({
     type,
     field,

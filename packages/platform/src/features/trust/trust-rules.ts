@@ -21,7 +21,8 @@ export type TrustRules = KeyGrants &
     all(): Iterable<TrustRuleState>;
   };
 
-export type TrustRulesDeps = {
+/** Begins to follow both views at once; a change is in it before the write that made it is answered. */
+export function createTrustRules(deps: {
   readonly names: Pick<PlatformNames, "projectOf">;
   readonly restrictionNames: RestrictionNames;
   readonly clusterRules: ViewPrefix;
@@ -29,10 +30,7 @@ export type TrustRulesDeps = {
   readonly scheduler: Scheduler;
   /** Takes faults of rules that cannot be read, which issue nothing. */
   readonly onError: (error: unknown) => void;
-};
-
-/** Begins to follow both views at once; a change is in it before the write that made it is answered. */
-export function createTrustRules(deps: TrustRulesDeps): TrustRules {
+}): TrustRules {
   const { names, restrictionNames, clusterRules, projectRules, scheduler, onError } = deps;
   const byKey = new Map<string, TrustRuleState>();
   const byId = new Map<string, TrustRuleState>();

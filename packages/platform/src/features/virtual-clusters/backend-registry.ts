@@ -12,15 +12,14 @@ export type BackendRegistry = {
   backendOf(instance: VirtualClusterInstance): VirtualClusterBackend;
 };
 
-export type BackendRegistryDeps = {
+export function createBackendRegistry(deps: {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** By the uid of the instance. */
   readonly embedded: (uid: string) => VirtualClusterBackend;
   /** Backends that are reached with a kubeconfig: external virtual clusters, and those in connected clusters. */
   readonly kubernetes: (instance: VirtualClusterInstance) => VirtualClusterBackend;
-};
-
-export function createBackendRegistry({ lookup, embedded, kubernetes }: BackendRegistryDeps): BackendRegistry {
+}): BackendRegistry {
+  const { lookup, embedded, kubernetes } = deps;
   return {
     backendOf(instance) {
       const { spec, metadata } = instance;

@@ -17,24 +17,17 @@ export type ControlPlaneKeys = {
   revokeVirtualCluster(uid: string, signal: AbortSignal): Promise<void>;
 };
 
-export type ControlPlaneKeysDeps = {
+const RECORD = "access-key";
+
+export function createControlPlaneKeys(deps: {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "find" | "whenFound" | "refusalOf">;
   readonly mint: MintControlPlaneKey;
   readonly revoke: RevokeAccessKey;
   /** The internal records of an API surface, by its name. */
   readonly recordsOf: (composition: string) => InternalRecords;
-};
-
-const RECORD = "access-key";
-
-export function createControlPlaneKeys({
-  names,
-  keys,
-  mint,
-  revoke,
-  recordsOf,
-}: ControlPlaneKeysDeps): ControlPlaneKeys {
+}): ControlPlaneKeys {
+  const { names, keys, mint, revoke, recordsOf } = deps;
   const isGood = async (key: string): Promise<boolean> => {
     await keys.whenFound(key);
     const known = keys.find(key);

@@ -11,15 +11,14 @@ export type SpaceRegistry = {
   spaceOf(instance: SpaceInstance): SpaceBackend;
 };
 
-export type SpaceRegistryDeps = {
+export function createSpaceRegistry(deps: {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** By the uid of the instance, and the name of its namespace. */
   readonly embedded: (uid: string, namespace: string) => SpaceBackend;
   /** In a connected cluster. Absent: connected clusters are not supported. */
   readonly connected?: (instance: SpaceInstance) => SpaceBackend;
-};
-
-export function createSpaceRegistry({ lookup, embedded, connected }: SpaceRegistryDeps): SpaceRegistry {
+}): SpaceRegistry {
+  const { lookup, embedded, connected } = deps;
   return {
     spaceOf(instance) {
       const { cluster: name = "", namespace = "" } = instance.spec?.clusterRef ?? {};

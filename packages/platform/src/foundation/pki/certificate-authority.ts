@@ -42,17 +42,15 @@ export type CertificateAuthority = {
   readonly notAfter: number;
 };
 
-export type AuthorityOptions = {
+/** A new self-signed authority, valid for ten years unless told otherwise. */
+export function createCertificateAuthority(options: {
   readonly commonName: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly lifetimeMs?: number;
   /** An EC P-256 private key to certify; absent means a new one. */
   readonly privateKey?: KeyObject;
-};
-
-/** A new self-signed authority, valid for ten years unless told otherwise. */
-export function createCertificateAuthority(options: AuthorityOptions): CertificateAuthority {
+}): CertificateAuthority {
   const { commonName, clock, random, lifetimeMs = AUTHORITY_LIFETIME_MS } = options;
   const privateKey = options.privateKey ?? generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
   const publicKeyInfo = createPublicKey(privateKey).export({ type: "spki", format: "der" });

@@ -5,18 +5,17 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 
-type MeasuredStorageDeps = {
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+export function measuredStorage(deps: {
   /** Stays the one that is closed. */
   readonly storage: Storage;
   /** Such as `etcd`. */
   readonly kind: string;
   readonly clock: Clock;
   readonly metrics: Pick<ServerMetrics, "registry">;
-};
-
-const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-
-export function measuredStorage({ storage, kind, clock, metrics }: MeasuredStorageDeps): Storage {
+}): Storage {
+  const { storage, kind, clock, metrics } = deps;
   const histogram = new SeriesHistogram({
     name: "postern_store_operation_duration_seconds",
     help: "How long operations on the store took, by store and operation; those that failed as well",

@@ -16,7 +16,8 @@ import { unreadableSecret } from "../encryption/unreadable-value.ts";
 /** If servers share a store, this long after a rotation none of them writes under the old key any more. */
 export const SETTLE_MS = 10 * 60_000;
 
-export type SealedStoreDeps = {
+/** Rejects with ConfigurationError where the server key does not open the store. */
+export async function openSealedStore(deps: {
   /** As it is on disk. */
   readonly disk: Storage;
   readonly isShared: boolean;
@@ -26,12 +27,7 @@ export type SealedStoreDeps = {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly metrics: Pick<ServerMetrics, "registry">;
-};
-
-/** Rejects with ConfigurationError where the server key does not open the store. */
-export async function openSealedStore(
-  deps: SealedStoreDeps,
-): Promise<{ readonly keyRing: StoredKeyRing; readonly storage: Storage }> {
+}): Promise<{ readonly keyRing: StoredKeyRing; readonly storage: Storage }> {
   const { disk, isShared, serverSecrets, configuration, runtime, logger, metrics } = deps;
   const { clock, random } = runtime;
   const keyRing = await withRemedy(

@@ -35,7 +35,8 @@ export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" |
   readonly isFirst: boolean;
 };
 
-export type ServerStoreDeps = {
+/** Rejects with ConfigurationError: for a store that cannot be opened, and for a server key that is missing or does not open it. */
+export async function openServerStore(deps: {
   readonly configuration: Configuration;
   readonly secrets: ServerSecrets;
   readonly runtime: Runtime;
@@ -47,10 +48,7 @@ export type ServerStoreDeps = {
   readonly tracing: Tracing | undefined;
   /** Aborted when the server is to stop: it waits for its store no longer. */
   readonly stopping: AbortSignal | undefined;
-};
-
-/** Rejects with ConfigurationError: for a store that cannot be opened, and for a server key that is missing or does not open it. */
-export async function openServerStore(deps: ServerStoreDeps): Promise<ServerStore> {
+}): Promise<ServerStore> {
   const { configuration, secrets, runtime, logger, metrics, tracing, teardown, stopping } = deps;
   const { scheduler, random } = runtime;
   const waiting: StoreWaiting = {

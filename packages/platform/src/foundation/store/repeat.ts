@@ -2,14 +2,13 @@
 
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 
-type RepeatOptions = {
+export function repeat(deps: {
   readonly scheduler: Scheduler;
   readonly everyMs: number;
   readonly work: () => Promise<void>;
   readonly onError: (error: unknown) => void;
-};
-
-export function repeat({ scheduler, everyMs, work, onError }: RepeatOptions): Disposable {
+}): Disposable {
+  const { scheduler, everyMs, work, onError } = deps;
   let over = false;
   let timer: Disposable | undefined;
   const plan = (): void => {

@@ -6,7 +6,8 @@ import type { LeaderElection, Leadership } from "@postern/apiserver/storage/lead
 /** Led by one server for as long as any runs. */
 export const CONTROLLERS = "controllers";
 
-export type RunWhileLeadingDeps = {
+/** Campaigns until it is disposed. */
+export function runWhileLeading(deps: {
   readonly election: LeaderElection;
   /** Name of the work that is led. */
   readonly name: string;
@@ -18,10 +19,8 @@ export type RunWhileLeadingDeps = {
    * runs no timer after its end.
    */
   readonly start: (runtime: Runtime) => readonly Disposable[];
-};
-
-/** Campaigns until it is disposed. */
-export function runWhileLeading({ election, name, identity, runtime, start }: RunWhileLeadingDeps): AsyncDisposable {
+}): AsyncDisposable {
+  const { election, name, identity, runtime, start } = deps;
   const stopping = new AbortController();
 
   async function lead(): Promise<void> {

@@ -15,17 +15,6 @@ import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
 import { acceptedCondition, readyCondition } from "../kinds/owned-access-keys/ready-condition.ts";
 
-export type AccessKeyConditionsDeps = {
-  readonly port: Omit<ControllerPort, "resources">;
-  readonly keys: LiveAccessKeyIndex;
-  /** Where the records of access keys are. */
-  readonly keyRecords: ViewPrefix;
-  /** Written to directly: no manager owns the status, and clients that edit a key are not in its way. */
-  readonly storage: Storage;
-  /** The installed `users`: locking one changes what their keys are. */
-  readonly users: ControlledResource;
-};
-
 /** How keys that trust rules issue end for good. */
 const SHORT: ReadonlySet<string> = new Set(["Expired", "Revoked", "TrustWithdrawn"]);
 
@@ -35,7 +24,16 @@ export const ACTIVITY_GRACE_MS = 2 * 60_000;
 /** Changes without a notification, such as an expiration, are noticed by then. */
 const INTERVAL_MS = 15_000;
 
-export function createAccessKeyConditions(deps: AccessKeyConditionsDeps): Controller {
+export function createAccessKeyConditions(deps: {
+  readonly port: Omit<ControllerPort, "resources">;
+  readonly keys: LiveAccessKeyIndex;
+  /** Where the records of access keys are. */
+  readonly keyRecords: ViewPrefix;
+  /** Written to directly: no manager owns the status, and clients that edit a key are not in its way. */
+  readonly storage: Storage;
+  /** The installed `users`: locking one changes what their keys are. */
+  readonly users: ControlledResource;
+}): Controller {
   const { port, keys, keyRecords, storage, users } = deps;
   const { clock, scheduler } = port.runtime;
 

@@ -9,19 +9,17 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
 
-export type AccessKeyGracePeriodsDeps = {
+/** Ends further away have no timer of their own: a later sweep sees them come. */
+const INTERVAL_MS = 60_000;
+
+export function createAccessKeyGracePeriods(deps: {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: ControlledResource;
   readonly keys: LiveAccessKeyIndex;
   /** Where the records of access keys are. */
   readonly keyRecords: ViewPrefix;
-};
-
-/** Ends further away have no timer of their own: a later sweep sees them come. */
-const INTERVAL_MS = 60_000;
-
-export function createAccessKeyGracePeriods(deps: AccessKeyGracePeriodsDeps): Controller {
+}): Controller {
   const { port, accessKeys, keys, keyRecords } = deps;
 
   async function end(name: string, signal: AbortSignal): Promise<void> {

@@ -11,17 +11,15 @@ import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { AccessKeyOwner } from "../access-key-state.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
 
-export type AccessKeyOwnersDeps = {
+/** Looks at every key at the start, and at those of an owner when it is deleted, until it is disposed. */
+export function createAccessKeyOwners(deps: {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `ownedaccesskeys`, `users` and `teams`. */
   readonly accessKeys: ControlledResource;
   readonly users: ControlledResource;
   readonly teams: ControlledResource;
   readonly keys: LiveAccessKeyIndex;
-};
-
-/** Looks at every key at the start, and at those of an owner when it is deleted, until it is disposed. */
-export function createAccessKeyOwners(deps: AccessKeyOwnersDeps): Controller {
+}): Controller {
   const { port, accessKeys, users, teams, keys } = deps;
   const { scheduler } = port.runtime;
 

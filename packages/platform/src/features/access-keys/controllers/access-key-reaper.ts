@@ -7,19 +7,17 @@ import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
 import { ACTIVITY_GRACE_MS } from "./access-key-conditions.ts";
 
-export type AccessKeyReaperDeps = {
+const INTERVAL_MS = 15_000;
+
+/** Sweeps as soon as all keys have been read, and from then on four times a minute until it is disposed. */
+export const createAccessKeyReaper = (deps: {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: ControlledResource;
   readonly keys: LiveAccessKeyIndex;
   /** The setting accessKeys.keepExpiredSeconds. */
   readonly keepExpiredSeconds: number;
-};
-
-const INTERVAL_MS = 15_000;
-
-/** Sweeps as soon as all keys have been read, and from then on four times a minute until it is disposed. */
-export const createAccessKeyReaper = (deps: AccessKeyReaperDeps): Controller => {
+}): Controller => {
   const { port, accessKeys, keys, keepExpiredSeconds } = deps;
   const keepMs = keepExpiredSeconds * 1000;
   return createSweeper<AccessKeyRecord>(port, {

@@ -11,27 +11,20 @@ import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
 import { encodeClaim, PENDING_MS, readClaim, type ValueClaim } from "../unique-values.ts";
 
-export type ValueClaimControllerDeps = {
+const INTERVAL_MS = 60_000;
+
+type Value = { readonly record: AccessKeyRecord; readonly digest: string; readonly isLeaked: boolean };
+
+/** Sweeps as soon as all keys have been read, and from then on once a minute until it is disposed. */
+export function createValueClaimController(deps: {
   readonly port: Omit<ControllerPort, "resources">;
   readonly keys: LiveAccessKeyIndex;
   readonly claims: ViewPrefix;
   readonly storage: Storage;
   /** The setting accessKeys.rememberValuesDays, in milliseconds. */
   readonly rememberMs: number;
-};
-
-const INTERVAL_MS = 60_000;
-
-type Value = { readonly record: AccessKeyRecord; readonly digest: string; readonly isLeaked: boolean };
-
-/** Sweeps as soon as all keys have been read, and from then on once a minute until it is disposed. */
-export function createValueClaimController({
-  port,
-  keys,
-  claims,
-  storage,
-  rememberMs,
-}: ValueClaimControllerDeps): Controller {
+}): Controller {
+  const { port, keys, claims, storage, rememberMs } = deps;
   const { clock } = port.runtime;
   const begin = keys.whenRead();
   const claimOf = (digest: string): CachedObject | undefined => claims.view.get(claims.prefix + digest);

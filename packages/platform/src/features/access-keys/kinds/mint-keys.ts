@@ -31,16 +31,15 @@ export type KeyMint = {
   readonly mintGranted: (object: KeyDraft, issued: IssuedGrant, signal: AbortSignal) => Promise<Minted>;
 };
 
-export type KeyMintDeps = {
+export function createKeyMint(deps: {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byUid">;
   readonly grants: Pick<IssuedGrants, "during">;
   /** The installed `ownedaccesskeys`, once it is there. */
   readonly accessKeys: () => InstalledResource;
   readonly clock: Clock;
-};
-
-export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMintDeps): KeyMint {
+}): KeyMint {
+  const { names, keys, grants, accessKeys, clock } = deps;
   const { group, version, kind, plural } = ownedAccessKeyKind(names);
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });

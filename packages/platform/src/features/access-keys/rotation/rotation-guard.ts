@@ -15,7 +15,13 @@ export type RotationGuard = AsyncDisposable & {
   refused(key: AccessKeyState): void;
 };
 
-export type RotationGuardDeps = {
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
+
+type Change = Parameters<SealedRecordWriter["write"]>[1];
+type Write = { readonly key: AccessKeyState; readonly change: Change };
+
+export function createRotationGuard(deps: {
   readonly marks: RotationMarks;
   /** The value that a key has now. */
   readonly currentOf: (uid: string) => AccessKeyState | undefined;
@@ -27,15 +33,7 @@ export type RotationGuardDeps = {
   readonly onRetiredUse?: () => void;
   /** A change that could not be written is in force in memory, and is tried again. */
   readonly onError: (error: unknown) => void;
-};
-
-const FIRST_RETRY_MS = 1_000;
-const MAX_RETRY_MS = 60_000;
-
-type Change = Parameters<SealedRecordWriter["write"]>[1];
-type Write = { readonly key: AccessKeyState; readonly change: Change };
-
-export function createRotationGuard(deps: RotationGuardDeps): RotationGuard {
+}): RotationGuard {
   const { marks, currentOf, writer, clock, scheduler, onLocked, onRetiredUse = () => {}, onError } = deps;
   const waiting = new Map<Write, Disposable>();
   const running = new Set<Promise<void>>();

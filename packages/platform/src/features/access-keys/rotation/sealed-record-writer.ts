@@ -7,14 +7,6 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../sealed-access-key.ts";
 
-export type SealedRecordWriterDeps = {
-  /** The view of the records of `ownedaccesskeys`, and their prefix. */
-  readonly view: CacheView;
-  readonly prefix: string;
-  readonly cache: Pick<WatchCache, "waitFor">;
-  readonly storage: Storage;
-};
-
 export type SealedRecordWriter = {
   /**
    * Writes what `change` makes of the hidden part; undefined from it writes nothing. It is called again after a conflict. The written change is in
@@ -28,7 +20,14 @@ export type SealedRecordWriter = {
 
 const ATTEMPTS = 10;
 
-export function createSealedRecordWriter({ view, prefix, cache, storage }: SealedRecordWriterDeps): SealedRecordWriter {
+export function createSealedRecordWriter(deps: {
+  /** The view of the records of `ownedaccesskeys`, and their prefix. */
+  readonly view: CacheView;
+  readonly prefix: string;
+  readonly cache: Pick<WatchCache, "waitFor">;
+  readonly storage: Storage;
+}): SealedRecordWriter {
+  const { view, prefix, cache, storage } = deps;
   return {
     async write({ name, uid }, change) {
       let current = view.get(prefix + name);

@@ -36,7 +36,16 @@ const ACCEPTED = JSON.stringify({
   code: 202,
 });
 
-export type LeakReportDeps = {
+/** The annotation of a key that was disabled because it was reported. */
+const LEAK_REPORTED_AT = "leak-reported-at";
+
+/** Applies regardless of the configured limits of other requests. */
+export const leakReportLimits = (clock: Clock): RateLimits => ({
+  perSource: createRateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }, clock),
+});
+
+/** The body is any text with keys in it. The checksum in a key distinguishes it from noise without a lookup. */
+export function createLeakReports(deps: {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "find" | "whenRead">;
   readonly sealedRecords: SealedRecordWriter;
@@ -52,18 +61,7 @@ export type LeakReportDeps = {
   readonly onError: (error: unknown, subject: string) => void;
   /** Ends with the server. */
   readonly signal: AbortSignal;
-};
-
-/** The annotation of a key that was disabled because it was reported. */
-const LEAK_REPORTED_AT = "leak-reported-at";
-
-/** Applies regardless of the configured limits of other requests. */
-export const leakReportLimits = (clock: Clock): RateLimits => ({
-  perSource: createRateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }, clock),
-});
-
-/** The body is any text with keys in it. The checksum in a key distinguishes it from noise without a lookup. */
-export function createLeakReports(deps: LeakReportDeps): Handler {
+}): Handler {
   const {
     names,
     keys,

@@ -13,19 +13,17 @@ import type { IdentityProviders } from "../identity-providers.ts";
 import type { ProviderClient } from "../provider-client.ts";
 import { BACK_CHANNEL_PATH, callbackUrl } from "../sign-in-deps.ts";
 
-export type IdentityProviderControllerDeps = {
+const RECHECK_MS = 5 * 60_000;
+const RETRY_MS = 30_000;
+
+export function createIdentityProviderController(deps: {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `identityproviders`. */
   readonly resource: ControlledResource;
   readonly providers: Pick<IdentityProviders, "get">;
   readonly client: Pick<ProviderClient, "faultOf" | "onChange">;
   readonly publicUrl: () => string;
-};
-
-const RECHECK_MS = 5 * 60_000;
-const RETRY_MS = 30_000;
-
-export function createIdentityProviderController(deps: IdentityProviderControllerDeps): Controller {
+}): Controller {
   const { port, resource, providers, client, publicUrl } = deps;
   const { clock, scheduler } = port.runtime;
   // Each waits for its provider alone.

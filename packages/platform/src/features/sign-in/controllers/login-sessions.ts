@@ -25,7 +25,12 @@ import { ProviderError, ProviderRefusal } from "../provider-faults.ts";
 import { type IdentityProviderState, PROVIDER_PREFIX } from "../provider-state.ts";
 import type { SignInUsers } from "../sign-in-users.ts";
 
-export type LoginSessionDeps = {
+const PLACE = "spec.identity.connectorData";
+/** Only objects with this member have a session: the many keys of machines are neither parsed nor queued. */
+const ENVELOPE = Buffer.from(`"${PLACE}":`);
+const RETRY_MS = 30_000;
+
+export function createLoginSessions(deps: {
   readonly port: Omit<ControllerPort, "resources">;
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: ControlledResource;
@@ -36,14 +41,7 @@ export type LoginSessionDeps = {
   readonly isReserved: (name: string) => boolean;
   /** Deletes the key of a session, and with it everything that was created with it. */
   readonly revoke: (name: string, signal: AbortSignal) => Promise<void>;
-};
-
-const PLACE = "spec.identity.connectorData";
-/** Only objects with this member have a session: the many keys of machines are neither parsed nor queued. */
-const ENVELOPE = Buffer.from(`"${PLACE}":`);
-const RETRY_MS = 30_000;
-
-export function createLoginSessions(deps: LoginSessionDeps): Controller {
+}): Controller {
   const { port, accessKeys, providers, client, users, secrets, isReserved, revoke } = deps;
   const { clock, scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "login_session", process, laneOf });

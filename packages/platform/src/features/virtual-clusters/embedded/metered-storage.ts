@@ -15,16 +15,15 @@ export type MeteredStorage = {
   start(): void;
 };
 
-export type MeteredStorageDeps = {
+export function meteredStorage(deps: {
   readonly storage: Storage;
   readonly cache: Pick<WatchCache, "view" | "waitFor" | "usage">;
   readonly composition: string;
   readonly shareOf: () => StoredAmount;
   /** Absent: only the quota of the cluster counts. */
   readonly memory?: Pick<ClusterMemory, "budgetOf" | "pending"> | undefined;
-};
-
-export function meteredStorage({ storage, cache, composition, shareOf, memory }: MeteredStorageDeps): MeteredStorage {
+}): MeteredStorage {
+  const { storage, cache, composition, shareOf, memory } = deps;
   const quota = limitedBudget(
     composition,
     () => cache.usage.of(composition),

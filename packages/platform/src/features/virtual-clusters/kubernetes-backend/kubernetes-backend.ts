@@ -10,16 +10,14 @@ import type { ClusterSource } from "./cluster-source.ts";
 import { issueClientCertificate } from "./issue-client-certificate.ts";
 import { probeHealth } from "./probe-health.ts";
 
-export type KubernetesBackendDeps = {
+export function createKubernetesBackend(deps: {
   readonly source: ClusterSource;
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   /** Timeout for the cluster's signer. */
   readonly signingTimeoutMs?: number;
-};
-
-export function createKubernetesBackend(deps: KubernetesBackendDeps): VirtualClusterBackend {
+}): VirtualClusterBackend {
   const { source, names, scheduler } = deps;
 
   /** A refused credential may have been renewed meanwhile. */

@@ -36,7 +36,7 @@ export type KubernetesBackends = {
   remove(uid: string): void;
 };
 
-export type KubernetesBackendsDeps = {
+export function createKubernetesBackends(deps: {
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key" | "projectOf">;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
   readonly lookup: Pick<ObjectLookup, "cluster">;
@@ -48,9 +48,7 @@ export type KubernetesBackendsDeps = {
   readonly external: ClusterConnections;
   /** The rules of `external`. */
   readonly addresses: AddressRules;
-};
-
-export function createKubernetesBackends(deps: KubernetesBackendsDeps): KubernetesBackends {
+}): KubernetesBackends {
   const { names, runtime, lookup, secret, connected, external, addresses } = deps;
   const { clock, scheduler } = runtime;
   const backends = new Map<string, VirtualClusterBackend>();

@@ -28,7 +28,10 @@ export type SpaceBackend = Pick<
   remove(signal: AbortSignal): Promise<boolean>;
 };
 
-export type SpaceBackendDeps = {
+/** How long the ownership of a namespace is cached. */
+const OWNED_MS = 10_000;
+
+export function createSpaceBackend(deps: {
   /** The connected cluster. */
   readonly host: ClusterSource;
   /** In the connected cluster. */
@@ -38,12 +41,7 @@ export type SpaceBackendDeps = {
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-};
-
-/** How long the ownership of a namespace is cached. */
-const OWNED_MS = 10_000;
-
-export function createSpaceBackend(deps: SpaceBackendDeps): SpaceBackend {
+}): SpaceBackend {
   const { host, namespace, names, clock, scheduler } = deps;
   const own = createSpaceNamespace(deps);
   let ownedAt = Number.NEGATIVE_INFINITY;

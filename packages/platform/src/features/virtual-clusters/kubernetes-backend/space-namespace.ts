@@ -20,17 +20,16 @@ export type SpaceNamespace = {
   delete(connection: ClusterConnection, found: KubeObject, signal: AbortSignal): Promise<void>;
 };
 
-export type SpaceNamespaceDeps = {
+/** The label of a space's namespace with the uid of the space. */
+export const spaceOwnerLabel = (names: Pick<PlatformNames, "key">): string => names.key("space-instance-uid");
+
+export function createSpaceNamespace(deps: {
   readonly namespace: string;
   /** Uid of the instance. */
   readonly uid: string;
   readonly names: Pick<PlatformNames, "name" | "key">;
-};
-
-/** The label of a space's namespace with the uid of the space. */
-export const spaceOwnerLabel = (names: Pick<PlatformNames, "key">): string => names.key("space-instance-uid");
-
-export function createSpaceNamespace({ namespace, uid, names }: SpaceNamespaceDeps): SpaceNamespace {
+}): SpaceNamespace {
+  const { namespace, uid, names } = deps;
   const ownerLabel = spaceOwnerLabel(names);
   /** The tenant chooses the labels, but not whose the namespace is. */
   const withOwner = ({ labels, annotations }: SpaceMetadata) => ({

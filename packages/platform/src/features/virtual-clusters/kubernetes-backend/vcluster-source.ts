@@ -10,7 +10,10 @@ import type { ClusterConnections } from "./cluster-connections.ts";
 import { type ClusterSource, kubeconfigIn } from "./cluster-source.ts";
 import { unlessAborted } from "./pause.ts";
 
-export type VclusterSourceDeps = {
+/** How long the content of the Secret is cached: afterwards the next request reads it again. */
+const FRESH_MS = 60_000;
+
+export function createVclusterSource(deps: {
   readonly connections: ClusterConnections;
   /** Identifies the connections of the virtual cluster: the uid of the instance. */
   readonly key: string;
@@ -32,12 +35,7 @@ export type VclusterSourceDeps = {
   /** Whether a namespace there is a space: its users write the Secrets in it, and could name any address and any instance. */
   readonly isSpace: (namespace: KubeObject) => boolean;
   readonly clock: Clock;
-};
-
-/** How long the content of the Secret is cached: afterwards the next request reads it again. */
-const FRESH_MS = 60_000;
-
-export function createVclusterSource(deps: VclusterSourceDeps): ClusterSource {
+}): ClusterSource {
   const { connections, key, host, namespace, name, isOwn, isSpace, clock } = deps;
   const { loopbackServer = `https://${name}.${namespace}.svc` } = deps;
   let readAt = Number.NEGATIVE_INFINITY;

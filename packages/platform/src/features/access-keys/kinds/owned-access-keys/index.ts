@@ -17,14 +17,9 @@ import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDeps, explain } from "./subresources/explain.ts";
 import { type RotateDeps, rotate } from "./subresources/rotate.ts";
 
-export type OwnedAccessKeysDeps = AccessKeyStrategyDeps &
-  RotateDeps &
-  ExplainDeps &
-  CredentialsDeps &
-  ScopeWarningDeps &
-  PresentActivityDeps;
-
-export const ownedAccessKeys = (deps: OwnedAccessKeysDeps): ResourceDefinition =>
+export const ownedAccessKeys = (
+  deps: AccessKeyStrategyDeps & RotateDeps & ExplainDeps & CredentialsDeps & ScopeWarningDeps & PresentActivityDeps,
+): ResourceDefinition =>
   defineResource({
     ...ownedAccessKeyKind(deps.names),
     singular: "ownedaccesskey",

@@ -18,14 +18,14 @@ import { keysColumn, type ManagementBudgets } from "../../../budgets/management-
 import type { Directory } from "../../directory.ts";
 import { type UserStrategyDeps, userStrategy } from "./strategy.ts";
 
-export type UsersDeps = UserStrategyDeps &
-  Omit<AccessKeysSubresourceDeps, "owner"> &
-  CredentialsDeps & {
-    readonly visibility: ObjectVisibility;
-    readonly budgets: Pick<ManagementBudgets, "ofOwner">;
-  };
-
-export const users = (deps: UsersDeps): ResourceDefinition =>
+export const users = (
+  deps: UserStrategyDeps &
+    Omit<AccessKeysSubresourceDeps, "owner"> &
+    CredentialsDeps & {
+      readonly visibility: ObjectVisibility;
+      readonly budgets: Pick<ManagementBudgets, "ofOwner">;
+    },
+): ResourceDefinition =>
   defineResource({
     group: deps.names.managementGroup,
     version: "v1",

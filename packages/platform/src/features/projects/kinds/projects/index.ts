@@ -12,14 +12,14 @@ import { type ProjectStrategyDeps, projectStrategy } from "./strategy.ts";
 import { projectClusters } from "./subresources/clusters.ts";
 import { projectTemplates } from "./subresources/templates.ts";
 
-export type ProjectsDeps = ProjectStrategyDeps & {
-  readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "clusters" | "clusterRole" | "virtualClusterTemplates">;
-  readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
-  readonly visibility: ObjectVisibility;
-  readonly budgets: Pick<ManagementBudgets, "ofProject">;
-};
-
-export const projects = (deps: ProjectsDeps): ResourceDefinition =>
+export const projects = (
+  deps: ProjectStrategyDeps & {
+    readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "clusters" | "clusterRole" | "virtualClusterTemplates">;
+    readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
+    readonly visibility: ObjectVisibility;
+    readonly budgets: Pick<ManagementBudgets, "ofProject">;
+  },
+): ResourceDefinition =>
   defineResource({
     group: deps.names.managementGroup,
     version: "v1",

@@ -10,12 +10,12 @@ import { stateColumns } from "../../../../foundation/kinds/state-columns.ts";
 import { callerPermissionsView } from "../../../authorization/kinds/caller-permissions-view.ts";
 import { type SpaceInstanceStrategyDeps, spaceInstanceStrategy } from "./strategy.ts";
 
-export type SpaceInstancesDeps = SpaceInstanceStrategyDeps & {
-  readonly authorizer: Authorizer;
-  readonly visibility: ObjectVisibility;
-};
-
-export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
+export const spaceInstances = (
+  deps: SpaceInstanceStrategyDeps & {
+    readonly authorizer: Authorizer;
+    readonly visibility: ObjectVisibility;
+  },
+): ResourceDefinition =>
   defineResource({
     group: deps.names.managementGroup,
     version: "v1",

@@ -17,16 +17,16 @@ import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy
 import { type VirtualClusterAccessKeyDeps, virtualClusterAccessKey } from "./subresources/access-key.ts";
 import { type KubeconfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
 
-export type VirtualClusterInstancesDeps = VirtualClusterInstanceStrategyDeps &
-  KubeconfigDeps &
-  VirtualClusterAccessKeyDeps & {
-    /** The list of its credentials. */
-    readonly credentials?: Subresource;
-    readonly visibility: ObjectVisibility;
-    readonly clusterUsage: Pick<ClusterUsage, "of">;
-  };
-
-export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): ResourceDefinition =>
+export const virtualClusterInstances = (
+  deps: VirtualClusterInstanceStrategyDeps &
+    KubeconfigDeps &
+    VirtualClusterAccessKeyDeps & {
+      /** The list of its credentials. */
+      readonly credentials?: Subresource;
+      readonly visibility: ObjectVisibility;
+      readonly clusterUsage: Pick<ClusterUsage, "of">;
+    },
+): ResourceDefinition =>
   defineResource({
     group: deps.names.managementGroup,
     version: "v1",
