@@ -2,7 +2,6 @@
 // Source: k8s.io/apimachinery/pkg/api/validation/generic.go
 
 import {
-  isDNS1035Label,
   isDNS1123Label,
   isDNS1123Subdomain,
   isValidPathSegmentName,
@@ -20,9 +19,6 @@ export const nameIsDNSSubdomain: NameValidator = (name, prefix) =>
   isDNS1123Subdomain(prefix ? maskTrailingDash(name) : name);
 
 export const nameIsDNSLabel: NameValidator = (name, prefix) => isDNS1123Label(prefix ? maskTrailingDash(name) : name);
-
-export const nameIsDNS1035Label: NameValidator = (name, prefix) =>
-  isDNS1035Label(prefix ? maskTrailingDash(name) : name);
 
 /** Anything that can stand in a URL path: what RBAC objects, whose names hold colons, are allowed. */
 export const nameIsPathSegment: NameValidator = (name, prefix) =>

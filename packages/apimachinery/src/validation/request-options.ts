@@ -36,14 +36,8 @@ export type DeleteOptions = {
   readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
 };
 
-export type TableOptions = {
-  /** How much of each object a row carries: None, Metadata or Object. */
-  readonly includeObject?: string;
-};
-
 const FIELD_VALIDATION = ["", "Ignore", "Strict", "Warn"];
 const PROPAGATION_POLICIES = ["Foreground", "Background", "Orphan"];
-const INCLUDE_OBJECT = ["", "Metadata", "Object", "None"];
 const IGNORE_READ_ERROR = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 export const validateCreateOptions = (options: CreateOptions): readonly FieldError[] => validateWriteOptions(options);
@@ -108,9 +102,4 @@ function validateIgnoreReadError(options: DeleteOptions): readonly FieldError[] 
   return clashing
     .filter((option) => option !== undefined)
     .map((option) => invalidError(IGNORE_READ_ERROR, true, `cannot be set together with .${option}`));
-}
-
-export function validateTableOptions({ includeObject = "" }: TableOptions): readonly FieldError[] {
-  if (INCLUDE_OBJECT.includes(includeObject)) return [];
-  return [invalidError("includeObject", includeObject, "must be 'Metadata', 'Object', 'None', or empty")];
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import * as validators from "./string-validators.ts";
-import { isConfigMapKey, isQualifiedName, isRelaxedEnvVarName, type StringValidator } from "./string-validators.ts";
+import { isConfigMapKey, isQualifiedName, type StringValidator } from "./string-validators.ts";
 import vectors from "./testdata/06b-string-validators.json" with { type: "json" };
 
 const FUNCTIONS: { readonly [upstream: string]: StringValidator } = {
@@ -12,10 +12,7 @@ const FUNCTIONS: { readonly [upstream: string]: StringValidator } = {
   IsDNS1035Label: validators.isDNS1035Label,
   IsQualifiedName: validators.isQualifiedName,
   IsValidLabelValue: validators.isValidLabelValue,
-  IsCIdentifier: validators.isCIdentifier,
-  IsHTTPHeaderName: validators.isHTTPHeaderName,
   IsConfigMapKey: validators.isConfigMapKey,
-  IsRelaxedEnvVarName: validators.isRelaxedEnvVarName,
   "path.IsValidPathSegmentName": validators.isValidPathSegmentName,
   "path.IsValidPathSegmentPrefix": validators.isValidPathSegmentPrefix,
 };
@@ -39,10 +36,6 @@ describe("string validators", () => {
 
   it("measures length in bytes, not in UTF-16 units", () => {
     expect(isQualifiedName("é".repeat(40))[0]).toBe("name part must be no more than 63 characters");
-  });
-
-  it("an environment variable needs a name", () => {
-    expect(isRelaxedEnvVarName("")).toEqual(["environment variable name must be non-empty"]);
   });
 
   it("a very long hostile name is refused without backtracking", () => {

@@ -12,8 +12,6 @@ const WILDCARD_SUBDOMAIN = `\\*\\.${DNS_1123_SUBDOMAIN}`;
 const DNS_1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const QUALIFIED_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE = `(${QUALIFIED_NAME})?`;
-const C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*";
-const HTTP_HEADER_NAME = "[-A-Za-z0-9]+";
 const CONFIG_MAP_KEY = "[-._a-zA-Z0-9]+";
 
 export const DNS_1123_LABEL_MAX_LENGTH = 63;
@@ -28,10 +26,7 @@ const wildcardSubdomain = new RegExp(`^(?:${WILDCARD_SUBDOMAIN})$`);
 const dns1035Label = new RegExp(`^(?:${DNS_1035_LABEL})$`);
 const qualifiedNamePart = new RegExp(`^(?:${QUALIFIED_NAME})$`);
 const labelValue = new RegExp(`^(?:${LABEL_VALUE})$`);
-const cIdentifier = new RegExp(`^(?:${C_IDENTIFIER})$`);
-const httpHeaderName = new RegExp(`^(?:${HTTP_HEADER_NAME})$`);
 const configMapKey = new RegExp(`^(?:${CONFIG_MAP_KEY})$`);
-const relaxedEnvVarName = /^[ -<>-~]*$/;
 
 const DNS_1123_LABEL_RULE = patternRule(
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
@@ -62,16 +57,6 @@ const LABEL_VALUE_RULE = patternRule(
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
   LABEL_VALUE,
   ["MyValue", "my_value", "12345"],
-);
-const C_IDENTIFIER_RULE = patternRule(
-  "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
-  C_IDENTIFIER,
-  ["my_name", "MY_NAME", "MyName"],
-);
-const HTTP_HEADER_NAME_RULE = patternRule(
-  "a valid HTTP header must consist of alphanumeric characters or '-'",
-  HTTP_HEADER_NAME,
-  ["X-Header-Name"],
 );
 const CONFIG_MAP_KEY_RULE = patternRule(
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
@@ -137,10 +122,6 @@ function checkNamePart(name: string): readonly string[] {
 export const isValidLabelValue: StringValidator = (value) =>
   check(value, LABEL_VALUE_MAX_LENGTH, labelValue, LABEL_VALUE_RULE);
 
-export const isCIdentifier: StringValidator = (value) => (cIdentifier.test(value) ? [] : [C_IDENTIFIER_RULE]);
-
-export const isHTTPHeaderName: StringValidator = (value) => (httpHeaderName.test(value) ? [] : [HTTP_HEADER_NAME_RULE]);
-
 /** A key of `data` in a ConfigMap or Secret. */
 export const isConfigMapKey: StringValidator = (value) => [
   ...check(value, DNS_1123_SUBDOMAIN_MAX_LENGTH, configMapKey, CONFIG_MAP_KEY_RULE),
@@ -152,13 +133,6 @@ function climbsOutOfDirectory(value: string): readonly string[] {
   if (value === "." || value === "..") return [`must not be '${value}'`];
   return value.startsWith("..") ? ["must not start with '..'"] : [];
 }
-
-/** Any printable ASCII but `=`. */
-export const isRelaxedEnvVarName: StringValidator = (value) => {
-  if (value === "") return ["environment variable name must be non-empty"];
-  if (relaxedEnvVarName.test(value)) return [];
-  return ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
-};
 
 /** A name as one segment of a URL path; the weakest rule for names. */
 export const isValidPathSegmentName: StringValidator = (name) =>

@@ -9,15 +9,3 @@ export type AuditSink = {
   writeSoon?(event: AuditEvent, onError: (error: unknown) => void): void;
   [Symbol.asyncDispose](): Promise<void>;
 };
-
-/** A list of sinks is a sink. */
-export function unionAuditSink(sinks: readonly AuditSink[]): AuditSink {
-  return {
-    async write(event) {
-      await Promise.all(sinks.map((sink) => sink.write(event)));
-    },
-    async [Symbol.asyncDispose]() {
-      await Promise.all(sinks.map((sink) => sink[Symbol.asyncDispose]()));
-    },
-  };
-}

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { alwaysAllowPaths } from "./always-allow-paths.ts";
 import { type AuthorizationAttributes, unionAuthorizer, unionRuleResolver } from "./authorizer.ts";
 import { mastersAuthorizer } from "./masters-authorizer.ts";
 
@@ -15,26 +14,6 @@ const request = (more: Partial<AuthorizationAttributes>): AuthorizationAttribute
   name: "",
   path: "",
   ...more,
-});
-
-describe("alwaysAllowPaths", () => {
-  const { authorize } = alwaysAllowPaths(["/healthz", "readyz/*"]);
-
-  it.each([
-    ["/healthz", "allow"],
-    ["/healthz/etcd", "no-opinion"],
-    ["/readyz/etcd", "allow"],
-    ["/readyz", "no-opinion"],
-    ["/HEALTHZ", "no-opinion"],
-  ])("has for %s the answer %s", async (path, verdict) => {
-    expect((await authorize(request({ path }))).verdict).toBe(verdict);
-  });
-
-  it("has no opinion on resources, and takes no star in the middle", async () => {
-    const resourceRequest = request({ isResourceRequest: true, path: "/healthz" });
-    expect((await authorize(resourceRequest)).verdict).toBe("no-opinion");
-    expect(() => alwaysAllowPaths(["/a*b"])).toThrow('only trailing * allowed in "a*b"');
-  });
 });
 
 describe("mastersAuthorizer", () => {

@@ -3,9 +3,9 @@
 import type { RequestContext } from "../context/request-context.ts";
 import { createHealthHandler, type HealthChecks } from "../health/health-handler.ts";
 import type { Logger } from "../logging/logger.ts";
-import { createMetricsHandler, type ServerMetrics } from "../metrics/server-metrics.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
-import type { ApiResponse } from "../transport/api-response.ts";
+import { type ApiResponse, textResponse } from "../transport/api-response.ts";
 import { createVersionHandler, type VersionInfo } from "../version/version-info.ts";
 
 export type NonResourceDeps = {
@@ -21,7 +21,8 @@ export type NonResourceHandler = (context: RequestContext) => Awaitable<ApiRespo
 export function createNonResourceHandler({ health, version, metrics, logger }: NonResourceDeps): NonResourceHandler {
   const answerHealth = createHealthHandler(health, logger);
   const answerVersion = createVersionHandler(version);
-  const answerMetrics = createMetricsHandler(metrics.registry);
+  const answerMetrics = async (): Promise<ApiResponse> =>
+    textResponse(200, await metrics.registry.metrics(), { "content-type": metrics.registry.contentType });
   return ({ request, info: { path, isResourceRequest } }) => {
     if (isResourceRequest) return undefined;
     if (path === "/version" || path === "/version/") return answerVersion(request.method);

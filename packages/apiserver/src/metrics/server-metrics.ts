@@ -3,7 +3,6 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { type FairShares, LANES } from "../limits/fair-shares.ts";
-import { type ApiResponse, textResponse } from "../transport/api-response.ts";
 import { type CounterSeries, createSeriesCounter } from "./counter-series.ts";
 import { createEventLoopLag, type EventLoopLag } from "./event-loop-lag.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
@@ -45,18 +44,54 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
   const registry = new Registry();
   const registers = [registry];
   if (withProcessMetrics) collectDefaultMetrics({ register: registry });
+  const counter = <L extends string>(name: string, help: string, ...labelNames: readonly L[]): Counter<L> =>
+    new Counter({ name, help, labelNames, registers });
+  const followFairShares = gaugePlaces(registers);
+  const terminated = counter(
+    "apiserver_terminated_watchers_total",
+    "Watches closed because their clients were too slow, by the limit that was reached; `farewell`: the end was not read within 10 seconds",
+    "group",
+    "resource",
+    "scope",
+  );
+  const followBacklog = gaugeBacklog(registers);
+  const watchEvent = countWatchEvents(registers);
+  const rows = counter(
+    "apiserver_table_rows_over_budget_total",
+    "Rows of Tables with cells that were left empty because the JSONPaths of their columns would take too much work",
+  );
+  const handshakeErrors = counter("apiserver_tls_handshake_errors_total", "TLS handshakes that failed");
+  const dropped = counter(
+    "apiserver_connections_dropped_total",
+    "Connections closed in favor of others or for inactivity, by reason",
+    "reason",
+  );
+  const takenBack = counter(
+    "apiserver_requests_taken_back_total",
+    "Requests that clients cancelled before they were processed; not counted in other metrics, and not audited",
+  );
+  const faults = counter(
+    "apiserver_unexpected_errors_total",
+    "Errors of streams, timers, events and callbacks that were caught outside of request handlers, by part of the server",
+    "component",
+  );
+  const lines = counter(
+    "apiserver_log_lines_left_out_total",
+    "Warnings and errors that were left out of the log because there were many, by level",
+    "level",
+  );
   return {
     registry,
-    followFairShares: gaugePlaces(registers),
-    watchTerminated: countTerminatedWatches(registers),
-    followBacklog: gaugeBacklog(registers),
-    watchEvent: countWatchEvents(registers),
-    rowOverBudget: countRowsOverBudget(registers),
-    tlsHandshakeError: countHandshakeErrors(registers),
-    connectionDropped: countDroppedConnections(registers),
-    requestTakenBack: countRequestsTakenBack(registers),
-    fault: countFaults(registers),
-    logLineLeftOut: countLinesLeftOut(registers),
+    followFairShares,
+    watchTerminated: (group, resource, scope) => terminated.inc({ group, resource, scope }),
+    followBacklog,
+    watchEvent,
+    rowOverBudget: () => rows.inc(),
+    tlsHandshakeError: () => handshakeErrors.inc(),
+    connectionDropped: (reason) => dropped.inc({ reason }),
+    requestTakenBack: () => takenBack.inc(),
+    fault: (component) => faults.inc({ component }),
+    logLineLeftOut: (level) => lines.inc({ level }),
     requests: createRequestCounters(registry),
     ...createStageMetrics(registry),
     workQueues: createWorkQueueMetrics(registry),
@@ -116,25 +151,6 @@ function countWatchEvents(registers: Registers): ServerMetrics["watchEvent"] {
   };
 }
 
-function countTerminatedWatches(registers: Registers): ServerMetrics["watchTerminated"] {
-  const terminated = new Counter({
-    name: "apiserver_terminated_watchers_total",
-    help: "Watches closed because their clients were too slow, by the limit that was reached; `farewell`: the end was not read within 10 seconds",
-    labelNames: ["group", "resource", "scope"],
-    registers,
-  });
-  return (group, resource, scope) => terminated.inc({ group, resource, scope });
-}
-
-function countRowsOverBudget(registers: Registers): ServerMetrics["rowOverBudget"] {
-  const rows = new Counter({
-    name: "apiserver_table_rows_over_budget_total",
-    help: "Rows of Tables with cells that were left empty because the JSONPaths of their columns would take too much work",
-    registers,
-  });
-  return () => rows.inc();
-}
-
 function gaugeBacklog(registers: Registers): ServerMetrics["followBacklog"] {
   let followed = { bytes: 0 };
   new Gauge({
@@ -149,56 +165,3 @@ function gaugeBacklog(registers: Registers): ServerMetrics["followBacklog"] {
     followed = backlog;
   };
 }
-
-function countHandshakeErrors(registers: Registers): ServerMetrics["tlsHandshakeError"] {
-  const errors = new Counter({
-    name: "apiserver_tls_handshake_errors_total",
-    help: "TLS handshakes that failed",
-    registers,
-  });
-  return () => errors.inc();
-}
-
-function countDroppedConnections(registers: Registers): ServerMetrics["connectionDropped"] {
-  const dropped = new Counter({
-    name: "apiserver_connections_dropped_total",
-    help: "Connections closed in favor of others or for inactivity, by reason",
-    labelNames: ["reason"],
-    registers,
-  });
-  return (reason) => dropped.inc({ reason });
-}
-
-function countRequestsTakenBack(registers: Registers): ServerMetrics["requestTakenBack"] {
-  const takenBack = new Counter({
-    name: "apiserver_requests_taken_back_total",
-    help: "Requests that clients cancelled before they were processed; not counted in other metrics, and not audited",
-    registers,
-  });
-  return () => takenBack.inc();
-}
-
-function countFaults(registers: Registers): ServerMetrics["fault"] {
-  const faults = new Counter({
-    name: "apiserver_unexpected_errors_total",
-    help: "Errors of streams, timers, events and callbacks that were caught outside of request handlers, by part of the server",
-    labelNames: ["component"],
-    registers,
-  });
-  return (component) => faults.inc({ component });
-}
-
-function countLinesLeftOut(registers: Registers): ServerMetrics["logLineLeftOut"] {
-  const lines = new Counter({
-    name: "apiserver_log_lines_left_out_total",
-    help: "Warnings and errors that were left out of the log because there were many, by level",
-    labelNames: ["level"],
-    registers,
-  });
-  return (level) => lines.inc({ level });
-}
-
-// Answers `/metrics`.
-
-export const createMetricsHandler = (registry: Registry) => async (): Promise<ApiResponse> =>
-  textResponse(200, await registry.metrics(), { "content-type": registry.contentType });

@@ -1,6 +1,5 @@
 // The definition of a resource. Routes, discovery, OpenAPI, Table, patches, apply and watches are derived from it.
 
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { GroupResource, GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
@@ -148,9 +147,6 @@ export const listKindOf = ({ kind, listKind = `${kind}List` }: ResourceDefinitio
 
 /** Identity function that gives a definition its type where it is written. */
 export const defineResource = (definition: ResourceDefinition): ResourceDefinition => definition;
-
-/** The sealed part for readers that may see it. */
-export type SealedObject = { readonly object: KubeObject; readonly sealed: JsonObject | undefined };
 
 /** As refusals name a resource. */
 export const groupResourceOf = ({ group, plural }: Pick<ResourceDefinition, "group" | "plural">): GroupResource => ({

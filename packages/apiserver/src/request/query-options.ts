@@ -6,18 +6,11 @@ import type {
   CreateOptions,
   DeleteOptions,
   PatchOptions,
-  TableOptions,
   UpdateOptions,
 } from "@postern/apimachinery/validation/request-options";
 import { optionalQueryBoolean, optionalQueryInteger, optionalQueryText } from "./query-values.ts";
 
-export type GetOptions = { readonly resourceVersion: string };
-
 /** All of these throw ApiError 400 for invalid numbers; the first value of a repeated parameter counts. */
-export const getOptionsOf = (query: URLSearchParams): GetOptions => ({
-  resourceVersion: query.get("resourceVersion") ?? "",
-});
-
 export const listOptionsOf = (query: URLSearchParams): ListOptions =>
   withoutAbsent({
     labelSelector: optionalQueryText(query, "labelSelector"),
@@ -71,9 +64,6 @@ export function deleteOptionsOf(query: URLSearchParams): DeleteOptions {
     ),
   });
 }
-
-export const tableOptionsOf = (query: URLSearchParams): TableOptions =>
-  withoutAbsent({ includeObject: optionalQueryText(query, "includeObject") });
 
 function optionalQueryList(query: URLSearchParams, name: string): readonly string[] | undefined {
   const values = query.getAll(name);

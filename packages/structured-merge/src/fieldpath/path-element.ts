@@ -26,13 +26,6 @@ export const indexElement = (index: number): PathElement => `i:${index}`;
 export const fieldNameOf = (element: PathElement): string | undefined =>
   element.startsWith("f:") ? element.slice(2) : undefined;
 
-/** The names of the key fields of a `k:` step; none for other steps. */
-export function keyNamesOf(element: PathElement): readonly string[] {
-  if (!element.startsWith("k:")) return [];
-  const keys = parseElementJson(element.slice(2));
-  return isJsonObject(keys) ? Object.keys(keys) : [];
-}
-
 /** A text that is no path element. */
 export class PathElementError extends Error {
   override readonly name = "PathElementError";

@@ -10,19 +10,9 @@ import {
   type MutableJsonObject,
   setMember,
 } from "@postern/apimachinery/json/json-value";
-import {
-  draftFieldSet,
-  type FieldSet,
-  hasPath,
-  insertPath,
-  isEmptyFieldSet,
-  pathsOf,
-  union,
-  withPrefix,
-} from "../fieldpath/field-set.ts";
-import { fieldElement, indexElement, keyNamesOf } from "../fieldpath/path-element.ts";
+import { type FieldSet, isEmptyFieldSet, withPrefix } from "../fieldpath/field-set.ts";
+import { fieldElement, indexElement } from "../fieldpath/path-element.ts";
 import { listItemElement } from "./list-item-element.ts";
-import { toFieldSet } from "./to-field-set.ts";
 import { ATOMIC, formOf, type ListSchema, type MapSchema, memberSchema, type TypedSchema } from "./typed-schema.ts";
 
 /** The value without the fields of `set` and everything below them. A map or list that loses its last item becomes null. */
@@ -99,17 +89,4 @@ function extractListItems(items: JsonArray, set: FieldSet, list: ListSchema): Js
     else if (set.members.has(element)) extracted.push(item);
   }
   return extracted.length === 0 ? null : extracted;
-}
-
-/** Like `extractItems`, but with the key fields of every list item that has an extracted field, so that the result is valid. */
-export function extractItemsWithKeys(value: JsonValue, set: FieldSet, schema: TypedSchema): JsonValue {
-  const present = toFieldSet(value, schema);
-  const keyFields = draftFieldSet();
-  for (const path of pathsOf(set)) {
-    if (!hasPath(present, path)) continue;
-    for (const [depth, element] of path.entries()) {
-      for (const name of keyNamesOf(element)) insertPath(keyFields, [...path.slice(0, depth + 1), fieldElement(name)]);
-    }
-  }
-  return extractItems(value, union(set, keyFields), schema);
 }

@@ -7,7 +7,7 @@ import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { compareValues } from "./compare-values.ts";
 import { mergeValues } from "./merge-values.ts";
 import { reconcileFieldSet } from "./reconcile-field-set.ts";
-import { extractItems, extractItemsWithKeys, removeItems } from "./remove-items.ts";
+import { extractItems, removeItems } from "./remove-items.ts";
 import { typedSchemaFrom } from "./schema-from-structural.ts";
 import vectors from "./testdata/typed-operations.json" with { type: "json" };
 import { schemaFromNotation } from "./testing/schema-from-notation.ts";
@@ -77,13 +77,6 @@ describe("typed operations", () => {
     expect(removeItems(vector.object, set, vector.schema)).toEqual(vector.removed ?? null);
     expect(extractItems(vector.object, set, vector.schema)).toEqual(vector.extracted);
   });
-
-  it.each(cases("extractWithKeys"))(
-    "extracts with keys: $id $name from $from",
-    ({ object, set, extracted, schema }) => {
-      expect(extractItemsWithKeys(object, parseFieldsV1(set), schema)).toEqual(extracted);
-    },
-  );
 
   it.each(cases("reversibleExtract"))("extracts what was merged: $id $name from $from", (vector) => {
     const merged = mergeValues(vector.object, vector.partial, vector.schema);

@@ -3,7 +3,6 @@ import {
   clusterIdentity,
   isAuthenticated,
   isInTeam,
-  isListed,
   isOwner,
   isUser,
   parseClusterIdentity,
@@ -13,7 +12,6 @@ import {
 import { names, userInfo } from "./testing/memory-world.ts";
 
 const alice = userInfo("alice", "devs");
-const agent = { name: "postern:cluster:c1", groups: ["system:authenticated"] };
 /** Groups from outside that correspond to no user or team. */
 const nameless = { name: "x", groups: ["postern:user:", "postern:team:"] };
 
@@ -28,7 +26,6 @@ describe("users and teams", () => {
   it("have a name", () => {
     expect([isUser(nameless, "", names), isInTeam(nameless, "", names)]).toEqual([false, false]);
     expect(isOwner(nameless, { user: "", team: "" }, names)).toBe(false);
-    expect(isListed(nameless, { users: ["", "*"], teams: ["", "*"] }, names)).toBe(false);
   });
 
   it("own what names one of them", () => {
@@ -36,29 +33,6 @@ describe("users and teams", () => {
     expect(isOwner(alice, { user: "", team: "devs" }, names)).toBe(true);
     expect(isOwner(alice, { user: "bob", team: "ops" }, names)).toBe(false);
     expect(isOwner(alice, { user: "devs", team: "alice" }, names)).toBe(false);
-  });
-});
-
-describe("a list of people", () => {
-  const listed = (users: readonly string[], teams: readonly string[], user = alice): boolean =>
-    isListed(user, { users, teams }, names);
-
-  it("names users and teams", () => {
-    expect(listed(["bob", "alice"], [])).toBe(true);
-    expect(listed([], ["ops", "devs"])).toBe(true);
-    expect([listed([], []), listed(["bob"], ["ops"]), listed(["devs"], ["alice"])]).toEqual([false, false, false]);
-  });
-
-  it("means every user or every team with a single star", () => {
-    expect([listed(["*"], []), listed([], ["*"])]).toEqual([true, true]);
-    expect([listed(["*"], [], userInfo("bob")), listed([], ["*"], userInfo("bob"))]).toEqual([true, false]);
-    expect([listed(["al*"], []), listed(["**"], []), listed([], ["d*"])]).toEqual([false, false, false]);
-  });
-
-  it("is neither a user nor in a team", () => {
-    expect(listed(["*"], ["*"], agent)).toBe(false);
-    const alike = { name: "x", groups: ["postern:users:alice", "x:postern:user:", "xpostern:team:a"] };
-    expect(listed(["*"], ["*"], alike)).toBe(false);
   });
 });
 

@@ -16,17 +16,6 @@ export const isUser = ({ groups }: UserInfo, user: string, names: GroupNames): b
 export const isInTeam = ({ groups }: UserInfo, team: string, names: GroupNames): boolean =>
   team !== "" && groups.includes(names.teamGroup(team));
 
-/** A single star means every user, or every team. */
-export function isListed(user: UserInfo, { users, teams }: SubjectList, names: GroupNames): boolean {
-  return (
-    users.some((name) => (name === "*" ? isAnybody(user, names.userGroup("")) : isUser(user, name, names))) ||
-    teams.some((name) => (name === "*" ? isAnybody(user, names.teamGroup("")) : isInTeam(user, name, names)))
-  );
-}
-
-const isAnybody = ({ groups }: UserInfo, prefix: string): boolean =>
-  groups.some((group) => group.length > prefix.length && group.startsWith(prefix));
-
 export type Owner = { readonly user: string; readonly team: string };
 
 export const isOwner = (user: UserInfo, { user: name, team }: Owner, names: GroupNames): boolean =>
