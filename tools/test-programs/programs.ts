@@ -99,6 +99,14 @@ export const TEST_PROGRAMS: readonly TestProgram[] = [
     use: /"groff"/,
   },
   {
+    name: "haproxy",
+    purpose: "a load balancer in front of the server",
+    debianPackage: "haproxy",
+    homebrewFormula: "haproxy",
+    isInstalled: () => succeeds("haproxy", "-v"),
+    use: /\bstartLoadBalancer\(/,
+  },
+  {
     name: "ip",
     purpose: "cuts the network between servers",
     debianPackage: "iproute2",

@@ -33,7 +33,7 @@ import { CONTROLLERS, runWhileLeading } from "./foundation/store/run-while-leadi
 import { startReencryption } from "./operations/reencryption.ts";
 import { composePlatform } from "./server/compose.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
-import { transportLimitsOf } from "./server/rate-limits.ts";
+import { transportLimitsOf, trustedProxiesOf } from "./server/rate-limits.ts";
 import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
 import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
 import { createServingState, gaugeServing, reloadCertificate } from "./server/serving-reload.ts";
@@ -117,6 +117,7 @@ export async function composeServer(parts: {
     onConnectionDropped: (reason) => metrics.connectionDropped(reason),
     onTakenBack: () => metrics.requestTakenBack(),
     limits: transportLimitsOf(configuration, parts.memory),
+    trustedProxies: trustedProxiesOf(configuration),
     handler: starting.handle,
   });
   // Only where the start fails; it is closed before everything below otherwise.

@@ -24,7 +24,7 @@ export abstract class ApiRequest {
   abstract readonly requestUri: string;
   abstract readonly headers: RequestHeaders;
   abstract readonly httpVersion: "1.1" | "2.0";
-  /** Peer address without port. */
+  /** Address of the client, without port: of the peer, or the one that a trusted proxy has named. */
   abstract readonly remoteAddress: string;
   /** Host name and port the client used (`:authority` or Host). */
   abstract readonly host: string;

@@ -11,6 +11,7 @@ const LIMITS = {
   maxConnections: 512,
   sourceShare: 0.25,
   strangerTimeoutMs: 1_000,
+  handshakeTimeoutMs: 10_000,
 };
 
 class FakeSocket extends EventEmitter {
@@ -55,6 +56,7 @@ function startGate() {
       const guest = {
         remoteAddress,
         remotePort: ++ports,
+        address: remoteAddress,
         isBusy: () => isBusy,
         certificateBytes: () => 0,
         end: () => void dropped.add(guest),

@@ -8,7 +8,9 @@ import { type Faults, guarded } from "../logging/faults.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { createHandshakeQueue } from "./handshake-queue.ts";
 import { takeHandshakes } from "./node-internals.ts";
+import { readProxyHeader } from "./proxy-protocol.ts";
 import type { TransportLimits } from "./transport-limits.ts";
+import { isTrustedProxy, type TrustedProxies } from "./trusted-proxies.ts";
 
 /** Why a connection was ended: another one needed its place, it was silent for too long, or it opened more requests than may be open. */
 export type DropReason = "handshake" | "stranger" | "known" | "silent" | "flood";
@@ -24,8 +26,11 @@ export const DROP_MESSAGES: Readonly<Record<DropReason, string>> = {
 
 /** A connection behind its handshake. */
 export type Guest = {
+  /** Of the other end of the connection, which may be a load balancer. */
   readonly remoteAddress: string;
   readonly remotePort: number;
+  /** Of the client, as `addressOf` returns it. */
+  readonly address: string;
   /** Whether a request is under way on it. */
   isBusy(): boolean;
   /** How long the chain of certificates is that the client presented. */
@@ -34,6 +39,8 @@ export type Guest = {
 };
 
 export type ConnectionGate = {
+  /** Address of the client: the one that a trusted load balancer has named, or the other end. */
+  addressOf(peer: Peer): string;
   /** The handshake is done. */
   enter(guest: Guest): void;
   /** A request on it had a valid credential, of this user. */
@@ -46,18 +53,19 @@ export type ConnectionGate = {
 export type ConnectionGateOptions = {
   readonly limits: Pick<
     TransportLimits,
-    "maxHandshakes" | "maxStrangers" | "maxConnections" | "sourceShare" | "strangerTimeoutMs"
+    "maxHandshakes" | "maxStrangers" | "maxConnections" | "sourceShare" | "strangerTimeoutMs" | "handshakeTimeoutMs"
   >;
   readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   readonly faults: Faults;
+  readonly trustedProxies?: TrustedProxies | undefined;
   readonly onDrop?: ((reason: DropReason) => void) | undefined;
 };
 
 /** Must be called before the first connection. */
 export function installConnectionGate(
   server: Http2SecureServer,
-  { limits, clock, scheduler, faults, onDrop = () => undefined }: ConnectionGateOptions,
+  { limits, clock, scheduler, faults, trustedProxies, onDrop = () => undefined }: ConnectionGateOptions,
 ): ConnectionGate {
   const { maxHandshakes, maxStrangers, maxConnections, sourceShare, strangerTimeoutMs } = limits;
   const handshakes = new Room<Socket>(maxHandshakes, sourceShare, () => false);
@@ -66,6 +74,8 @@ export function installConnectionGate(
   const timers = new Map<Guest, Disposable>();
   // TLS hands out another socket than came in: what both know is the other end.
   const byPeer = new Map<string, Socket>();
+  /** Clients that a load balancer has named, by the other end of the connection. */
+  const clients = new Map<string, string>();
 
   const endSilent = (guest: Guest): void => {
     if (guest.isBusy()) {
@@ -115,17 +125,31 @@ export function installConnectionGate(
     const onClose = (): void => {
       handshakes.delete(socket);
       queue.leave(socket);
-      if (byPeer.get(peer) === socket) byPeer.delete(peer);
+      if (byPeer.get(peer) !== socket) return;
+      byPeer.delete(peer);
+      clients.delete(peer);
     };
     socket.once("close", guarded(faults, "transport", onClose));
-    const source = sourceOf(socket.remoteAddress);
+    if (trustedProxies?.sendProxyProtocol !== true || !isTrustedProxy(trustedProxies, socket.remoteAddress ?? "")) {
+      admit(socket);
+      return;
+    }
+    readProxyHeader(socket, { scheduler, faults, timeoutMs: limits.handshakeTimeoutMs }, ({ client }) => {
+      if (client !== undefined) clients.set(peer, client);
+      admit(socket);
+    });
+  };
+  const admit = (socket: Socket): void => {
+    const source = sourceOf(addressOf(socket));
     const victim = handshakes.add(socket, source);
     queue.arrive(socket, source);
     if (victim !== undefined) dropHandshake(victim);
   };
+  const addressOf = (peer: Peer): string => clients.get(peerOf(peer)) ?? peer.remoteAddress ?? "";
   const destroy = (socket: Socket): void => void socket.destroy();
   server.on("connection", guarded(faults, "transport", onConnection, destroy));
   return {
+    addressOf,
     enter(guest) {
       const socket = byPeer.get(peerOf(guest));
       if (socket !== undefined) {
@@ -133,11 +157,11 @@ export function installConnectionGate(
         queue.done(socket, () => guest.certificateBytes());
       }
       watchSilence(guest);
-      drop(strangers.add(guest, sourceOf(guest.remoteAddress)), "stranger");
+      drop(strangers.add(guest, sourceOf(guest.address)), "stranger");
     },
     know(guest, user) {
       if (!strangers.has(guest)) return;
-      queue.prove(sourceOf(guest.remoteAddress));
+      queue.prove(sourceOf(guest.address));
       forgetStranger(guest);
       drop(known.add(guest, user), "known");
     },

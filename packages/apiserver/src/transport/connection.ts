@@ -2,11 +2,15 @@
 
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
+import { withoutMapping } from "./ip-networks.ts";
+import { isTrustedProxy, type TrustedProxies } from "./trusted-proxies.ts";
 import type { ConnectionBacklog } from "./watch-backlog.ts";
 
 export type Connection = {
   /** Without port; IPv4 in its own notation also on a dual-stack socket. */
   readonly remoteAddress: string;
+  /** Where the other end is one of them: its requests name their clients. */
+  readonly trustedProxies: TrustedProxies | undefined;
   /** As sent in the handshake, not verified. Read once, so that caches may be keyed by it. */
   readonly peerCertificate: X509Certificate | undefined;
   /** A request on it had a valid credential, of this user. */
@@ -14,16 +18,16 @@ export type Connection = {
   readonly backlog: ConnectionBacklog;
 };
 
-const MAPPED_IPV4 = "::ffff:";
-
 export function describeConnection(
   socket: TLSSocket,
-  { know, backlog }: Pick<Connection, "know" | "backlog">,
+  { remoteAddress, trustedProxies, know, backlog }: Omit<Connection, "peerCertificate">,
 ): Connection {
-  const address = socket.remoteAddress ?? "";
+  const address = withoutMapping(remoteAddress);
   return {
-    remoteAddress: address.startsWith(MAPPED_IPV4) ? address.slice(MAPPED_IPV4.length) : address,
+    remoteAddress: address,
     peerCertificate: peerCertificateOf(socket),
+    trustedProxies:
+      trustedProxies !== undefined && isTrustedProxy(trustedProxies, address) ? trustedProxies : undefined,
     know,
     backlog,
   };

@@ -12,6 +12,7 @@ import { parseQuery } from "./parse-query.ts";
 import { readBody } from "./read-body.ts";
 import type { RequestTarget } from "./request-target.ts";
 import type { TransportLimits } from "./transport-limits.ts";
+import { forwardedClient } from "./trusted-proxies.ts";
 import type { ConnectionBacklog } from "./watch-backlog.ts";
 
 export type ApiRequestOptions = {
@@ -55,7 +56,9 @@ class ExchangeRequest extends ApiRequest {
     this.requestUri = query === "" ? path : `${path}?${query}`;
     this.headers = exchange.headers;
     this.httpVersion = exchange.httpVersion;
-    this.remoteAddress = exchange.connection.remoteAddress;
+    const { remoteAddress, trustedProxies } = exchange.connection;
+    this.remoteAddress =
+      trustedProxies === undefined ? remoteAddress : forwardedClient(trustedProxies, remoteAddress, exchange.headers);
     this.host = exchange.host;
     this.upgrade = exchange.upgrade;
     this.exchange = exchange;

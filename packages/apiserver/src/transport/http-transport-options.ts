@@ -8,6 +8,7 @@ import type { DropReason } from "./connection-gate.ts";
 import type { TlsCredentials } from "./secure-server.ts";
 import type { ApiHandler } from "./serve-exchange.ts";
 import type { TransportLimits } from "./transport-limits.ts";
+import type { TrustedProxies } from "./trusted-proxies.ts";
 
 export type HttpTransportOptions = {
   readonly tls: TlsCredentials;
@@ -26,6 +27,8 @@ export type HttpTransportOptions = {
   /** Shared with the fair shares of the handler. Default: one of its own. */
   readonly turn?: EventLoopBudget | undefined;
   readonly limits?: Partial<TransportLimits>;
+  /** Default: none. */
+  readonly trustedProxies?: TrustedProxies | undefined;
   readonly onTlsHandshakeError?: () => void;
   /** A connection was ended in favour of others, or for its silence. */
   readonly onConnectionDropped?: (reason: DropReason) => void;

@@ -88,7 +88,7 @@ export class HttpTransport {
   constructor(options: HttpTransportOptions) {
     this.#options = options;
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
-    const { handler, logger, clock, scheduler, onConnectionDropped: onDrop } = options;
+    const { handler, logger, clock, scheduler, trustedProxies, onConnectionDropped: onDrop } = options;
     this.#faults = options.faults ?? createFaults({ logger });
     this.#arrivals = createRequestQueue(options.turn ?? createEventLoopBudget(clock));
     this.#serve = {
@@ -107,7 +107,8 @@ export class HttpTransport {
     this.#http1 = { ...this.#serve, answers: createShortAnswers() };
     this.#server = createTlsServer(options.tls, this.#limits);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
-    this.#gate = installConnectionGate(this.#server, { ...this.#serve, faults: this.#faults, clock, onDrop });
+    const gate = { ...this.#serve, faults: this.#faults, trustedProxies, clock, onDrop };
+    this.#gate = installConnectionGate(this.#server, gate);
     installListeners(this.#server, {
       logger,
       faults: this.#faults,
@@ -186,7 +187,9 @@ export class HttpTransport {
   }
 
   #addSocket(socket: TLSSocket): void {
-    const { scheduler } = this.#options;
+    const { scheduler, trustedProxies } = this.#options;
+    const address = this.#gate.addressOf(socket);
+    const backlog = this.#backlog.connection();
     let known: string | undefined;
     const know = (user: string): void => {
       if (user === known) return;
@@ -198,14 +201,15 @@ export class HttpTransport {
     };
     const state: SocketState = {
       socket,
-      client: sourceOf(socket.remoteAddress),
+      client: sourceOf(address),
       isKnown: false,
-      connection: describeConnection(socket, { know, backlog: this.#backlog.connection() }),
+      connection: describeConnection(socket, { remoteAddress: address, trustedProxies, know, backlog }),
       active: 0,
       session: undefined,
       reading: undefined,
       remoteAddress: socket.remoteAddress ?? "",
       remotePort: socket.remotePort ?? 0,
+      address,
       isBusy: () => state.active > 0,
       certificateBytes: () => bytesOfChain(socket),
       end: (reason) => {

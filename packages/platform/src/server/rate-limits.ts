@@ -7,7 +7,9 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { FairShareLimits } from "@postern/apiserver/limits/fair-shares";
 import { createRateLimiter, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
 import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
+import type { TrustedProxies } from "@postern/apiserver/transport/trusted-proxies";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 
@@ -60,6 +62,13 @@ export const transportLimitsOf = (
   },
   strangerTimeoutMs: connections.strangerTimeoutSeconds * 1000,
 });
+
+/** Undefined where none is configured. */
+export function trustedProxiesOf({ trustedProxies }: Configuration): TrustedProxies | undefined {
+  const { networks, header, sendProxyProtocol } = trustedProxies;
+  if (networks.length === 0) return undefined;
+  return { networks: networks.flatMap((text) => parseIpNetwork(text) ?? []), header, sendProxyProtocol };
+}
 
 /** A rate of 0 is no limit, a burst of 0 twice the rate. */
 const limiterOf = (qps: number, burst: number, clock: Clock): RateLimiter | undefined =>

@@ -4,7 +4,7 @@
 
 import { isIP } from "node:net";
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
-import { ipAddressOctets } from "@postern/apiserver/x509/alternative-names";
+import { type IpNetwork, ipAddressOctets, isInNetwork, parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
 
 type SpecialNetwork = {
   /** In CIDR notation. */
@@ -110,8 +110,6 @@ export const PRIVATE_NETWORKS: readonly string[] = [
   "8000::/1",
 ];
 
-type Network = { readonly octets: Uint8Array; readonly bits: number };
-
 const CARRIERS = SPECIAL_NETWORKS.flatMap(({ network, carries = [] }) =>
   carries.map((offsets) => ({ network: parseNetwork(network), offsets })),
 );
@@ -154,36 +152,23 @@ export function createAddressRules({
   };
 }
 
-const isIn = (list: readonly Network[], address: string): boolean => {
+const isIn = (list: readonly IpNetwork[], address: string): boolean => {
   const octets = ipAddressOctets(address);
-  return list.some((network) => contains(network, octets));
+  return list.some((network) => isInNetwork(network, octets));
 };
-
-/** An IPv4 address is in no network of IPv6. */
-function contains({ octets, bits }: Network, address: Uint8Array): boolean {
-  if (octets.length !== address.length) return false;
-  const whole = bits >> 3;
-  for (let at = 0; at < whole; at++) if (octets[at] !== address[at]) return false;
-  const mask = 0xff & ~(0xff >> (bits & 7));
-  return ((octets[whole] ?? 0) & mask) === ((address[whole] ?? 0) & mask);
-}
 
 /** IPv4 addresses that a tunnel or translator may make of an IPv6 address; one that begins with 0 is no address at all, as in `::1`. */
 const carriedBy = (address: string): readonly string[] =>
-  CARRIERS.filter(({ network }) => contains(network, ipAddressOctets(address)))
+  CARRIERS.filter(({ network }) => isInNetwork(network, ipAddressOctets(address)))
     .map(({ offsets }) => ipv4At(address, offsets))
     .filter((carried) => !carried.startsWith("0."));
 
-const networks = (list: readonly string[]): readonly Network[] => list.map(parseNetwork);
+const networks = (list: readonly string[]): readonly IpNetwork[] => list.map(parseNetwork);
 
-function parseNetwork(network: string): Network {
-  const [address = "", length] = network.split("/");
-  if (isIP(address) === 0) throw new RangeError(`${network} is not a network`);
-  const octets = ipAddressOctets(address);
-  const bits = length === undefined ? octets.length * 8 : Number(length);
-  if (!Number.isInteger(bits) || bits < 0 || bits > octets.length * 8)
-    throw new RangeError(`${network} is not a network`);
-  return { octets, bits };
+function parseNetwork(text: string): IpNetwork {
+  const network = parseIpNetwork(text);
+  if (network === undefined) throw new RangeError(`${text} is not a network`);
+  return network;
 }
 
 function ipv4At(address: string, offsets: readonly number[]): string {

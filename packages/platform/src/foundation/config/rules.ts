@@ -2,6 +2,7 @@
 
 import { isIP } from "node:net";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
 import { quote, type Rule } from "./option.ts";
 
 export const notEmpty: Rule<string> = (value) => (value.trim() === "" ? "must not be empty" : undefined);
@@ -52,18 +53,11 @@ export const hostNames: Rule<readonly string[]> = (values) => {
 
 /** Addresses, or networks as `10.20.0.0/16`. */
 export const networks: Rule<readonly string[]> = (values) => {
-  const wrong = values.find((value) => !isNetwork(value));
+  const wrong = values.find((value) => parseIpNetwork(value) === undefined);
   return wrong === undefined
     ? undefined
     : `must contain IP addresses and networks such as 10.20.0.0/16, and ${quote(wrong)} is neither`;
 };
-
-function isNetwork(text: string): boolean {
-  const [address = "", prefix, more] = text.split("/");
-  const family = isIP(address);
-  if (family === 0 || more !== undefined) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
-}
 
 const TIME = /^([1-9]\d{0,5})([mhd])$/;
 const SECONDS_PER = { m: 60, h: 3600, d: 86_400 };

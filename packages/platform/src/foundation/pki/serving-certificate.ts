@@ -5,7 +5,8 @@ import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
-import { encodeAlternativeNames, ipAddressOctets } from "@postern/apiserver/x509/alternative-names";
+import { ipAddressOctets } from "@postern/apiserver/transport/ip-networks";
+import { encodeAlternativeNames } from "@postern/apiserver/x509/alternative-names";
 import {
   buildCertificate,
   encodeExtension,

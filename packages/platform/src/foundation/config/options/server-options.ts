@@ -1,7 +1,7 @@
 // Options of the server: data directory, store and addresses.
 
 import { choiceOption, integerOption, listOption, switchOption, textOption } from "../option.ts";
-import { hostAndPortOrEmpty, hostNames, ipAddress, notEmpty } from "../rules.ts";
+import { hostAndPortOrEmpty, hostNames, ipAddress, networks, notEmpty } from "../rules.ts";
 import { storeAddress } from "../store-address.ts";
 
 export const serverOptions = {
@@ -52,6 +52,30 @@ export const serverOptions = {
     description: "Host, or host and port, at which clients reach the server; written into kubeconfigs",
     rule: hostAndPortOrEmpty,
   }),
+  trustedProxies: {
+    networks: listOption({
+      flag: "trusted-proxies",
+      placeholder: "<network,…>",
+      default: [],
+      defaultText: "none",
+      description:
+        "Addresses and networks of the proxies and load balancers in front of the server, such as 10.20.0.0/16: limits, the audit log and source ranges of access keys use the client's address that they name",
+      rule: networks,
+    }),
+    header: choiceOption({
+      flag: "forwarded-header",
+      choices: ["x-forwarded-for", "forwarded"],
+      default: "x-forwarded-for",
+      description:
+        "Header in which --trusted-proxies name the client. They must add the client's address at its end, or overwrite it",
+    }),
+    sendProxyProtocol: switchOption({
+      flag: "proxy-protocol",
+      default: false,
+      description:
+        "Whether connections from --trusted-proxies begin with a header of the PROXY protocol, version 1 or 2, as those of load balancers that leave TLS to the server; without one they are closed",
+    }),
+  },
   console: switchOption({
     flag: "console",
     default: true,
