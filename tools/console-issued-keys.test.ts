@@ -33,11 +33,8 @@ async function issuedKey(object: TrustRule): Promise<OwnedAccessKey> {
       return { key: "a", expiresAt: undefined };
     },
   };
-  const issue = issueByRule({
-    mint: mint as any,
-    clock: { now: () => 0 } as any,
-    signal: new AbortController().signal,
-  });
+  const base = { runtime: { clock: { now: () => 0 } }, signal: new AbortController().signal };
+  const issue = issueByRule(base as any, mint as any);
   await issue(state, { claims: { sub: "a" }, issuer: "https://issuer.example" } as any);
   return keys[0] as OwnedAccessKey;
 }

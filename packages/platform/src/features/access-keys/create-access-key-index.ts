@@ -1,10 +1,8 @@
 // The access keys in memory, with constant-time lookup and notifications when a key becomes invalid.
 
-import type { RestrictionNames } from "@postern/api/access-key-restrictions";
-import { followView } from "@postern/apiserver/cache/view-informer";
-import type { CacheView } from "@postern/apiserver/cache/watch-cache";
-import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { restrictionNames } from "@postern/api/access-key-restrictions";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { createAccessKeyReader } from "./access-key-reader.ts";
@@ -19,7 +17,7 @@ import { createKeyRefusal, type KeyRefusal } from "./key-validity.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
-import { createRotationMarks, type RotationMarks } from "./rotation-marks.ts";
+import type { RotationMarks } from "./rotation-marks.ts";
 
 export type LiveAccessKeyIndex = AccessKeyIndex &
   Pick<KeyExpirations, "ownExpiration" | "hasEnded" | "graceLeft"> &
@@ -34,37 +32,31 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
 const MAX_PRESENTED_LENGTH = 4096;
 
 /** Begins to follow the view at once; the index is empty until the cache is ready. */
-export function createAccessKeyIndex(deps: {
-  /** The view of the records of `ownedaccesskeys`, and their prefix. */
-  readonly view: CacheView;
-  readonly prefix: string;
-  readonly directory: Directory;
-  readonly secrets: AccessKeySecrets;
-  readonly restrictionNames: RestrictionNames;
-  readonly activity: LastActivity;
-  readonly epochs: ClockEpochs;
-  /** Default: only stored rotations are known. */
-  readonly rotationMarks?: RotationMarks;
-  /** Default: there are no trust rules. */
-  readonly grants?: KeyGrants;
-  /** Default: memory shows everything that has been written. */
-  readonly catchUp?: CatchUp;
-  /** The setting accessKeys.maxTTLSeconds. */
-  readonly maxTTLSeconds: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly scheduler: Scheduler;
-}): LiveAccessKeyIndex {
-  const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds } = deps;
-  const { clock, random, scheduler } = deps;
-  const { rotationMarks = createRotationMarks(), grants = NO_GRANTS, catchUp } = deps;
+export function createAccessKeyIndex(
+  { configuration, names, epochs, runtime }: Pick<Foundation, "configuration" | "names" | "epochs" | "runtime">,
+  /** Those of `ownedaccesskeys`. */
+  { view, prefix }: ViewPrefix,
+  needs: {
+    readonly directory: Directory;
+    readonly secrets: AccessKeySecrets;
+    readonly activity: LastActivity;
+    readonly rotationMarks: RotationMarks;
+    /** Default: there are no trust rules. */
+    readonly grants?: KeyGrants | undefined;
+    /** Default: memory shows everything that has been written. */
+    readonly catchUp?: CatchUp;
+  },
+): LiveAccessKeyIndex {
+  const { directory, secrets, activity, rotationMarks, grants = NO_GRANTS, catchUp } = needs;
+  const { clock, random, scheduler } = runtime;
+  const { maxTTLSeconds } = configuration.accessKeys;
   /** Until the view is followed again, no key counts as valid, and all are refused. */
   let isCurrent = false;
 
   const ends = createKeyExpirations({ byUid: (uid) => keys.byUid(uid), activity, epochs, maxTTLSeconds });
   const keys = new LoadedAccessKeys(
     prefix,
-    createAccessKeyReader(prefix, restrictionNames, ends.expirationWithAncestors),
+    createAccessKeyReader(prefix, restrictionNames(names.name), ends.expirationWithAncestors),
     Buffer.from(random.bytes(4)).readInt32LE(),
   );
   const refusalOfKnown = createKeyRefusal({ table: keys, ends, directory, rotationMarks, epochs, grants });

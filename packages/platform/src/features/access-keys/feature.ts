@@ -1,6 +1,5 @@
 // Access keys in memory: the index of their values, who they are, and the records that are kept beside them.
 
-import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
@@ -61,7 +60,7 @@ export function openAccessKeys(
   };
   const records = base.objects("ownedaccesskeys");
   const secrets = createAccessKeySecrets({ platformName: names.name, keyRing, random });
-  const sealedRecords = createSealedRecordWriter({ ...records, storage, cache });
+  const sealedRecords = createSealedRecordWriter(records, base);
   const marks = createRotationMarks();
   const activity = createLastActivity(epochs, base.records("key-activity"));
   const usage = createKeyUsage(
@@ -69,11 +68,9 @@ export function openAccessKeys(
     clock.now(),
   );
   const catchUp = createCatchUp({ cache, clock, scheduler });
-  const index: LiveAccessKeyIndex = createAccessKeyIndex({
-    ...records,
+  const index: LiveAccessKeyIndex = createAccessKeyIndex(base, records, {
     directory,
     secrets,
-    restrictionNames: restrictionNames(names.name),
     activity: {
       ...activity,
       forget(key) {
@@ -81,24 +78,16 @@ export function openAccessKeys(
         usage.forget(key.uid);
       },
     },
-    epochs,
     rotationMarks: marks,
     grants,
     catchUp,
-    maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
-    clock,
-    random,
-    scheduler,
   });
-  const rotations = createRotationGuard({
+  const rotations = createRotationGuard(base, {
     marks,
     currentOf: (uid) => index.byUid(uid),
     writer: sealedRecords,
-    clock,
-    scheduler,
     onLocked: (key) => recordEvent(eventOfKey(names, key, "RetiredValueUsed")),
     onRetiredUse: metrics.retiredValueUsed,
-    onError,
   });
   const values = base.records("key-values");
   const valueAccounts = followAccounts(values, scheduler, accountOfClaim);

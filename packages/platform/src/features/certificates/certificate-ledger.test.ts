@@ -23,7 +23,7 @@ it("closes only the connections of certificates that were revoked meanwhile", as
     });
     certificates.onRevoked(serial, () => void cut.push(serial));
   }
-  const { entries } = await inner.list("/registry/test/internal/certificates/");
+  const { entries } = await inner.list("/registry/management/internal/certificates/");
   const gone = entries.find(({ key }) => key.endsWith("/60"));
   miss(cache.revision);
   await inner.delete(gone?.key ?? "", gone?.revision ?? 0);

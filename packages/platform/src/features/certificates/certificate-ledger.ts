@@ -1,12 +1,8 @@
 // All valid client certificates: recorded before they are issued, checked at every use, revocable.
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import { followView } from "@postern/apiserver/cache/view-informer";
-import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
-import type { Storage } from "@postern/apiserver/storage/storage";
+import type { Foundation } from "../../foundation/foundation.ts";
 import { fullAccountError } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
@@ -53,25 +49,16 @@ const DEFAULT_LIMIT: StoredAmount = { objects: 2_000, bytes: 4 << 20 };
 /** Certificates that are over are forgotten as new ones come. */
 const MAX_FORGOTTEN_AT_ONCE = 20;
 
-export function createCertificateLedger(deps: {
-  /** Under which the records are kept, with a slash at its end. */
-  readonly prefix: string;
-  readonly storage: Storage;
-  readonly cache: WatchCache;
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf" | "onRevoked">;
-  readonly directory: Directory;
-  readonly names: Pick<PlatformNames, "projectNamespace">;
-  readonly epochs: ClockEpochs;
-  /** Default: memory shows everything that has been written. */
-  readonly catchUp?: CatchUp;
-  readonly clock: Clock;
-  readonly scheduler: Scheduler;
-  /** Limit of one holder. */
-  readonly limit?: StoredAmount;
-}): CertificateLedger {
-  const { prefix, storage, cache, keys, directory, names, epochs, catchUp, clock, scheduler } = deps;
-  const { limit = DEFAULT_LIMIT } = deps;
-  const view = cache.view(prefix);
+/** `limit`: of one holder. Without `catchUp`, memory shows everything that has been written. */
+export function createCertificateLedger(
+  base: Pick<Foundation, "storage" | "cache" | "names" | "epochs" | "runtime" | "records">,
+  needs: { readonly keys: AccessKeyIndex; readonly directory: Directory; readonly catchUp?: CatchUp },
+  limit = DEFAULT_LIMIT,
+): CertificateLedger {
+  const { storage, cache, names, epochs } = base;
+  const { clock, scheduler } = base.runtime;
+  const { keys, directory, catchUp } = needs;
+  const { view, prefix } = base.records("certificates");
   const known = new KnownCertificates(epochs);
   const find = (serial: string): IssuedCertificate | undefined => known.find(serial);
   const refusal = createCertificateRefusal({

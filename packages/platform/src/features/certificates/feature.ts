@@ -9,21 +9,9 @@ import { type CertificateLedger, createCertificateLedger } from "./certificate-l
 import { createKeyCounts, EXPIRY_WINDOWS, type KeyCounts } from "./key-counts.ts";
 
 export const openCertificates = (
-  { storage, cache, names, epochs, records, runtime: { clock, scheduler } }: Foundation,
+  base: Foundation,
   { keys, directory }: { readonly keys: AccessKeys; readonly directory: Directory },
-): CertificateLedger =>
-  createCertificateLedger({
-    prefix: records("certificates").prefix,
-    catchUp: keys.catchUp,
-    storage,
-    cache,
-    keys: keys.index,
-    directory,
-    names,
-    epochs,
-    clock,
-    scheduler,
-  });
+): CertificateLedger => createCertificateLedger(base, { keys: keys.index, directory, catchUp: keys.catchUp });
 
 /** Where the records of credentials are in the store. */
 export const credentialPrefixes = ({ objects, records }: Foundation): RecordPrefixes => ({

@@ -65,12 +65,12 @@ const patch = async (name: string, spec: object) => {
 
 function start({ leadSeconds = LEADS, withWebhook = true } = {}): Controller {
   const { names, keys, cache, storage, directory, runtime } = server;
-  const { prefix } = createResourceKeys("test", {
+  const { prefix } = createResourceKeys("management", {
     group: names.managementGroup,
     resource: "ownedaccesskeys",
     namespaced: false,
   });
-  const records = "/registry/test/internal/key-notices/";
+  const records = "/registry/management/internal/key-notices/";
   const controller = createKeyNotices({
     port: { runtime, onError: () => {} },
     names,

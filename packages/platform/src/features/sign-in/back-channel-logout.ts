@@ -7,7 +7,7 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { IssuerKeys } from "../trust/issuer-keys.ts";
 import { candidateKeys, decodeToken, isSignedBy, TokenError, timeError } from "../trust/signed-token.ts";
-import type { IdentityProviders } from "./identity-providers.ts";
+import type { IdentityProviders } from "./identity-provider-index.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";
 import { askedByForm, oauthAnswer, oauthFailure } from "./route-support.ts";
 import { BACK_CHANNEL_PATH } from "./sign-in-deps.ts";

@@ -14,30 +14,17 @@ import type { Trust } from "../trust/feature.ts";
 import { MAX_EXCHANGE_BYTES } from "../trust/token-exchange.ts";
 import { markTokenUsed } from "../trust/used-tokens.ts";
 import type { BackChannelLogoutDeps } from "./back-channel-logout.ts";
-import { createIdentityProviders, type IdentityProviders } from "./identity-providers.ts";
+import type { IdentityProviders } from "./identity-provider-index.ts";
 import { createMintChild, createMintLogin } from "./login-keys.ts";
 import { redeem } from "./oauth-routes.ts";
 import { createProviderClient, type ProviderClient } from "./provider-client.ts";
 import { fetchFromProviders } from "./provider-fetch.ts";
-import { IDENTITY_PROVIDERS } from "./provider-state.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 import { createSignInTransactions } from "./sign-in-flow.ts";
 import { createSignInRecords } from "./sign-in-records.ts";
 import { createSignInRoutes, signInLimits } from "./sign-in-routes.ts";
 import { createSignInService, type ManagementAnswer, type ManagementCall } from "./sign-in-service.ts";
 import { createSignInUsers, type SignInUsers } from "./sign-in-users.ts";
-
-/** Before access keys: a provider says whether the sessions that began with it are accepted. */
-export const openIdentityProviders = (
-  { objects, runtime, onError }: Foundation,
-  { directory }: { readonly directory: Directory },
-): IdentityProviders =>
-  createIdentityProviders({
-    records: objects(IDENTITY_PROVIDERS),
-    directory,
-    scheduler: runtime.scheduler,
-    onError,
-  });
 
 export type SignIn = {
   readonly providers: IdentityProviders;
@@ -77,13 +64,7 @@ export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
     clock,
     scheduler,
   });
-  const users = createSignInUsers({
-    directory,
-    users: () => base.own("User"),
-    teams: () => base.own("Team"),
-    clock,
-    signal,
-  });
+  const users = createSignInUsers(base, directory);
   const records = { ...base.records("sign-ins"), storage };
   const isReserved = (name: string): boolean => {
     const folded = name.trim().toLowerCase();

@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { IdentityProviders } from "./identity-providers.ts";
+import type { IdentityProviders } from "./identity-provider-index.ts";
 import type { OneTimeLink } from "./one-time-link.ts";
 import type { ProviderClient } from "./provider-client.ts";
 import type { SignInTransactions } from "./sign-in-flow.ts";

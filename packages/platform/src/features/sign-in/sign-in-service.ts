@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import type { IdentityProviders } from "./identity-providers.ts";
+import type { IdentityProviders } from "./identity-provider-index.ts";
 import type { LoginKey, MintChild, MintLogin, SignedIn } from "./login-keys.ts";
 import { mapClaims, SignInRefusal } from "./map-claims.ts";
 import type { ProviderAnswer } from "./provider-client.ts";

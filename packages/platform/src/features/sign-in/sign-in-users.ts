@@ -6,7 +6,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
 import { objectNameFor } from "../directory/object-name.ts";
 import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
@@ -21,15 +21,7 @@ export type SignInUsers = {
 
 const ATTEMPTS = 2;
 
-export function createSignInUsers(deps: {
-  readonly directory: Directory;
-  readonly users: () => InstalledResource;
-  readonly teams: () => InstalledResource;
-  readonly clock: Clock;
-  /** Ends with the server. */
-  readonly signal: AbortSignal;
-}): SignInUsers {
-  const { directory, clock, signal } = deps;
+export function createSignInUsers({ own, runtime: { clock }, signal }: Foundation, directory: Directory): SignInUsers {
   const contextOf = ({ definition: { group, version, plural } }: InstalledResource, verb: string, name: string) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
 
@@ -38,7 +30,7 @@ export function createSignInUsers(deps: {
     await resource.genericStore.update(contextOf(resource, "update", name), "", name, update, { dryRun: false });
   };
   const writeIdentity = async (name: string, provider: string, { subject, groups }: MappedIdentity): Promise<void> =>
-    await change(deps.users(), name, (object) => {
+    await change(own("User"), name, (object) => {
       // The store holds no other kind under this resource.
       const user = object as User;
       const identities = user.spec?.identities ?? [];
@@ -53,7 +45,7 @@ export function createSignInUsers(deps: {
   const create = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
     const { username, subject, groups, email, displayName } = identity;
     const name = objectNameFor(username);
-    const resource = deps.users();
+    const resource = own("User");
     const { group, version, kind } = resource.definition;
     const user = {
       apiVersion: `${group}/${version}`,
@@ -72,7 +64,7 @@ export function createSignInUsers(deps: {
   };
   const join = async (team: string, name: string): Promise<void> => {
     try {
-      await change(deps.teams(), team, (object) => {
+      await change(own("Team"), team, (object) => {
         // The store holds no other kind under this resource.
         const { spec } = object as Team;
         const users = spec?.users ?? [];

@@ -1,6 +1,5 @@
 // Tokens of external issuers: the rules, the keys of the issuers, and the tokens that were used.
 
-import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
@@ -9,20 +8,9 @@ import type { Directory } from "../directory/directory.ts";
 import { fetchIssuerKeys } from "./fetch-issuer-keys.ts";
 import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
 import { createTokenVerifier, type TokenVerifier } from "./token-verifier.ts";
-import { CLUSTER_TRUST_RULES, type IssuerSource, TRUST_RULES } from "./trust-rule-state.ts";
-import { createTrustRules, type TrustRules } from "./trust-rules.ts";
+import type { TrustRules } from "./trust-rule-index.ts";
+import type { IssuerSource } from "./trust-rule-state.ts";
 import { accountOfTakenToken, type TakenTokens } from "./used-tokens.ts";
-
-/** Before access keys: a rule says whether the keys that it issued are accepted. */
-export const openTrustRules = ({ names, objects, runtime, onError }: Foundation): TrustRules =>
-  createTrustRules({
-    names,
-    restrictionNames: restrictionNames(names.name),
-    clusterRules: objects(CLUSTER_TRUST_RULES),
-    projectRules: objects(TRUST_RULES, { namespaced: true }),
-    scheduler: runtime.scheduler,
-    onError,
-  });
 
 /** Others that sign tokens for this server. */
 type Issuers = { all(): readonly { readonly source: IssuerSource }[]; onChange(listener: () => void): Disposable };

@@ -8,8 +8,8 @@ import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaimBudget } from "./claim-conditions.ts";
 import { decodeToken, MAX_TOKEN_LENGTH, TokenError, type UnverifiedToken } from "./signed-token.ts";
 import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
+import type { TrustRules } from "./trust-rule-index.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
-import type { TrustRules } from "./trust-rules.ts";
 
 /** Where tokens of other issuers, and the grants of a sign-in, are exchanged for access keys. */
 export const TOKEN_EXCHANGE_PATH = "/oauth/token";

@@ -234,12 +234,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
       recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
     }),
     destinations,
-    wakeUp: createWakeUp({
-      names,
-      clock: runtime.clock,
-      signal: base.signal,
-      instances: () => base.own("VirtualClusterInstance"),
-    }),
+    wakeUp: createWakeUp(base),
     [Symbol.dispose]() {
       destinations[Symbol.dispose]();
       memory[Symbol.dispose]();

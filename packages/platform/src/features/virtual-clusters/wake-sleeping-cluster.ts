@@ -1,28 +1,18 @@
 // Wakes a sleeping embedded virtual cluster when a request arrives for it.
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
-import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../foundation/foundation.ts";
 import { unreachableError } from "../proxy/upstream-failure.ts";
 import { awakened, isAsleep, isHeldAsleep, SLEEPING } from "./sleep.ts";
 
 export type WakeUp = (instance: VirtualClusterInstance) => Promise<void>;
 
-export type WakeUpDeps = {
-  readonly names: Pick<PlatformNames, "domain">;
-  readonly clock: Clock;
-  /** Ends with the server. */
-  readonly signal: AbortSignal;
-  readonly instances: () => InstalledResource;
-};
-
 /** Does nothing for one that is awake. The result rejects with ApiError 503 for one that no request wakes. */
 export const createWakeUp =
-  ({ names, clock, signal, instances }: WakeUpDeps): WakeUp =>
+  ({ names, own, runtime: { clock }, signal }: Foundation): WakeUp =>
   async (instance) => {
     if (!isAsleep(instance, names)) return;
     const now = clock.now();
@@ -30,7 +20,7 @@ export const createWakeUp =
       const message = `requests do not wake it: remove the annotation sleepmode.${names.domain}/force`;
       throw unreachableError({ reason: SLEEPING, message });
     }
-    const { definition, genericStore } = instances();
+    const { definition, genericStore } = own("VirtualClusterInstance");
     const { namespace = "", name = "", uid = "" } = instance.metadata;
     const { group, version, plural } = definition;
     const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, namespace, name };

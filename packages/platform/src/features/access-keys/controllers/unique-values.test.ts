@@ -7,7 +7,7 @@ import { decodeClaim, encodeClaim, PENDING_MS, type ValueClaim } from "../unique
 import { createValueClaimController } from "./unique-values.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
-const PREFIX = "/registry/test/internal/key-values/";
+const PREFIX = "/registry/management/internal/key-values/";
 const DAY = 86_400_000;
 
 let server: AccessKeyServer;

@@ -9,7 +9,7 @@ import { createReachesProject } from "../../authorization/reaches-project.ts";
 import type { Budgets } from "../../budgets/feature.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { IdentityProviders } from "../../sign-in/identity-providers.ts";
+import type { IdentityProviders } from "../../sign-in/identity-provider-index.ts";
 import type { PlatformEndpoint } from "../../virtual-clusters/platform-endpoint.ts";
 import type { AccessKeys } from "../feature.ts";
 import { createKeyQuota, type KeyQuota } from "../key-quota.ts";
@@ -108,7 +108,7 @@ export function accessKeyKinds(
       allKeys: () => keys.index.all(),
       // A stored kind serves every verb.
       ownKeys: () => own("OwnedAccessKey").servedStore as Required<ResourceStorage>,
-      countedRecords: createSealedRecordWriter({ ...keys.records, storage: needs.budgets.management.storage, cache }),
+      countedRecords: createSealedRecordWriter(keys.records, { storage: needs.budgets.management.storage, cache }),
       sealedRecords: keys.sealedRecords,
     }),
     accessKeys: accessKeys(shared),

@@ -1,7 +1,7 @@
 // Handles uses of rotated keys: the first use of the new value ends the old ones. The use of an old value after its end locks the key, since two
 // parties have its values.
 
-import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
 import type { RotationMarks } from "../rotation-marks.ts";
 import { endedValue } from "../sealed-access-key.ts";
@@ -21,20 +21,20 @@ const MAX_RETRY_MS = 60_000;
 type Change = Parameters<SealedRecordWriter["write"]>[1];
 type Write = { readonly key: AccessKeyState; readonly change: Change };
 
-export function createRotationGuard(deps: {
-  readonly marks: RotationMarks;
-  /** The value that a key has now. */
-  readonly currentOf: (uid: string) => AccessKeyState | undefined;
-  readonly writer: SealedRecordWriter;
-  readonly clock: Clock;
-  readonly scheduler: Scheduler;
-  readonly onLocked: (key: AccessKeyState) => void;
-  /** A retired value was used after its end, whether or not that locks anything. */
-  readonly onRetiredUse?: () => void;
-  /** A change that could not be written is in force in memory, and is tried again. */
-  readonly onError: (error: unknown) => void;
-}): RotationGuard {
-  const { marks, currentOf, writer, clock, scheduler, onLocked, onRetiredUse = () => {}, onError } = deps;
+/** A change that could not be written is in force in memory, and is tried again. */
+export function createRotationGuard(
+  { runtime: { clock, scheduler }, onError }: Pick<Foundation, "runtime" | "onError">,
+  needs: {
+    readonly marks: RotationMarks;
+    /** The value that a key has now. */
+    readonly currentOf: (uid: string) => AccessKeyState | undefined;
+    readonly writer: SealedRecordWriter;
+    readonly onLocked: (key: AccessKeyState) => void;
+    /** A retired value was used after its end, whether or not that locks anything. */
+    readonly onRetiredUse: () => void;
+  },
+): RotationGuard {
+  const { marks, currentOf, writer, onLocked, onRetiredUse } = needs;
   const waiting = new Map<Write, Disposable>();
   const running = new Set<Promise<void>>();
   let disposed = false;

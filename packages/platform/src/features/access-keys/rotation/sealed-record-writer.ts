@@ -2,9 +2,9 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import type { CacheView, WatchCache } from "@postern/apiserver/cache/watch-cache";
-import type { Storage } from "@postern/apiserver/storage/storage";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../sealed-access-key.ts";
 
 export type SealedRecordWriter = {
@@ -20,14 +20,11 @@ export type SealedRecordWriter = {
 
 const ATTEMPTS = 10;
 
-export function createSealedRecordWriter(deps: {
-  /** The view of the records of `ownedaccesskeys`, and their prefix. */
-  readonly view: CacheView;
-  readonly prefix: string;
-  readonly cache: Pick<WatchCache, "waitFor">;
-  readonly storage: Storage;
-}): SealedRecordWriter {
-  const { view, prefix, cache, storage } = deps;
+/** The records are those of `ownedaccesskeys`. */
+export function createSealedRecordWriter(
+  { view, prefix }: ViewPrefix,
+  { cache, storage }: Pick<Foundation, "cache" | "storage">,
+): SealedRecordWriter {
   return {
     async write({ name, uid }, change) {
       let current = view.get(prefix + name);

@@ -1,22 +1,17 @@
 // POST /leaks: anyone can report leaked access keys. The response never reveals whether a key exists.
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
-import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
+import type { Clock } from "@postern/apiserver/runtime/clock";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
-import type { Configuration } from "../../../foundation/config/configuration.ts";
-import type { AccessKeyIndex } from "../access-key-index.ts";
-import type { AccessKeySecrets } from "../access-key-secrets.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import type { GuessRateLimit } from "../guess-rate-limit.ts";
-import { eventOfKey, type RecordKeyEvent } from "../key-events.ts";
+import type { AccessKeys } from "../feature.ts";
+import { eventOfKey } from "../key-events.ts";
 import { disableKey } from "../kinds/disable-key.ts";
-import type { SealedRecordWriter } from "../rotation/sealed-record-writer.ts";
 import { withLeak } from "../rotation/with-leak.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -45,67 +40,40 @@ export const leakReportLimits = (clock: Clock): RateLimits => ({
 });
 
 /** The body is any text with keys in it. The checksum in a key distinguishes it from noise without a lookup. */
-export function createLeakReports(deps: {
-  readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "find" | "whenRead">;
-  readonly sealedRecords: SealedRecordWriter;
-  readonly secrets: Pick<AccessKeySecrets, "format">;
-  readonly comparisons: GuessRateLimit;
-  readonly policy: Configuration["accessKeys"]["leaked"];
-  /** The installed `ownedaccesskeys`. */
-  readonly accessKeys: () => InstalledResource;
-  readonly recordEvent: RecordKeyEvent;
-  /** Called for each report, regardless of its content. */
-  readonly onReport: () => void;
-  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
-  readonly onError: (error: unknown, subject: string) => void;
-  /** Ends with the server. */
-  readonly signal: AbortSignal;
-}): Handler {
-  const {
-    names,
-    keys,
-    secrets,
-    comparisons,
-    policy,
-    accessKeys,
-    recordEvent,
-    onReport,
-    runtime,
-    onError,
-    signal,
-    sealedRecords,
-  } = deps;
+export function createLeakReports(base: Foundation, keys: AccessKeys): Handler {
+  const { names, signal, onError } = base;
+  const { clock, scheduler } = base.runtime;
+  const isDisabling = base.configuration.accessKeys.leaked === "disable";
 
   /** `key` is the record found by the reported value: all consequences concern that value. */
   async function deal(key: AccessKeyState): Promise<void> {
     let isCurrent = false;
     let isNews = false;
-    await sealedRecords.write(key, (sealed) => {
+    await keys.sealedRecords.write(key, (sealed) => {
       isCurrent = sealed.key?.id === key.id;
-      const next = withLeak(sealed, key.id, runtime.clock.now(), policy === "disable");
+      const next = withLeak(sealed, key.id, clock.now(), isDisabling);
       isNews = next !== undefined;
       return next;
     });
     if (!isNews) return;
-    recordEvent(eventOfKey(names, key, isCurrent ? "Leaked" : "RetiredValueLeaked"));
-    if (!isCurrent || policy !== "disable") return;
+    keys.recordEvent(eventOfKey(names, key, isCurrent ? "Leaked" : "RetiredValueLeaked"));
+    if (!isCurrent || !isDisabling) return;
     // Owners may not read Events.
-    const why = { [names.key(LEAK_REPORTED_AT)]: formatTimestamp(runtime.clock.now()) };
-    await disableKey(key, accessKeys(), { clock: runtime.clock, signal }, why);
+    const why = { [names.key(LEAK_REPORTED_AT)]: formatTimestamp(clock.now()) };
+    await disableKey(key, base.own("OwnedAccessKey"), { clock, signal }, why);
   }
 
   return async (context) => {
     const { request } = context;
     if (request.method !== "POST") throw methodNotAllowedError();
     const text = Buffer.from(await request.body(MAX_BODY_BYTES)).toString("utf8");
-    onReport();
-    const reported = [...new Set(secrets.format.all(text))].slice(0, MAX_KEYS);
-    if (reported.length > 0) comparisons.spend("reported", context, reported.length);
-    await keys.whenRead();
-    const found = reported.flatMap((value) => keys.find(value) ?? []);
+    keys.metrics.leakReported();
+    const reported = [...new Set(keys.secrets.format.all(text))].slice(0, MAX_KEYS);
+    if (reported.length > 0) keys.comparisons.spend("reported", context, reported.length);
+    await keys.index.whenRead();
+    const found = reported.flatMap((value) => keys.index.find(value) ?? []);
     // After the response, so that it takes no longer for existing keys.
-    runtime.scheduler.schedule(0, () => {
+    scheduler.schedule(0, () => {
       for (const key of found) deal(key).catch((error: unknown) => onError(error, key.name));
     });
     return jsonResponse(202, ACCEPTED);

@@ -1,51 +1,49 @@
 // A whole API surface of access keys, users and teams in memory, for tests: real registry, store, cache and index.
 
 import { restrictionNames } from "@postern/api/access-key-restrictions";
-import { createPlatformNames } from "@postern/api/platform-names";
+import { MANAGEMENT } from "@postern/api/platform-names";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
-import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
 import { createEventLines } from "@postern/apiserver/endpoints/handlers/event-lines";
 import { createListSegments } from "@postern/apiserver/endpoints/negotiation/list-segments";
 import { createResourceRouter } from "@postern/apiserver/endpoints/resource-router";
+import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { admissionChain } from "@postern/apiserver/registry/admission-plugin";
-import { createResourceRegistry } from "@postern/apiserver/registry/resource-registry";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { createResourceRegistry, type ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { defaultConfiguration } from "../../../foundation/config/configuration.ts";
 import { createFixedKeyRing } from "../../../foundation/encryption/key-ring.ts";
-import { createObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
+import { createFoundation, type Foundation } from "../../../foundation/foundation.ts";
 import { followAccounts } from "../../../foundation/store/record-accounts.ts";
 import { createRequestContext, type PlatformTestRequest } from "../../../testing/request-context.ts";
+import type { Authorization } from "../../authorization/feature.ts";
 import { SEES_EVERYTHING } from "../../authorization/testing/sees-everything.ts";
-import { createManagementBudgets } from "../../budgets/management-budgets.ts";
+import { openBudgets } from "../../budgets/feature.ts";
+import type { MemoryBudgets } from "../../budgets/memory-limit.ts";
 import { createCertificateLedger } from "../../certificates/certificate-ledger.ts";
-import { createDirectory } from "../../directory/create-directory.ts";
-import { selves } from "../../directory/kinds/selves/index.ts";
-import { teams } from "../../directory/kinds/teams/index.ts";
-import { users } from "../../directory/kinds/users/index.ts";
+import { openDirectory } from "../../directory/feature.ts";
+import { directoryKinds } from "../../directory/kinds/index.ts";
+import type { IdentityProviders } from "../../sign-in/identity-provider-index.ts";
 import { createAccessKeyAuthenticator } from "../access-key-authenticator.ts";
 import { createAccessKeySecrets } from "../access-key-secrets.ts";
 import { createAccessKeyIndex } from "../create-access-key-index.ts";
+import { type AccessKeys, DAY_MS } from "../feature.ts";
 import { createGuessRateLimit } from "../guess-rate-limit.ts";
 import { createIssuedGrants } from "../issued-grants.ts";
 import { eventOfKey, type KeyEvent } from "../key-events.ts";
 import type { KeyGrants } from "../key-grant.ts";
 import { createKeyQuota } from "../key-quota.ts";
-import { accessKeys } from "../kinds/access-keys/index.ts";
-import { ownedAccessKeys } from "../kinds/owned-access-keys/index.ts";
+import { accessKeyKinds, credentialsOf } from "../kinds/index.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { createRotationGuard } from "../rotation/rotation-guard.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
@@ -86,44 +84,51 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const { storage = createMemoryStorage() } = options;
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
-  const names = createPlatformNames({ domain, name: domain.split(".")[0] ?? "", projectNamespacePrefix: "p-" });
-  const viewOf = (resource: string): ViewPrefix => {
-    const { prefix } = createResourceKeys("test", { group: names.managementGroup, resource, namespaced: false });
-    return { view: cache.view(prefix), prefix };
-  };
+  const events: KeyEvent[] = [];
+  const failures: unknown[] = [];
   const configuration = defaultConfiguration("/");
-  const settings = { ...configuration, accessKeys: { ...configuration.accessKeys, ...options.accessKeys } };
-  const directory = createDirectory({
-    users: viewOf("users"),
-    teams: viewOf("teams"),
-    scheduler: time.scheduler,
-  });
+  const lifetime = new AbortController();
+  const base: Foundation = {
+    ...createFoundation(
+      {
+        configuration: {
+          ...configuration,
+          platform: { domain, name: domain.split(".")[0] ?? "", projectNamespacePrefix: "p-" },
+          accessKeys: {
+            ...configuration.accessKeys,
+            ...options.accessKeys,
+            maxMiBPerOwner: (options.ownerBytes ?? Number.POSITIVE_INFINITY) / 2 ** 20,
+          },
+        },
+        storage,
+        cache,
+        runtime,
+        keyRing: createFixedKeyRing(SERVER_KEY),
+        metrics: createServerMetrics(),
+        onError: (error) => void failures.push(error),
+        signal: lifetime.signal,
+      },
+      () => registry,
+    ),
+    recordEvent: (event) => void events.push(event as KeyEvent),
+  };
+  const { names, epochs } = base;
+  const directory = openDirectory(base);
   const secrets = createAccessKeySecrets({
     platformName: names.name,
-    keyRing: createFixedKeyRing(SERVER_KEY),
+    keyRing: base.keyRing,
     random: systemRuntime.random,
   });
-  const epochs = createClockEpochs(time.clock);
-  const activityRecords = {
-    view: cache.view("/registry/test/internal/key-activity/"),
-    prefix: "/registry/test/internal/key-activity/",
-  };
+  const activityRecords = base.records("key-activity");
   const activity = createLastActivity(epochs, activityRecords);
   const rotationMarks = createRotationMarks();
-  const keyRecords = viewOf("ownedaccesskeys");
-  const keys = createAccessKeyIndex({
-    ...keyRecords,
-    rotationMarks,
+  const records = base.objects("ownedaccesskeys");
+  const keys = createAccessKeyIndex(base, records, {
     directory,
     secrets,
-    restrictionNames: restrictionNames(names.name),
     activity,
-    epochs,
-    maxTTLSeconds: settings.accessKeys.maxTTLSeconds,
-    clock: time.clock,
-    random: systemRuntime.random,
-    scheduler: time.scheduler,
-    ...(options.keyGrants === undefined ? {} : { grants: options.keyGrants }),
+    rotationMarks,
+    grants: options.keyGrants,
   });
   const grants = createIssuedGrants();
   const authorizer: Authorizer = {
@@ -132,59 +137,17 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       reason: "",
     }),
   };
-  const events: KeyEvent[] = [];
-  const failures: unknown[] = [];
-  const budgets = createManagementBudgets({
-    storage,
-    cache,
-    composition: "test",
-    accessKeysPrefix: keyRecords.prefix,
-    keys,
-    names,
-    quotaOf: () => undefined,
-    limits: {
-      project: { objects: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
-      ownerBytes: options.ownerBytes ?? Number.POSITIVE_INFINITY,
-      platformBytes: 2 ** 40,
-    },
-    onRefused: () => {},
-  });
-  const registry = createResourceRegistry({
-    composition: "test",
-    storage: budgets.storage,
-    cache,
-    admission: admissionChain([]),
-    continueTokens: createContinueTokens(Buffer.from("key")),
-    runtime,
-    onHookError: (error) => {
-      throw error;
-    },
-  });
-  const claims = {
-    prefix: "/registry/test/internal/key-values/",
-    view: cache.view("/registry/test/internal/key-values/"),
-  };
+  const claims = base.records("key-values");
   const claimAccounts = followAccounts(claims, systemRuntime.scheduler, accountOfClaim);
-  const sealedRecords = createSealedRecordWriter({ ...keyRecords, storage, cache });
-  const rotations = createRotationGuard({
+  const sealedRecords = createSealedRecordWriter(records, base);
+  const rotations = createRotationGuard(base, {
     marks: rotationMarks,
     currentOf: (uid) => keys.byUid(uid),
     writer: sealedRecords,
-    ...time,
     onLocked: (key) => void events.push(eventOfKey(names, key, "RetiredValueUsed")),
-    onError: (error) => void failures.push(error),
+    onRetiredUse: () => {},
   });
-  const certificates = createCertificateLedger({
-    prefix: "/registry/test/internal/certificates/",
-    ...(options.certificateLimit === undefined ? {} : { limit: options.certificateLimit }),
-    storage,
-    cache,
-    keys,
-    directory,
-    names,
-    epochs,
-    ...time,
-  });
+  const certificates = createCertificateLedger(base, { keys, directory }, options.certificateLimit);
   const authenticator = createAccessKeyAuthenticator({
     keys,
     activity,
@@ -193,74 +156,47 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     names,
     clock: time.clock,
   });
-  const dependencies = {
-    names,
-    configuration: settings,
-    runtime,
-    keys,
-    budgets,
-    activity,
-    directory,
-    authorizer,
+  // Nothing that memory does not know, and no metrics.
+  const feature = {
+    index: keys,
+    records,
     secrets,
-    grants,
-    recordEvent: (event: KeyEvent) => void events.push(event),
-    identityOf: authenticator.identityOf,
+    authenticator,
+    rotations,
     sealedRecords,
-    countedRecords: createSealedRecordWriter({ ...keyRecords, storage: budgets.storage, cache }),
+    activity,
+    usage: createKeyUsage({ names, keys }, time.clock.now()),
+    grants,
     comparisons: createGuessRateLimit(time.clock),
+    recordEvent: base.recordEvent,
     valueClaims: createValueClaims({
       prefix: claims.prefix,
       ...(options.maxChosenValues === undefined
         ? {}
         : { accounts: claimAccounts, maxOfOwner: options.maxChosenValues }),
-      keyPrefix: keyRecords.prefix,
+      keyPrefix: records.prefix,
       storage,
       secrets,
-      rememberMs: settings.accessKeys.rememberValuesDays * 86_400_000,
+      rememberMs: configuration.accessKeys.rememberValuesDays * DAY_MS,
       clock: time.clock,
     }),
-    lookup: createObjectLookup(
-      () => registry,
-      names,
-      (signal) => cache.refresh({ signal }),
-    ),
-    keyQuota: createKeyQuota({
-      keys,
-      maxPerOwner: settings.accessKeys.maxPerOwner,
-      lookup: { project: () => undefined },
-      restrictionNames: restrictionNames(names.name),
-      reaches: async () => true,
-    }),
-    // The registry serves every verb of it.
-    ownKeys: () => ownedAccessKeyResource.servedStore as Required<ResourceStorage>,
-    certificates,
-    allKeys: () => keys.all(),
-    accessKeys: {
-      get keys() {
-        return ownedAccessKeyResource.keys;
-      },
-      get view() {
-        return ownedAccessKeyResource.view;
-      },
+  } as unknown as AccessKeys;
+  const budgets = openBudgets(base, { keys: feature, memory: { platformBytes: 2 ** 40 } as MemoryBudgets });
+  const registry: ResourceRegistry = createResourceRegistry({
+    composition: MANAGEMENT,
+    storage: budgets.management.storage,
+    cache,
+    admission: admissionChain([]),
+    continueTokens: createContinueTokens(Buffer.from("key")),
+    runtime,
+    onHookError: (error) => {
+      throw error;
     },
-    disableKey: () => Promise.reject(new Error("nothing is revoked here")),
-    secretResource: nothingDelivered,
-    namespaceResource: nothingDelivered,
-    usage: createKeyUsage({ names, keys }, time.clock.now()),
-    decisions: {
-      explainDecision(): never {
-        throw new Error("there is no decision point here");
-      },
-    },
-  };
-  const ownedAccessKeyResource = registry.install(ownedAccessKeys(dependencies));
-  registry.install(accessKeys(dependencies));
-  const withKeys = {
-    ...dependencies,
-    accessKeys: ownedAccessKeyResource,
-    visibility: SEES_EVERYTHING,
-    // There are no role bindings here.
+  });
+  // There are no role bindings and no decision point here.
+  const authorization = {
+    authorizer,
+    ruleResolver: { rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: false }) },
     rbac: {
       version: 0,
       changesSince: () => undefined,
@@ -270,11 +206,30 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       isBoundTo: () => false,
       rulesOf: () => undefined,
     },
-    ruleResolver: { rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: false }) },
-  };
-  const userResource = registry.install(users(withKeys));
-  const teamResource = registry.install(teams(withKeys));
-  registry.install(selves(withKeys));
+    visibilityOf: () => SEES_EVERYTHING,
+  } as unknown as Authorization;
+  const credentials = credentialsOf(base, { keys: feature, certificates });
+  const quota = createKeyQuota({
+    keys,
+    maxPerOwner: base.configuration.accessKeys.maxPerOwner,
+    lookup: { project: () => undefined },
+    restrictionNames: restrictionNames(names.name),
+    reaches: async () => true,
+  });
+  const needs = { keys: feature, directory, authorization, budgets, credentials };
+  const ofKeys = accessKeyKinds(base, {
+    ...needs,
+    quota,
+    certificates,
+    providers: { get: () => undefined, all: () => [] } as unknown as IdentityProviders,
+    endpoint: { url: () => "https://platform.test", certificateAuthorityPem: undefined },
+  });
+  const ofDirectory = directoryKinds(base, needs);
+  const ownedAccessKeyResource = registry.install(ofKeys.ownedAccessKeys);
+  registry.install(ofKeys.accessKeys);
+  const userResource = registry.install(ofDirectory.users);
+  const teamResource = registry.install(ofDirectory.teams);
+  registry.install(ofDirectory.selves);
   const handler = createResourceRouter(registry, {
     runtime,
     // Checks that only the handler chain makes are done before a request comes here.
@@ -339,7 +294,9 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       return entries.map(({ key, value }) => `${key} ${Buffer.from(value).toString()}`).join("\n");
     },
     async [Symbol.asyncDispose]() {
+      lifetime.abort();
       await rotations[Symbol.asyncDispose]();
+      budgets[Symbol.dispose]();
       certificates[Symbol.dispose]();
       claimAccounts[Symbol.dispose]();
       keys[Symbol.dispose]();
@@ -348,9 +305,4 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       if (options.storage === undefined) await storage[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Secrets and namespaces are not served here. */
-function nothingDelivered(): never {
-  throw new Error("no value is delivered here");
 }

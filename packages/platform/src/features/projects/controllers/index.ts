@@ -6,21 +6,15 @@ import type { KeyQuota } from "../../access-keys/key-quota.ts";
 import { createProjectController } from "./project-controller.ts";
 import { createProjectQuotas } from "./project-quotas.ts";
 
-export function projectControllers(
+export const projectControllers = (
   port: ControllerPort,
-  { names, lookup, own, installed }: Foundation,
-  { quota: keyQuota }: { readonly quota: KeyQuota },
-): readonly Controller[] {
-  const projects = own("Project");
-  return [
-    createProjectController(port, { names, projects, namespaces: installed("", "Namespace") }),
-    createProjectQuotas(port, {
-      names,
-      projects,
-      instances: [own("VirtualClusterInstance"), own("SpaceInstance")],
-      accessKeys: own("OwnedAccessKey"),
-      lookup,
-      keyQuota,
-    }),
-  ];
-}
+  base: Foundation,
+  { quota }: { readonly quota: KeyQuota },
+): readonly Controller[] => [
+  createProjectController(port, {
+    names: base.names,
+    projects: base.own("Project"),
+    namespaces: base.installed("", "Namespace"),
+  }),
+  createProjectQuotas(port, base, quota),
+];

@@ -1,7 +1,6 @@
 // Maintains `status.quotas` of projects: the limits that are enforced, and how much of them is used.
 
 import { projectsNamed, restrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { Project } from "@postern/api/project";
 import { COUNTED_RESOURCES, type CountedResource, enforcedQuotas, type QuotaScope } from "@postern/api/project-quotas";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -11,24 +10,14 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
-import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import type { KeyQuota } from "../../access-keys/key-quota.ts";
-
-export type ProjectQuotasDeps = {
-  readonly names: PlatformNames;
-  readonly projects: ControlledResource;
-  /** Resources in the namespaces of projects that quotas count. */
-  readonly instances: readonly ControlledResource[];
-  readonly accessKeys: ControlledResource;
-  readonly lookup: Pick<ObjectLookup, "ownersIn">;
-  readonly keyQuota: Pick<KeyQuota, "countedIn">;
-};
 
 /** For one project: otherwise every change of its objects would be a write. */
 const BETWEEN_WRITES_MS = 1000;
@@ -42,8 +31,12 @@ const readScope = createMemberReader({ spec: { scope: true } });
 
 export function createProjectQuotas(
   port: Omit<ControllerPort, "resources">,
-  { names, projects, instances, accessKeys, lookup, keyQuota }: ProjectQuotasDeps,
+  { names, lookup, own }: Foundation,
+  keyQuota: KeyQuota,
 ): Controller {
+  const [projects, accessKeys] = [own("Project"), own("OwnedAccessKey")];
+  /** In the namespaces of projects. */
+  const instances = [own("VirtualClusterInstance"), own("SpaceInstance")];
   const { clock, scheduler } = port.runtime;
   /** Projects with enforced quotas, by key, and when their status was written last, by the clock's `elapsed`. */
   const limited = new Map<string, number>();

@@ -6,7 +6,7 @@ import { createRecordReaper } from "../../../foundation/store/expiring-records.t
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
 import type { SignIn } from "../feature.ts";
-import { createIdentityProviderController } from "./identity-providers.ts";
+import { createIdentityProviderController } from "./identity-provider-controller.ts";
 import { createLoginSessions } from "./login-sessions.ts";
 
 export const signInControllers = (
@@ -15,7 +15,7 @@ export const signInControllers = (
   { signIn, keys, mint }: { readonly signIn: SignIn; readonly keys: AccessKeys; readonly mint: KeyMint },
 ): readonly Controller[] => [
   createRecordReaper(port, signIn.records),
-  createIdentityProviderController({ port, resource: own("IdentityProvider"), ...signIn }),
+  createIdentityProviderController(port, own("IdentityProvider"), signIn),
   createLoginSessions({
     port,
     accessKeys: own("OwnedAccessKey"),

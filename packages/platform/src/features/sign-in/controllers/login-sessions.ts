@@ -17,7 +17,7 @@ import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { KeyGrant } from "../../access-keys/key-grant.ts";
 import { readSealedAccessKey } from "../../access-keys/sealed-access-key.ts";
 import { openSecret } from "../../access-keys/secret-envelope.ts";
-import type { IdentityProviders } from "../identity-providers.ts";
+import type { IdentityProviders } from "../identity-provider-index.ts";
 import { identityFields } from "../login-keys.ts";
 import { mapClaims, SignInRefusal } from "../map-claims.ts";
 import type { ProviderClient } from "../provider-client.ts";

@@ -17,22 +17,19 @@ export type ExchangeNeeds = Pick<TokenExchangeRouteDeps, "redeem"> & {
   readonly mint: KeyMint;
 };
 
-export const exchangeRoute = (
-  { names, runtime: { clock }, signal }: Foundation,
-  { trust, keys, mint, redeem }: ExchangeNeeds,
-): FeatureRoute => ({
+export const exchangeRoute = (base: Foundation, { trust, keys, mint, redeem }: ExchangeNeeds): FeatureRoute => ({
   handle: createTokenExchangeRoute({
     redeem,
-    names,
+    names: base.names,
     exchange: createTokenExchange({
       rules: trust.rules,
       verifier: trust.verifier,
       take: (rule, id, expiresAt) => markTokenUsed(trust.takenTokens, rule, id, expiresAt),
-      issue: issueByRule({ mint, clock, signal }),
-      clock,
+      issue: issueByRule(base, mint),
+      clock: base.runtime.clock,
     }),
     format: keys.secrets.format,
-    now: () => clock.now(),
+    now: () => base.runtime.clock.now(),
   }),
   // The credential is in the body.
   authenticator: anonymousCallers,

@@ -1,24 +1,17 @@
 // Creates the access key that a trust rule grants for a token.
 
 import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
 import type { UnverifiedToken } from "../signed-token.ts";
 import type { IssuedKey } from "../token-exchange.ts";
 import { shownClaims, type TrustRuleState } from "../trust-rule-state.ts";
 
-export type IssueByRuleDeps = {
-  readonly mint: Pick<KeyMint, "mintGranted">;
-  readonly clock: Clock;
-  /** Ends with the server. */
-  readonly signal: AbortSignal;
-};
-
 const MAX_SUBJECT = 512;
 
 /** Rejects with ApiError where the key may not be made, as when its owner has too many. */
 export const issueByRule =
-  ({ mint, clock, signal }: IssueByRuleDeps) =>
+  ({ runtime: { clock }, signal }: Foundation, mint: KeyMint) =>
   async (rule: TrustRuleState, { claims, issuer }: UnverifiedToken): Promise<IssuedKey> => {
     const { id, uid, terms, owner, name, origins, parents, grantedScope, grantedRules, ttlSeconds } = rule;
     const until = clock.now() + ttlSeconds * 1000;

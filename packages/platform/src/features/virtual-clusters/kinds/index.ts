@@ -1,11 +1,7 @@
 // The kinds Cluster, VirtualClusterInstance, VirtualClusterTemplate and SpaceInstance.
 
-import type { Cluster } from "@postern/api/cluster";
-import { followView } from "@postern/apiserver/cache/view-informer";
-import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Foundation } from "../../../foundation/foundation.ts";
-import { followingValues } from "../../../foundation/lookup/follow-values.ts";
 import { labelledCounter } from "../../../foundation/metrics/counters.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import { credentialsOfInstance } from "../../access-keys/kinds/credentials-of-owner.ts";
@@ -18,8 +14,6 @@ import type { Directory } from "../../directory/directory.ts";
 import type { VirtualClusters } from "../feature.ts";
 import type { PlatformEndpoint } from "../platform-endpoint.ts";
 import { clusters } from "./clusters/index.ts";
-import { createClusterSecretAdmission } from "./clusters/secret-writers.ts";
-import { secretOf } from "./clusters/strategy.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
 import { virtualClusterTemplates } from "./virtual-cluster-templates/index.ts";
@@ -88,27 +82,4 @@ export function virtualClusterKinds(
     virtualClusterTemplates: virtualClusterTemplates({ names }),
     spaceInstances: spaceInstances({ ...shared, visibility: visibilityOf("spaceinstances") }),
   };
-}
-
-/** Follows the Secrets that clusters name, until disposed: writing one of them is writing where the cluster is. */
-export function openClusterSecretAdmission(
-  { names, objects, runtime, lookup }: Foundation,
-  { authorization }: { readonly authorization: Authorization },
-): AdmissionPlugin & Disposable {
-  const places = new Map<string, string>();
-  const following = followView(
-    objects("clusters"),
-    runtime.scheduler,
-    followingValues<Cluster, string>(places, (cluster) => {
-      const place = secretOf(cluster);
-      return [cluster.metadata.name ?? "", place && `${place.namespace}/${place.name}`];
-    }),
-  );
-  const plugin = createClusterSecretAdmission({
-    names,
-    authorizer: authorization.authorizer,
-    places,
-    refresh: (signal) => lookup.refresh(signal),
-  });
-  return { ...plugin, [Symbol.dispose]: () => following[Symbol.dispose]() };
 }

@@ -7,8 +7,8 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { decodeToken, TokenError, type UnverifiedToken } from "../../../signed-token.ts";
 import type { TokenVerifier } from "../../../token-verifier.ts";
+import type { TrustRules } from "../../../trust-rule-index.ts";
 import { shownClaims, trustRuleId } from "../../../trust-rule-state.ts";
-import type { TrustRules } from "../../../trust-rules.ts";
 
 export type TestDeps = {
   readonly names: Pick<PlatformNames, "managementGroup">;

@@ -9,22 +9,17 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { IdentityProviders } from "../identity-providers.ts";
-import type { ProviderClient } from "../provider-client.ts";
+import type { SignIn } from "../feature.ts";
 import { BACK_CHANNEL_PATH, callbackUrl } from "../sign-in-deps.ts";
 
 const RECHECK_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
 
-export function createIdentityProviderController(deps: {
-  readonly port: Omit<ControllerPort, "resources">;
-  /** The installed `identityproviders`. */
-  readonly resource: ControlledResource;
-  readonly providers: Pick<IdentityProviders, "get">;
-  readonly client: Pick<ProviderClient, "faultOf" | "onChange">;
-  readonly publicUrl: () => string;
-}): Controller {
-  const { port, resource, providers, client, publicUrl } = deps;
+export function createIdentityProviderController(
+  port: Omit<ControllerPort, "resources">,
+  resource: ControlledResource,
+  { providers, client, publicUrl }: SignIn,
+): Controller {
   const { clock, scheduler } = port.runtime;
   // Each waits for its provider alone.
   const queue = new WorkQueue(port, {

@@ -1,16 +1,15 @@
 // All trust rules in memory, by issuer and by name, and what the keys that they issued may still do.
 
-import type { RestrictionNames } from "@postern/api/access-key-restrictions";
-import type { PlatformNames } from "@postern/api/platform-names";
+import { restrictionNames } from "@postern/api/access-key-restrictions";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../foundation/foundation.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
 import type { KeyRefusal } from "../access-keys/key-validity.ts";
 import { isPermissionSubset } from "../access-keys/permission-subset.ts";
-import { readTrustRule, type TrustRuleState } from "./trust-rule-state.ts";
+import { CLUSTER_TRUST_RULES, readTrustRule, TRUST_RULES, type TrustRuleState } from "./trust-rule-state.ts";
 
 export type TrustRules = KeyGrants &
   Disposable & {
@@ -21,17 +20,12 @@ export type TrustRules = KeyGrants &
     all(): Iterable<TrustRuleState>;
   };
 
-/** Begins to follow both views at once; a change is in it before the write that made it is answered. */
-export function createTrustRules(deps: {
-  readonly names: Pick<PlatformNames, "projectOf">;
-  readonly restrictionNames: RestrictionNames;
-  readonly clusterRules: ViewPrefix;
-  readonly projectRules: ViewPrefix;
-  readonly scheduler: Scheduler;
-  /** Takes faults of rules that cannot be read, which issue nothing. */
-  readonly onError: (error: unknown) => void;
-}): TrustRules {
-  const { names, restrictionNames, clusterRules, projectRules, scheduler, onError } = deps;
+/**
+ * Before access keys: a rule says whether the keys that it issued are accepted. A change is in it before the write that made it is answered. Rules
+ * that cannot be read issue nothing.
+ */
+export function openTrustRules({ names, objects, runtime, onError }: Foundation): TrustRules {
+  const aliases = restrictionNames(names.name);
   const byKey = new Map<string, TrustRuleState>();
   const byId = new Map<string, TrustRuleState>();
   const byIssuer = new Map<string, Set<TrustRuleState>>();
@@ -54,7 +48,7 @@ export function createTrustRules(deps: {
       const project = namespace === "" ? undefined : names.projectOf(namespace);
       // A namespace without a project has no administrators whose rule it could be.
       if (namespace !== "" && project === undefined) return;
-      const rule = readTrustRule(object, project, restrictionNames);
+      const rule = readTrustRule(object, project, aliases);
       byKey.set(object.key, rule);
       byId.set(rule.id, rule);
       const others = byIssuer.get(rule.source.issuer) ?? new Set();
@@ -67,7 +61,7 @@ export function createTrustRules(deps: {
     listeners.call();
   };
   const follow = ({ view, prefix }: ViewPrefix): Disposable =>
-    followView({ view, prefix }, scheduler, {
+    followView({ view, prefix }, runtime.scheduler, {
       replace(objects) {
         lost.delete(prefix);
         for (const key of [...byKey.keys()]) if (key.startsWith(prefix)) remove(key);
@@ -78,7 +72,7 @@ export function createTrustRules(deps: {
       settled: changed,
       lost: () => void lost.add(prefix),
     });
-  const followers = [follow(clusterRules), follow(projectRules)];
+  const followers = [follow(objects(CLUSTER_TRUST_RULES)), follow(objects(TRUST_RULES, { namespaced: true }))];
 
   return {
     get: (id) => (lost.size === 0 ? byId.get(id) : undefined),

@@ -10,18 +10,10 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { IssuerKeys, IssuerState } from "../issuer-keys.ts";
+import type { Trust } from "../feature.ts";
+import type { IssuerState } from "../issuer-keys.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
 import { type TrustRuleState, trustRuleId } from "../trust-rule-state.ts";
-import type { TrustRules } from "../trust-rules.ts";
-
-export type TrustRuleControllerDeps = {
-  /** The installed `clustertrustrules` or `trustrules`. */
-  readonly resource: ControlledResource;
-  readonly trustRules: Pick<TrustRules, "get">;
-  readonly issuerKeys: Pick<IssuerKeys, "stateOf" | "onChange">;
-  readonly verifier: Pick<TokenVerifier, "faultOf">;
-};
 
 /** Locked users and expired keys cause no notification. */
 const RECHECK_MS = 60_000;
@@ -29,7 +21,8 @@ const MAX_KEY_IDS = 20;
 
 export function createTrustRuleController(
   port: Omit<ControllerPort, "resources">,
-  { resource, trustRules, issuerKeys, verifier }: TrustRuleControllerDeps,
+  resource: ControlledResource,
+  { rules, issuerKeys, verifier }: Trust,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "trust_rule", process });
@@ -37,7 +30,7 @@ export function createTrustRuleController(
   async function process(key: string, signal: AbortSignal): Promise<void> {
     const object = resource.view.get(key)?.decode();
     const { namespace, name } = resource.keys.parse(key);
-    const rule = trustRules.get(trustRuleId(namespace, name));
+    const rule = rules.get(trustRuleId(namespace, name));
     if (object === undefined || rule === undefined) return;
     const state = issuerKeys.stateOf(rule.source);
     const before = asRule(object).status;
@@ -57,7 +50,7 @@ export function createTrustRuleController(
     issuerKeys.onChange(({ id }) => {
       for (const { key } of resource.view.list(resource.keys.prefix)) {
         const { namespace, name } = resource.keys.parse(key);
-        if (trustRules.get(trustRuleId(namespace, name))?.source.id === id) queue.add(key);
+        if (rules.get(trustRuleId(namespace, name))?.source.id === id) queue.add(key);
       }
     }),
   ];

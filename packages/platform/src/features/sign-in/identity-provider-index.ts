@@ -1,11 +1,11 @@
 // The identity providers in memory, and what their sessions may still do.
 
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { followView } from "@postern/apiserver/cache/view-informer";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
 import type { KeyRefusal } from "../access-keys/key-validity.ts";
 import type { Directory } from "../directory/directory.ts";
-import { type IdentityProviderState, PROVIDER_PREFIX, readProvider } from "./provider-state.ts";
+import { IDENTITY_PROVIDERS, type IdentityProviderState, PROVIDER_PREFIX, readProvider } from "./provider-state.ts";
 
 export type IdentityProviders = KeyGrants &
   Disposable & {
@@ -14,21 +14,21 @@ export type IdentityProviders = KeyGrants &
     all(): readonly IdentityProviderState[];
   };
 
-/** Begins to follow the view at once; a change is in it before the write that made it is answered. */
-export function createIdentityProviders(deps: {
-  readonly records: ViewPrefix;
-  readonly directory: Pick<Directory, "user" | "userByIdentity">;
-  readonly scheduler: Scheduler;
-  /** Receives errors of providers that cannot be read. Sign-in with them is not possible. */
-  readonly onError: (error: unknown) => void;
-}): IdentityProviders {
-  const { records, directory, scheduler, onError } = deps;
+/**
+ * Before access keys: a provider says whether the sessions that began with it are accepted. A change is in it before the write that made it is
+ * answered. Sign-in with a provider that cannot be read is not possible.
+ */
+export function openIdentityProviders(
+  { objects, runtime, onError }: Foundation,
+  { directory }: { readonly directory: Directory },
+): IdentityProviders {
+  const records = objects(IDENTITY_PROVIDERS);
   const byName = new Map<string, IdentityProviderState>();
   const listeners = new Set<() => void>();
   let isLost = false;
   const nameOf = (key: string): string => key.slice(records.prefix.length);
 
-  const follower = followView(records, scheduler, {
+  const follower = followView(records, runtime.scheduler, {
     replace(objects) {
       isLost = false;
       byName.clear();
