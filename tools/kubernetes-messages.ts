@@ -160,7 +160,8 @@ function add(full: string): void {
     if (form === undefined) add(type);
     else if (form.startsWith("schema")) add(`${name}.JSONSchemaProps`);
     const prefix = shape === "one" ? "" : shape === "list" ? "[]" : "{}";
-    const isRequired = shape === "one" && type in SCALARS && type !== "bytes" && !isPointer && !isOmitted;
+    const isWritten = shape !== "one" || (type in SCALARS && type !== "bytes");
+    const isRequired = isWritten && !isPointer && !isOmitted;
     const suffix = isPointer ? "?" : isRequired ? "!" : "";
     const isNear = type.startsWith(`${name}.`) && !type.slice(name.length + 1).includes(".");
     return `${number}:${json}:${prefix}${form ?? (isNear ? type.slice(name.length + 1) : shortName(type))}${suffix}`;

@@ -301,7 +301,7 @@ ports: [{name: http, port: 8080, protocol: TCP}]
 apiVersion: v1
 kind: LimitRange
 metadata: {name: limits}
-spec: {limits: [{type: Container, default: {cpu: 500m}, defaultRequest: {cpu: 0.1}}]}
+spec: {limits: [{type: Container, default: {cpu: 500m}, defaultRequest: {cpu: 100m}}]}
 ---
 apiVersion: networking.k8s.io/v1
 kind: IngressClass

@@ -1,7 +1,8 @@
 // Finds the protobuf message of a kind. Messages are made of their tables when they are first needed.
 //
 // A table is the fields of a message, `number:name:type`. A name that is empty: its members are those of the message around it. Before the type, `[]`
-// is a list and `{}` a map with texts as names; behind it, `?` is a pointer in Go, whose zero value counts, and `!` a scalar that JSON always has.
+// is a list and `{}` a map with texts as names; behind it, `?` is a pointer in Go, whose zero value counts, and `!` a scalar, list or map that JSON always
+// has: lists and maps that are absent as null.
 
 import { formsWith } from "./forms.ts";
 import { type Field, type Form, MessageType, messageForm } from "./message-type.ts";

@@ -21,6 +21,8 @@ export type Form = {
   readonly zero?: JsonValue;
   /** Whether an absent value is no field at all, rather than its zero value: bytes. */
   readonly isOptional?: boolean;
+  /** Of messages whose JSON is an object of their fields: that object as Go writes it. */
+  asGoWrites?(value: JsonValue | undefined): JsonObject;
 };
 
 /** A list or a map is a field for each of its elements. */
@@ -34,7 +36,7 @@ export type Field = {
   readonly form: Form;
   /** A pointer in Go: absent or there, whatever its value. */
   readonly isPointer: boolean;
-  /** A scalar that is in JSON when it is zero, too. */
+  /** In JSON when it is zero, too; a list or map that is absent as null. */
   readonly isRequired: boolean;
 };
 
@@ -44,11 +46,13 @@ export class MessageType {
   /** The highest number first: they are written backwards. */
   readonly #backwards: readonly Field[];
   readonly #required: readonly Field[];
+  readonly #fields: readonly Field[];
 
   constructor(fields: readonly Field[]) {
+    this.#fields = fields;
     for (const field of fields) this.#byNumber[field.number] = field;
     this.#backwards = fields.toSorted((a, b) => b.number - a.number);
-    this.#required = fields.filter(({ isRequired }) => isRequired);
+    this.#required = fields.filter(({ shape, isRequired }) => isRequired && shape === "one");
   }
 
   /** Members that JSON omits as empty are absent. @throws ProtobufError */
@@ -64,6 +68,20 @@ export class MessageType {
     return object;
   }
 
+  /**
+   * The object as Go reads and writes it in JSON: with what its structs always have, without empty members that they omit, and without what there is
+   * no field for. Values of another type than their field stay as they are.
+   */
+  asGoWrites(value: JsonValue | undefined): JsonObject {
+    const object: JsonObject = isJsonObject(value) ? value : NOTHING;
+    const written: MutableJsonObject = {};
+    for (const field of this.#fields) {
+      if (field.name === "") Object.assign(written, field.form.asGoWrites?.(object));
+      else writeMember(written, field, object[field.name]);
+    }
+    return written;
+  }
+
   /** Writes what there are fields for. Nothing is refused: what is of another type than its field is left out, or zero. */
   encode(writer: WireWriter, value: JsonValue | undefined): void {
     const object: JsonObject = isJsonObject(value) ? value : NOTHING;
@@ -72,6 +90,37 @@ export class MessageType {
 }
 
 const NOTHING: JsonObject = {};
+
+function writeMember(written: MutableJsonObject, field: Field, value: JsonValue | undefined): void {
+  const { name, shape, form, isPointer, isRequired } = field;
+  // Most fields of a large message are not there.
+  if (value === undefined && (isPointer || (form.asGoWrites === undefined && !isRequired))) return;
+  if (shape !== "one") {
+    const elements = elementsAsGoWrites(field, value);
+    if (elements !== undefined) setMember(written, name, elements);
+    else if (isRequired) setMember(written, name, null);
+  } else if (value !== undefined && value !== null) {
+    const shown = form.asGoWrites?.(value) ?? value;
+    if (isPointer || isRequired || shown !== form.zero) setMember(written, name, shown);
+  } else if (isPointer) return;
+  else if (form.asGoWrites !== undefined) setMember(written, name, form.asGoWrites(undefined));
+  else if (isRequired && form.zero !== undefined) setMember(written, name, form.zero);
+}
+
+/** Undefined for an absent list or map, and for an empty one that JSON omits. */
+function elementsAsGoWrites({ shape, form, isRequired }: Field, value: JsonValue | undefined): JsonValue | undefined {
+  const element = (each: JsonValue): JsonValue => form.asGoWrites?.(each) ?? each;
+  if (shape === "list" && Array.isArray(value)) {
+    return value.length === 0 && !isRequired ? undefined : (value as readonly JsonValue[]).map(element);
+  }
+  if (shape === "map" && isJsonObject(value)) {
+    const entries = Object.entries(value);
+    return entries.length === 0 && !isRequired
+      ? undefined
+      : Object.fromEntries(entries.map(([k, v]) => [k, element(v as JsonValue)]));
+  }
+  return undefined;
+}
 
 /** The form of a message, whose type is made when it is first needed. */
 export function messageForm(typeOf: () => MessageType): Form {
@@ -84,6 +133,7 @@ export function messageForm(typeOf: () => MessageType): Form {
     wireType: LENGTH_DELIMITED,
     read: (value) => type().decode(bytesOf(value)),
     write: (writer, value) => type().encode(writer, value),
+    asGoWrites: (value) => type().asGoWrites(value),
   };
 }
 

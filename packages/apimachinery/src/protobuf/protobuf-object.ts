@@ -80,8 +80,15 @@ export function encodeProtobufObject(object: JsonObject): Buffer {
 }
 
 /** The object as Go writes it in JSON: with what its structs always have, and without what there is no field for. Its kind must have a message. */
-export const asGoWrites = (object: JsonObject): JsonObject =>
-  decodeProtobufObject(encodeProtobufObject(object), { apiVersion: "", kind: "" });
+export function asGoWrites(object: JsonObject): JsonObject {
+  const { apiVersion, kind } = object;
+  const message = messageFor(String(apiVersion), String(kind));
+  return {
+    ...(apiVersion === undefined ? {} : { apiVersion }),
+    ...(kind === undefined ? {} : { kind }),
+    ...message.asGoWrites(object),
+  };
+}
 
 /** All of an answer before the length of the message. */
 function writeHead(writer: WireWriter, apiVersion: string, kind: string): void {

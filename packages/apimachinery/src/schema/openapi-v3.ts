@@ -67,6 +67,7 @@ function* writeSchema(
     not,
     deprecation,
     isMicroTime: _,
+    isQuantity: _quantity,
     ...plain
   } = schema;
   const description = describe(schema);

@@ -46,6 +46,8 @@ export type StructuralSchema = {
   readonly "x-kubernetes-validations"?: readonly JsonValue[];
   /** Ours: a time that Go reads and writes to the microsecond. Not published. */
   readonly isMicroTime?: boolean;
+  /** Ours: an amount as Go reads and writes it. Not published. */
+  readonly isQuantity?: boolean;
   /** Replacement for this field. Ours: published only as a part of the description. */
   readonly deprecation?: string;
 };

@@ -103,6 +103,8 @@ export type ResourceDefinition = GroupVersionKind & {
   /** The schema that `rules` was made of, for a thread that makes it again. */
   readonly ruleSchema?: StructuralSchema;
   readonly strategy?: Strategy;
+  /** True where a DELETE that removes an object answers the object rather than a Status. Upstream: ReturnDeletedObject of its store. */
+  readonly returnsDeletedObject?: boolean;
   readonly sealed?: SealedFields;
   /** Built-in kinds take strategic merge patches; custom ones answer 415. */
   readonly strategicMergePatch?: boolean;

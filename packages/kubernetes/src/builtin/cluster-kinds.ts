@@ -1,5 +1,9 @@
 // The kinds that a cluster has beside those of every API surface: what charts and controllers need in order to install (ADR 69).
 
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { asGoWrites, isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
+import { pruneNulls } from "@postern/apimachinery/schema/default";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { apiServices } from "./apiregistration/api-services.ts";
 import { horizontalPodAutoscalers, horizontalPodAutoscalersV1 } from "./autoscaling/horizontal-pod-autoscalers.ts";
@@ -42,8 +46,19 @@ const WORKLOADS: readonly ResourceDefinition[] = [
 export const isWorkload = ({ group, plural }: Pick<ResourceDefinition, "group" | "plural">): boolean =>
   WORKLOADS.some((workload) => workload.group === group && workload.plural === plural);
 
-export const clusterKinds = (addresses: ServiceAddresses): readonly ResourceDefinition[] => [
-  storedServices(addresses),
+/** Objects are in the form in which Go writes them before they get their defaults: with the members that its structs always have. */
+export function inGoForm(definition: ResourceDefinition): ResourceDefinition {
+  const { group, version, kind, schema, setDefaults = (object) => object } = definition;
+  if (!isProtobufKind(formatApiVersion({ group, version }), kind)) return definition;
+  return {
+    ...definition,
+    // Absent lists are null in Go; only kinds that have them so in their schema keep that.
+    setDefaults: (object) => setDefaults(pruneNulls(asGoWrites(object), schema) as KubeObject),
+  };
+}
+
+const WORKLOAD_KINDS = WORKLOADS.map(inGoForm);
+const OTHER_KINDS = [
   endpoints,
   endpointSlices,
   resourceQuotas,
@@ -57,5 +72,10 @@ export const clusterKinds = (addresses: ServiceAddresses): readonly ResourceDefi
   csiDrivers,
   runtimeClasses,
   apiServices,
-  ...WORKLOADS,
+].map(inGoForm);
+
+export const clusterKinds = (addresses: ServiceAddresses): readonly ResourceDefinition[] => [
+  inGoForm(storedServices(addresses)),
+  ...OTHER_KINDS,
+  ...WORKLOAD_KINDS,
 ];

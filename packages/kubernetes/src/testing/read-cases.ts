@@ -70,7 +70,7 @@ export function describeReads(suite: ResourceSuiteContext): void {
       await suite.client.send("PATCH", "/watched", { metadata: { labels: { suite: "changed" } } }, MERGE);
       const modified = await watch.next();
       expect(modified).toMatchObject({ type: "MODIFIED", object: { metadata: { labels: { suite: "changed" } } } });
-      await suite.client.send("DELETE", "/watched");
+      await suite.client.send("DELETE", "/watched?propagationPolicy=Background");
       const deleted = await watch.next();
       expect(deleted.type).toBe("DELETED");
       expect(Number(deleted.object.metadata.resourceVersion)).toBeGreaterThan(

@@ -11,7 +11,7 @@ admissionregistration.v1.MutatingAdmissionPolicy 1:metadata:meta.v1.ObjectMeta 2
 admissionregistration.v1.MutatingAdmissionPolicyBinding 1:metadata:meta.v1.ObjectMeta 2:spec:MutatingAdmissionPolicyBindingSpec
 admissionregistration.v1.MutatingAdmissionPolicyBindingSpec 1:policyName:s 2:paramRef:ParamRef? 3:matchResources:MatchResources?
 admissionregistration.v1.MutatingAdmissionPolicySpec 1:paramKind:ParamKind? 2:matchConstraints:MatchResources? 3:variables:[]Variable 4:mutations:[]Mutation 5:failurePolicy:s? 6:matchConditions:[]MatchCondition 7:reinvocationPolicy:s
-admissionregistration.v1.MutatingWebhook 1:name:s! 2:clientConfig:WebhookClientConfig 3:rules:[]RuleWithOperations 4:failurePolicy:s? 5:namespaceSelector:meta.v1.LabelSelector? 6:sideEffects:s? 7:timeoutSeconds:i? 8:admissionReviewVersions:[]s 9:matchPolicy:s? 10:reinvocationPolicy:s? 11:objectSelector:meta.v1.LabelSelector? 12:matchConditions:[]MatchCondition
+admissionregistration.v1.MutatingWebhook 1:name:s! 2:clientConfig:WebhookClientConfig 3:rules:[]RuleWithOperations 4:failurePolicy:s? 5:namespaceSelector:meta.v1.LabelSelector? 6:sideEffects:s? 7:timeoutSeconds:i? 8:admissionReviewVersions:[]s! 9:matchPolicy:s? 10:reinvocationPolicy:s? 11:objectSelector:meta.v1.LabelSelector? 12:matchConditions:[]MatchCondition
 admissionregistration.v1.MutatingWebhookConfiguration 1:metadata:meta.v1.ObjectMeta 2:webhooks:[]MutatingWebhook
 admissionregistration.v1.Mutation 2:patchType:s! 3:applyConfiguration:ApplyConfiguration? 4:jsonPatch:JSONPatch?
 admissionregistration.v1.NamedRuleWithOperations 1:resourceNames:[]s 2::RuleWithOperations
@@ -26,28 +26,28 @@ admissionregistration.v1.ValidatingAdmissionPolicyBinding 1:metadata:meta.v1.Obj
 admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec 1:policyName:s 2:paramRef:ParamRef? 3:matchResources:MatchResources? 4:validationActions:[]s
 admissionregistration.v1.ValidatingAdmissionPolicySpec 1:paramKind:ParamKind? 2:matchConstraints:MatchResources? 3:validations:[]Validation 4:failurePolicy:s? 5:auditAnnotations:[]AuditAnnotation 6:matchConditions:[]MatchCondition 7:variables:[]Variable
 admissionregistration.v1.ValidatingAdmissionPolicyStatus 1:observedGeneration:i 2:typeChecking:TypeChecking? 3:conditions:[]meta.v1.Condition
-admissionregistration.v1.ValidatingWebhook 1:name:s! 2:clientConfig:WebhookClientConfig 3:rules:[]RuleWithOperations 4:failurePolicy:s? 5:namespaceSelector:meta.v1.LabelSelector? 6:sideEffects:s? 7:timeoutSeconds:i? 8:admissionReviewVersions:[]s 9:matchPolicy:s? 10:objectSelector:meta.v1.LabelSelector? 11:matchConditions:[]MatchCondition
+admissionregistration.v1.ValidatingWebhook 1:name:s! 2:clientConfig:WebhookClientConfig 3:rules:[]RuleWithOperations 4:failurePolicy:s? 5:namespaceSelector:meta.v1.LabelSelector? 6:sideEffects:s? 7:timeoutSeconds:i? 8:admissionReviewVersions:[]s! 9:matchPolicy:s? 10:objectSelector:meta.v1.LabelSelector? 11:matchConditions:[]MatchCondition
 admissionregistration.v1.ValidatingWebhookConfiguration 1:metadata:meta.v1.ObjectMeta 2:webhooks:[]ValidatingWebhook
 admissionregistration.v1.Validation 1:expression:s! 2:message:s 3:reason:s? 4:messageExpression:s
 admissionregistration.v1.Variable 1:name:s! 2:expression:s!
 admissionregistration.v1.WebhookClientConfig 1:service:ServiceReference? 2:caBundle:bytes 3:url:s?
 apidiscovery.v2.APIGroupDiscovery 1:metadata:meta.v1.ObjectMeta 2:versions:[]APIVersionDiscovery
-apidiscovery.v2.APIGroupDiscoveryList 1:metadata:meta.v1.ListMeta 2:items:[]APIGroupDiscovery
-apidiscovery.v2.APIResourceDiscovery 1:resource:s! 2:responseKind:meta.v1.GroupVersionKind? 3:scope:s! 4:singularResource:s! 5:verbs:[]s 6:shortNames:[]s 7:categories:[]s 8:subresources:[]APISubresourceDiscovery
-apidiscovery.v2.APISubresourceDiscovery 1:subresource:s! 2:responseKind:meta.v1.GroupVersionKind? 3:acceptedTypes:[]meta.v1.GroupVersionKind 4:verbs:[]s
+apidiscovery.v2.APIGroupDiscoveryList 1:metadata:meta.v1.ListMeta 2:items:[]APIGroupDiscovery!
+apidiscovery.v2.APIResourceDiscovery 1:resource:s! 2:responseKind:meta.v1.GroupVersionKind? 3:scope:s! 4:singularResource:s! 5:verbs:[]s! 6:shortNames:[]s 7:categories:[]s 8:subresources:[]APISubresourceDiscovery
+apidiscovery.v2.APISubresourceDiscovery 1:subresource:s! 2:responseKind:meta.v1.GroupVersionKind? 3:acceptedTypes:[]meta.v1.GroupVersionKind 4:verbs:[]s!
 apidiscovery.v2.APIVersionDiscovery 1:version:s! 2:resources:[]APIResourceDiscovery 3:freshness:s
 apidiscovery.v2beta1.APIGroupDiscovery 1:metadata:meta.v1.ObjectMeta 2:versions:[]APIVersionDiscovery
-apidiscovery.v2beta1.APIGroupDiscoveryList 1:metadata:meta.v1.ListMeta 2:items:[]APIGroupDiscovery
-apidiscovery.v2beta1.APIResourceDiscovery 1:resource:s! 2:responseKind:meta.v1.GroupVersionKind? 3:scope:s! 4:singularResource:s! 5:verbs:[]s 6:shortNames:[]s 7:categories:[]s 8:subresources:[]APISubresourceDiscovery
-apidiscovery.v2beta1.APISubresourceDiscovery 1:subresource:s! 2:responseKind:meta.v1.GroupVersionKind? 3:acceptedTypes:[]meta.v1.GroupVersionKind 4:verbs:[]s
+apidiscovery.v2beta1.APIGroupDiscoveryList 1:metadata:meta.v1.ListMeta 2:items:[]APIGroupDiscovery!
+apidiscovery.v2beta1.APIResourceDiscovery 1:resource:s! 2:responseKind:meta.v1.GroupVersionKind? 3:scope:s! 4:singularResource:s! 5:verbs:[]s! 6:shortNames:[]s 7:categories:[]s 8:subresources:[]APISubresourceDiscovery
+apidiscovery.v2beta1.APISubresourceDiscovery 1:subresource:s! 2:responseKind:meta.v1.GroupVersionKind? 3:acceptedTypes:[]meta.v1.GroupVersionKind 4:verbs:[]s!
 apidiscovery.v2beta1.APIVersionDiscovery 1:version:s! 2:resources:[]APIResourceDiscovery 3:freshness:s
 apiextensions.v1.CustomResourceColumnDefinition 1:name:s! 2:type:s! 3:format:s 4:description:s 5:priority:i 6:jsonPath:s!
 apiextensions.v1.CustomResourceConversion 1:strategy:s! 2:webhook:WebhookConversion?
 apiextensions.v1.CustomResourceDefinition 1:metadata:meta.v1.ObjectMeta 2:spec:CustomResourceDefinitionSpec 3:status:CustomResourceDefinitionStatus
 apiextensions.v1.CustomResourceDefinitionCondition 1:type:s! 2:status:s! 3:lastTransitionTime:time 4:reason:s 5:message:s 6:observedGeneration:i
 apiextensions.v1.CustomResourceDefinitionNames 1:plural:s! 2:singular:s 3:shortNames:[]s 4:kind:s! 5:listKind:s 6:categories:[]s
-apiextensions.v1.CustomResourceDefinitionSpec 1:group:s! 3:names:CustomResourceDefinitionNames 4:scope:s! 7:versions:[]CustomResourceDefinitionVersion 9:conversion:CustomResourceConversion? 10:preserveUnknownFields:b
-apiextensions.v1.CustomResourceDefinitionStatus 1:conditions:[]CustomResourceDefinitionCondition 2:acceptedNames:CustomResourceDefinitionNames 3:storedVersions:[]s 4:observedGeneration:i
+apiextensions.v1.CustomResourceDefinitionSpec 1:group:s! 3:names:CustomResourceDefinitionNames 4:scope:s! 7:versions:[]CustomResourceDefinitionVersion! 9:conversion:CustomResourceConversion? 10:preserveUnknownFields:b
+apiextensions.v1.CustomResourceDefinitionStatus 1:conditions:[]CustomResourceDefinitionCondition! 2:acceptedNames:CustomResourceDefinitionNames 3:storedVersions:[]s! 4:observedGeneration:i
 apiextensions.v1.CustomResourceDefinitionVersion 1:name:s! 2:served:b! 3:storage:b! 4:schema:CustomResourceValidation? 5:subresources:CustomResourceSubresources? 6:additionalPrinterColumns:[]CustomResourceColumnDefinition 7:deprecated:b 8:deprecationWarning:s? 9:selectableFields:[]SelectableField
 apiextensions.v1.CustomResourceSubresourceScale 1:specReplicasPath:s! 2:statusReplicasPath:s! 3:labelSelectorPath:s?
 apiextensions.v1.CustomResourceSubresourceStatus
@@ -59,12 +59,12 @@ apiextensions.v1.SelectableField 1:jsonPath:s!
 apiextensions.v1.ServiceReference 1:namespace:s! 2:name:s! 3:path:s? 4:port:i?
 apiextensions.v1.ValidationRule 1:rule:s! 2:message:s 3:messageExpression:s 4:reason:s? 5:fieldPath:s 6:optionalOldSelf:b?
 apiextensions.v1.WebhookClientConfig 1:service:ServiceReference? 2:caBundle:bytes 3:url:s?
-apiextensions.v1.WebhookConversion 2:clientConfig:WebhookClientConfig? 3:conversionReviewVersions:[]s
+apiextensions.v1.WebhookConversion 2:clientConfig:WebhookClientConfig? 3:conversionReviewVersions:[]s!
 authentication.v1.BoundObjectReference 1:kind:s 2:apiVersion:s 3:name:s 4:uid:s
 authentication.v1.SelfSubjectReview 1:metadata:meta.v1.ObjectMeta 2:status:SelfSubjectReviewStatus
 authentication.v1.SelfSubjectReviewStatus 1:userInfo:UserInfo
 authentication.v1.TokenRequest 1:metadata:meta.v1.ObjectMeta 2:spec:TokenRequestSpec 3:status:TokenRequestStatus
-authentication.v1.TokenRequestSpec 1:audiences:[]s 3:boundObjectRef:BoundObjectReference? 4:expirationSeconds:i?
+authentication.v1.TokenRequestSpec 1:audiences:[]s! 3:boundObjectRef:BoundObjectReference? 4:expirationSeconds:i?
 authentication.v1.TokenRequestStatus 1:token:s! 2:expirationTimestamp:time
 authentication.v1.TokenReview 1:metadata:meta.v1.ObjectMeta 2:spec:TokenReviewSpec 3:status:TokenReviewStatus
 authentication.v1.TokenReviewSpec 1:token:s 2:audiences:[]s
@@ -74,9 +74,9 @@ authorization.v1.FieldSelectorAttributes 1:rawSelector:s 2:requirements:[]meta.v
 authorization.v1.LabelSelectorAttributes 1:rawSelector:s 2:requirements:[]meta.v1.LabelSelectorRequirement
 authorization.v1.LocalSubjectAccessReview 1:metadata:meta.v1.ObjectMeta 2:spec:SubjectAccessReviewSpec 3:status:SubjectAccessReviewStatus
 authorization.v1.NonResourceAttributes 1:path:s 2:verb:s
-authorization.v1.NonResourceRule 1:verbs:[]s 2:nonResourceURLs:[]s
+authorization.v1.NonResourceRule 1:verbs:[]s! 2:nonResourceURLs:[]s
 authorization.v1.ResourceAttributes 1:namespace:s 2:verb:s 3:group:s 4:version:s 5:resource:s 6:subresource:s 7:name:s 8:fieldSelector:FieldSelectorAttributes? 9:labelSelector:LabelSelectorAttributes?
-authorization.v1.ResourceRule 1:verbs:[]s 2:apiGroups:[]s 3:resources:[]s 4:resourceNames:[]s
+authorization.v1.ResourceRule 1:verbs:[]s! 2:apiGroups:[]s 3:resources:[]s 4:resourceNames:[]s
 authorization.v1.SelfSubjectAccessReview 1:metadata:meta.v1.ObjectMeta 2:spec:SelfSubjectAccessReviewSpec 3:status:SubjectAccessReviewStatus
 authorization.v1.SelfSubjectAccessReviewSpec 1:resourceAttributes:ResourceAttributes? 2:nonResourceAttributes:NonResourceAttributes?
 authorization.v1.SelfSubjectRulesReview 1:metadata:meta.v1.ObjectMeta 2:spec:SelfSubjectRulesReviewSpec 3:status:SubjectRulesReviewStatus
@@ -84,16 +84,16 @@ authorization.v1.SelfSubjectRulesReviewSpec 1:namespace:s
 authorization.v1.SubjectAccessReview 1:metadata:meta.v1.ObjectMeta 2:spec:SubjectAccessReviewSpec 3:status:SubjectAccessReviewStatus
 authorization.v1.SubjectAccessReviewSpec 1:resourceAttributes:ResourceAttributes? 2:nonResourceAttributes:NonResourceAttributes? 3:user:s 4:groups:[]s 5:extra:{}texts 6:uid:s
 authorization.v1.SubjectAccessReviewStatus 1:allowed:b! 2:reason:s 3:evaluationError:s 4:denied:b
-authorization.v1.SubjectRulesReviewStatus 1:resourceRules:[]ResourceRule 2:nonResourceRules:[]NonResourceRule 3:incomplete:b! 4:evaluationError:s
+authorization.v1.SubjectRulesReviewStatus 1:resourceRules:[]ResourceRule! 2:nonResourceRules:[]NonResourceRule! 3:incomplete:b! 4:evaluationError:s
 certificates.v1.CertificateSigningRequest 1:metadata:meta.v1.ObjectMeta 2:spec:CertificateSigningRequestSpec 3:status:CertificateSigningRequestStatus
 certificates.v1.CertificateSigningRequestCondition 1:type:s! 2:reason:s 3:message:s 4:lastUpdateTime:time 5:lastTransitionTime:time 6:status:s!
 certificates.v1.CertificateSigningRequestSpec 1:request:bytes 2:username:s 3:uid:s 4:groups:[]s 5:usages:[]s 6:extra:{}texts 7:signerName:s! 8:expirationSeconds:i?
 certificates.v1.CertificateSigningRequestStatus 1:conditions:[]CertificateSigningRequestCondition 2:certificate:bytes
-meta.v1.APIGroup 1:name:s! 2:versions:[]GroupVersionForDiscovery 3:preferredVersion:GroupVersionForDiscovery 4:serverAddressByClientCIDRs:[]ServerAddressByClientCIDR
-meta.v1.APIGroupList 1:groups:[]APIGroup
+meta.v1.APIGroup 1:name:s! 2:versions:[]GroupVersionForDiscovery! 3:preferredVersion:GroupVersionForDiscovery 4:serverAddressByClientCIDRs:[]ServerAddressByClientCIDR
+meta.v1.APIGroupList 1:groups:[]APIGroup!
 meta.v1.APIResource 1:name:s! 2:namespaced:b! 3:kind:s! 4:verbs:texts 5:shortNames:[]s 6:singularName:s! 7:categories:[]s 8:group:s 9:version:s 10:storageVersionHash:s
-meta.v1.APIResourceList 1:groupVersion:s! 2:resources:[]APIResource
-meta.v1.APIVersions 1:versions:[]s 2:serverAddressByClientCIDRs:[]ServerAddressByClientCIDR
+meta.v1.APIResourceList 1:groupVersion:s! 2:resources:[]APIResource!
+meta.v1.APIVersions 1:versions:[]s! 2:serverAddressByClientCIDRs:[]ServerAddressByClientCIDR!
 meta.v1.Condition 1:type:s! 2:status:s! 3:observedGeneration:i 4:lastTransitionTime:time 5:reason:s! 6:message:s!
 meta.v1.DeleteOptions 1:gracePeriodSeconds:i? 2:preconditions:Preconditions? 3:orphanDependents:b? 4:propagationPolicy:s? 5:dryRun:[]s 6:ignoreStoreReadErrorWithClusterBreakingPotential:b?
 meta.v1.FieldSelectorRequirement 1:key:s! 2:operator:s! 3:values:[]s
@@ -113,10 +113,10 @@ meta.v1.Status 1:metadata:ListMeta 2:status:s 3:message:s 4:reason:s 5:details:S
 meta.v1.StatusCause 1:reason:s 2:message:s 3:field:s
 meta.v1.StatusDetails 1:name:s 2:group:s 3:kind:s 4:causes:[]StatusCause 5:retryAfterSeconds:i 6:uid:s
 rbac.v1.AggregationRule 1:clusterRoleSelectors:[]meta.v1.LabelSelector
-rbac.v1.ClusterRole 1:metadata:meta.v1.ObjectMeta 2:rules:[]PolicyRule 3:aggregationRule:AggregationRule?
+rbac.v1.ClusterRole 1:metadata:meta.v1.ObjectMeta 2:rules:[]PolicyRule! 3:aggregationRule:AggregationRule?
 rbac.v1.ClusterRoleBinding 1:metadata:meta.v1.ObjectMeta 2:subjects:[]Subject 3:roleRef:RoleRef
-rbac.v1.PolicyRule 1:verbs:[]s 2:apiGroups:[]s 3:resources:[]s 4:resourceNames:[]s 5:nonResourceURLs:[]s
-rbac.v1.Role 1:metadata:meta.v1.ObjectMeta 2:rules:[]PolicyRule
+rbac.v1.PolicyRule 1:verbs:[]s! 2:apiGroups:[]s 3:resources:[]s 4:resourceNames:[]s 5:nonResourceURLs:[]s
+rbac.v1.Role 1:metadata:meta.v1.ObjectMeta 2:rules:[]PolicyRule!
 rbac.v1.RoleBinding 1:metadata:meta.v1.ObjectMeta 2:subjects:[]Subject 3:roleRef:RoleRef
 rbac.v1.RoleRef 1:apiGroup:s! 2:kind:s! 3:name:s!
 rbac.v1.Subject 1:kind:s! 2:apiGroup:s 3:name:s! 4:namespace:s

@@ -8,11 +8,11 @@ apiregistration.v1.APIServiceStatus 1:conditions:[]APIServiceCondition
 apiregistration.v1.ServiceReference 1:namespace:s 2:name:s 3:port:i?
 coordination.v1.Lease 1:metadata:meta.v1.ObjectMeta 2:spec:LeaseSpec
 coordination.v1.LeaseSpec 1:holderIdentity:s? 2:leaseDurationSeconds:i? 3:acquireTime:microTime? 4:renewTime:microTime? 5:leaseTransitions:i? 6:strategy:s? 7:preferredHolder:s?
-discovery.v1.Endpoint 1:addresses:[]s 2:conditions:EndpointConditions 3:hostname:s? 4:targetRef:core.v1.ObjectReference? 5:deprecatedTopology:{}s 6:nodeName:s? 7:zone:s? 8:hints:EndpointHints?
+discovery.v1.Endpoint 1:addresses:[]s! 2:conditions:EndpointConditions 3:hostname:s? 4:targetRef:core.v1.ObjectReference? 5:deprecatedTopology:{}s 6:nodeName:s? 7:zone:s? 8:hints:EndpointHints?
 discovery.v1.EndpointConditions 1:ready:b? 2:serving:b? 3:terminating:b?
 discovery.v1.EndpointHints 1:forZones:[]ForZone 2:forNodes:[]ForNode
 discovery.v1.EndpointPort 1:name:s? 2:protocol:s? 3:port:i? 4:appProtocol:s?
-discovery.v1.EndpointSlice 1:metadata:meta.v1.ObjectMeta 2:endpoints:[]Endpoint 3:ports:[]EndpointPort 4:addressType:s!
+discovery.v1.EndpointSlice 1:metadata:meta.v1.ObjectMeta 2:endpoints:[]Endpoint! 3:ports:[]EndpointPort! 4:addressType:s!
 discovery.v1.ForNode 1:name:s!
 discovery.v1.ForZone 1:name:s!
 events.v1.Event 1:metadata:meta.v1.ObjectMeta 2:eventTime:microTime 3:series:EventSeries? 4:reportingController:s 5:reportingInstance:s 6:action:s 7:reason:s 8:regarding:core.v1.ObjectReference 9:related:core.v1.ObjectReference? 10:note:s 11:type:s 12:deprecatedSource:core.v1.EventSource 13:deprecatedFirstTimestamp:time 14:deprecatedLastTimestamp:time 15:deprecatedCount:i
@@ -26,20 +26,20 @@ flowcontrol.v1.FlowSchemaStatus 1:conditions:[]FlowSchemaCondition
 flowcontrol.v1.GroupSubject 1:name:s!
 flowcontrol.v1.LimitResponse 1:type:s! 2:queuing:QueuingConfiguration?
 flowcontrol.v1.LimitedPriorityLevelConfiguration 1:nominalConcurrencyShares:i? 2:limitResponse:LimitResponse 3:lendablePercent:i? 4:borrowingLimitPercent:i?
-flowcontrol.v1.NonResourcePolicyRule 1:verbs:[]s 6:nonResourceURLs:[]s
-flowcontrol.v1.PolicyRulesWithSubjects 1:subjects:[]Subject 2:resourceRules:[]ResourcePolicyRule 3:nonResourceRules:[]NonResourcePolicyRule
+flowcontrol.v1.NonResourcePolicyRule 1:verbs:[]s! 6:nonResourceURLs:[]s!
+flowcontrol.v1.PolicyRulesWithSubjects 1:subjects:[]Subject! 2:resourceRules:[]ResourcePolicyRule 3:nonResourceRules:[]NonResourcePolicyRule
 flowcontrol.v1.PriorityLevelConfiguration 1:metadata:meta.v1.ObjectMeta 2:spec:PriorityLevelConfigurationSpec 3:status:PriorityLevelConfigurationStatus
 flowcontrol.v1.PriorityLevelConfigurationCondition 1:type:s 2:status:s 3:lastTransitionTime:time 4:reason:s 5:message:s
 flowcontrol.v1.PriorityLevelConfigurationReference 1:name:s!
 flowcontrol.v1.PriorityLevelConfigurationSpec 1:type:s! 2:limited:LimitedPriorityLevelConfiguration? 3:exempt:ExemptPriorityLevelConfiguration?
 flowcontrol.v1.PriorityLevelConfigurationStatus 1:conditions:[]PriorityLevelConfigurationCondition
 flowcontrol.v1.QueuingConfiguration 1:queues:i! 2:handSize:i! 3:queueLengthLimit:i!
-flowcontrol.v1.ResourcePolicyRule 1:verbs:[]s 2:apiGroups:[]s 3:resources:[]s 4:clusterScope:b 5:namespaces:[]s
+flowcontrol.v1.ResourcePolicyRule 1:verbs:[]s! 2:apiGroups:[]s! 3:resources:[]s! 4:clusterScope:b 5:namespaces:[]s!
 flowcontrol.v1.ServiceAccountSubject 1:namespace:s! 2:name:s!
 flowcontrol.v1.Subject 1:kind:s! 2:user:UserSubject? 3:group:GroupSubject? 4:serviceAccount:ServiceAccountSubject?
 flowcontrol.v1.UserSubject 1:name:s!
 networking.v1.HTTPIngressPath 1:path:s 2:backend:IngressBackend 3:pathType:s?
-networking.v1.HTTPIngressRuleValue 1:paths:[]HTTPIngressPath
+networking.v1.HTTPIngressRuleValue 1:paths:[]HTTPIngressPath!
 networking.v1.IPAddress 1:metadata:meta.v1.ObjectMeta 2:spec:IPAddressSpec
 networking.v1.IPAddressSpec 1:parentRef:ParentReference?
 networking.v1.IPBlock 1:cidr:s! 2:except:[]s
@@ -74,8 +74,8 @@ node.v1.Scheduling 1:nodeSelector:{}s 2:tolerations:[]core.v1.Toleration
 storage.v1.CSIDriver 1:metadata:meta.v1.ObjectMeta 2:spec:CSIDriverSpec
 storage.v1.CSIDriverSpec 1:attachRequired:b? 2:podInfoOnMount:b? 3:volumeLifecycleModes:[]s 4:storageCapacity:b? 5:fsGroupPolicy:s? 6:tokenRequests:[]TokenRequest 7:requiresRepublish:b? 8:seLinuxMount:b? 9:nodeAllocatableUpdatePeriodSeconds:i? 10:serviceAccountTokenInSecrets:b? 11:preventPodSchedulingIfMissing:b?
 storage.v1.CSINode 1:metadata:meta.v1.ObjectMeta 2:spec:CSINodeSpec
-storage.v1.CSINodeDriver 1:name:s! 2:nodeID:s! 3:topologyKeys:[]s 4:allocatable:VolumeNodeResources?
-storage.v1.CSINodeSpec 1:drivers:[]CSINodeDriver
+storage.v1.CSINodeDriver 1:name:s! 2:nodeID:s! 3:topologyKeys:[]s! 4:allocatable:VolumeNodeResources?
+storage.v1.CSINodeSpec 1:drivers:[]CSINodeDriver!
 storage.v1.CSIStorageCapacity 1:metadata:meta.v1.ObjectMeta 2:nodeTopology:meta.v1.LabelSelector? 3:storageClassName:s! 4:capacity:quantity? 5:maximumVolumeSize:quantity?
 storage.v1.StorageClass 1:metadata:meta.v1.ObjectMeta 2:provisioner:s! 3:parameters:{}s 4:reclaimPolicy:s? 5:mountOptions:[]s 6:allowVolumeExpansion:b? 7:volumeBindingMode:s? 8:allowedTopologies:[]core.v1.TopologySelectorTerm
 storage.v1.TokenRequest 1:audience:s! 2:expirationSeconds:i?

@@ -12,8 +12,8 @@ core.v1.Binding 1:metadata:meta.v1.ObjectMeta 2:target:ObjectReference
 core.v1.CSIPersistentVolumeSource 1:driver:s! 2:volumeHandle:s! 3:readOnly:b 4:fsType:s 5:volumeAttributes:{}s 6:controllerPublishSecretRef:SecretReference? 7:nodeStageSecretRef:SecretReference? 8:nodePublishSecretRef:SecretReference? 9:controllerExpandSecretRef:SecretReference? 10:nodeExpandSecretRef:SecretReference?
 core.v1.CSIVolumeSource 1:driver:s! 2:readOnly:b? 3:fsType:s? 4:volumeAttributes:{}s 5:nodePublishSecretRef:LocalObjectReference?
 core.v1.Capabilities 1:add:[]s 2:drop:[]s
-core.v1.CephFSPersistentVolumeSource 1:monitors:[]s 2:path:s 3:user:s 4:secretFile:s 5:secretRef:SecretReference? 6:readOnly:b
-core.v1.CephFSVolumeSource 1:monitors:[]s 2:path:s 3:user:s 4:secretFile:s 5:secretRef:LocalObjectReference? 6:readOnly:b
+core.v1.CephFSPersistentVolumeSource 1:monitors:[]s! 2:path:s 3:user:s 4:secretFile:s 5:secretRef:SecretReference? 6:readOnly:b
+core.v1.CephFSVolumeSource 1:monitors:[]s! 2:path:s 3:user:s 4:secretFile:s 5:secretRef:LocalObjectReference? 6:readOnly:b
 core.v1.CinderPersistentVolumeSource 1:volumeID:s! 2:fsType:s 3:readOnly:b 4:secretRef:SecretReference?
 core.v1.CinderVolumeSource 1:volumeID:s! 2:fsType:s 3:readOnly:b 4:secretRef:LocalObjectReference?
 core.v1.ClientIPConfig 1:timeoutSeconds:i?
@@ -28,7 +28,7 @@ core.v1.ConfigMapProjection 1::LocalObjectReference 2:items:[]KeyToPath 4:option
 core.v1.ConfigMapVolumeSource 1::LocalObjectReference 2:items:[]KeyToPath 3:defaultMode:i? 4:optional:b?
 core.v1.Container 1:name:s! 2:image:s 3:command:[]s 4:args:[]s 5:workingDir:s 6:ports:[]ContainerPort 7:env:[]EnvVar 8:resources:ResourceRequirements 9:volumeMounts:[]VolumeMount 10:livenessProbe:Probe? 11:readinessProbe:Probe? 12:lifecycle:Lifecycle? 13:terminationMessagePath:s 14:imagePullPolicy:s 15:securityContext:SecurityContext? 16:stdin:b 17:stdinOnce:b 18:tty:b 19:envFrom:[]EnvFromSource 20:terminationMessagePolicy:s 21:volumeDevices:[]VolumeDevice 22:startupProbe:Probe? 23:resizePolicy:[]ContainerResizePolicy 24:restartPolicy:s? 25:restartPolicyRules:[]ContainerRestartRule
 core.v1.ContainerExtendedResourceRequest 1:containerName:s! 2:resourceName:s! 3:requestName:s!
-core.v1.ContainerImage 1:names:[]s 2:sizeBytes:i
+core.v1.ContainerImage 1:names:[]s! 2:sizeBytes:i
 core.v1.ContainerPort 1:name:s 2:hostPort:i 3:containerPort:i! 4:protocol:s 5:hostIP:s
 core.v1.ContainerResizePolicy 1:resourceName:s! 2:restartPolicy:s!
 core.v1.ContainerRestartRule 1:action:s 2:exitCodes:ContainerRestartRuleOnExitCodes?
@@ -82,7 +82,7 @@ core.v1.Lifecycle 1:postStart:LifecycleHandler? 2:preStop:LifecycleHandler? 3:st
 core.v1.LifecycleHandler 1:exec:ExecAction? 2:httpGet:HTTPGetAction? 3:tcpSocket:TCPSocketAction? 4:sleep:SleepAction?
 core.v1.LimitRange 1:metadata:meta.v1.ObjectMeta 2:spec:LimitRangeSpec
 core.v1.LimitRangeItem 1:type:s! 2:max:{}quantity 3:min:{}quantity 4:default:{}quantity 5:defaultRequest:{}quantity 6:maxLimitRequestRatio:{}quantity
-core.v1.LimitRangeSpec 1:limits:[]LimitRangeItem
+core.v1.LimitRangeSpec 1:limits:[]LimitRangeItem!
 core.v1.LinuxContainerUser 1:uid:i! 2:gid:i! 3:supplementalGroups:[]i
 core.v1.LoadBalancerIngress 1:ip:s 2:hostname:s 3:ipMode:s? 4:ports:[]PortStatus
 core.v1.LoadBalancerStatus 1:ingress:[]LoadBalancerIngress
@@ -97,7 +97,7 @@ core.v1.NamespaceStatus 1:phase:s 2:conditions:[]NamespaceCondition
 core.v1.Node 1:metadata:meta.v1.ObjectMeta 2:spec:NodeSpec 3:status:NodeStatus
 core.v1.NodeAddress 1:type:s! 2:address:s!
 core.v1.NodeAffinity 1:requiredDuringSchedulingIgnoredDuringExecution:NodeSelector? 2:preferredDuringSchedulingIgnoredDuringExecution:[]PreferredSchedulingTerm
-core.v1.NodeAllocatableResourceClaimStatus 1:resourceClaimName:s! 2:containers:[]s 3:resources:{}quantity
+core.v1.NodeAllocatableResourceClaimStatus 1:resourceClaimName:s! 2:containers:[]s 3:resources:{}quantity!
 core.v1.NodeCondition 1:type:s! 2:status:s! 3:lastHeartbeatTime:time 4:lastTransitionTime:time 5:reason:s 6:message:s
 core.v1.NodeConfigSource 2:configMap:ConfigMapNodeConfigSource?
 core.v1.NodeConfigStatus 1:assigned:NodeConfigSource? 2:active:NodeConfigSource? 3:lastKnownGood:NodeConfigSource? 4:error:s
@@ -105,7 +105,7 @@ core.v1.NodeDaemonEndpoints 1:kubeletEndpoint:DaemonEndpoint
 core.v1.NodeFeatures 1:supplementalGroupsPolicy:b?
 core.v1.NodeRuntimeHandler 1:name:s! 2:features:NodeRuntimeHandlerFeatures?
 core.v1.NodeRuntimeHandlerFeatures 1:recursiveReadOnlyMounts:b? 2:userNamespaces:b?
-core.v1.NodeSelector 1:nodeSelectorTerms:[]NodeSelectorTerm
+core.v1.NodeSelector 1:nodeSelectorTerms:[]NodeSelectorTerm!
 core.v1.NodeSelectorRequirement 1:key:s! 2:operator:s! 3:values:[]s
 core.v1.NodeSelectorTerm 1:matchExpressions:[]NodeSelectorRequirement 2:matchFields:[]NodeSelectorRequirement
 core.v1.NodeSpec 1:podCIDR:s 2:externalID:s 3:providerID:s 4:unschedulable:b 5:taints:[]Taint 6:configSource:NodeConfigSource? 7:podCIDRs:[]s
@@ -133,7 +133,7 @@ core.v1.PodCertificateProjection 1:signerName:s 2:keyType:s 3:maxExpirationSecon
 core.v1.PodCondition 1:type:s! 2:status:s! 3:lastProbeTime:time 4:lastTransitionTime:time 5:reason:s 6:message:s 7:observedGeneration:i
 core.v1.PodDNSConfig 1:nameservers:[]s 2:searches:[]s 3:options:[]PodDNSConfigOption
 core.v1.PodDNSConfigOption 1:name:s 2:value:s?
-core.v1.PodExtendedResourceClaimStatus 1:requestMappings:[]ContainerExtendedResourceRequest 2:resourceClaimName:s!
+core.v1.PodExtendedResourceClaimStatus 1:requestMappings:[]ContainerExtendedResourceRequest! 2:resourceClaimName:s!
 core.v1.PodIP 1:ip:s!
 core.v1.PodOS 1:name:s!
 core.v1.PodReadinessGate 1:conditionType:s!
@@ -142,7 +142,7 @@ core.v1.PodResourceClaimStatus 1:name:s! 2:resourceClaimName:s?
 core.v1.PodSchedulingGate 1:name:s!
 core.v1.PodSchedulingGroup 1:podGroupName:s?
 core.v1.PodSecurityContext 1:seLinuxOptions:SELinuxOptions? 2:runAsUser:i? 3:runAsNonRoot:b? 4:supplementalGroups:[]i 5:fsGroup:i? 6:runAsGroup:i? 7:sysctls:[]Sysctl 8:windowsOptions:WindowsSecurityContextOptions? 9:fsGroupChangePolicy:s? 10:seccompProfile:SeccompProfile? 11:appArmorProfile:AppArmorProfile? 12:supplementalGroupsPolicy:s? 13:seLinuxChangePolicy:s?
-core.v1.PodSpec 1:volumes:[]Volume 2:containers:[]Container 3:restartPolicy:s 4:terminationGracePeriodSeconds:i? 5:activeDeadlineSeconds:i? 6:dnsPolicy:s 7:nodeSelector:{}s 8:serviceAccountName:s 9:serviceAccount:s 10:nodeName:s 11:hostNetwork:b 12:hostPID:b 13:hostIPC:b 14:securityContext:PodSecurityContext? 15:imagePullSecrets:[]LocalObjectReference 16:hostname:s 17:subdomain:s 18:affinity:Affinity? 19:schedulerName:s 20:initContainers:[]Container 21:automountServiceAccountToken:b? 22:tolerations:[]Toleration 23:hostAliases:[]HostAlias 24:priorityClassName:s 25:priority:i? 26:dnsConfig:PodDNSConfig? 27:shareProcessNamespace:b? 28:readinessGates:[]PodReadinessGate 29:runtimeClassName:s? 30:enableServiceLinks:b? 31:preemptionPolicy:s? 32:overhead:{}quantity 33:topologySpreadConstraints:[]TopologySpreadConstraint 34:ephemeralContainers:[]EphemeralContainer 35:setHostnameAsFQDN:b? 36:os:PodOS? 37:hostUsers:b? 38:schedulingGates:[]PodSchedulingGate 39:resourceClaims:[]PodResourceClaim 40:resources:ResourceRequirements? 41:hostnameOverride:s? 43:schedulingGroup:PodSchedulingGroup?
+core.v1.PodSpec 1:volumes:[]Volume 2:containers:[]Container! 3:restartPolicy:s 4:terminationGracePeriodSeconds:i? 5:activeDeadlineSeconds:i? 6:dnsPolicy:s 7:nodeSelector:{}s 8:serviceAccountName:s 9:serviceAccount:s 10:nodeName:s 11:hostNetwork:b 12:hostPID:b 13:hostIPC:b 14:securityContext:PodSecurityContext? 15:imagePullSecrets:[]LocalObjectReference 16:hostname:s 17:subdomain:s 18:affinity:Affinity? 19:schedulerName:s 20:initContainers:[]Container 21:automountServiceAccountToken:b? 22:tolerations:[]Toleration 23:hostAliases:[]HostAlias 24:priorityClassName:s 25:priority:i? 26:dnsConfig:PodDNSConfig? 27:shareProcessNamespace:b? 28:readinessGates:[]PodReadinessGate 29:runtimeClassName:s? 30:enableServiceLinks:b? 31:preemptionPolicy:s? 32:overhead:{}quantity 33:topologySpreadConstraints:[]TopologySpreadConstraint 34:ephemeralContainers:[]EphemeralContainer 35:setHostnameAsFQDN:b? 36:os:PodOS? 37:hostUsers:b? 38:schedulingGates:[]PodSchedulingGate 39:resourceClaims:[]PodResourceClaim 40:resources:ResourceRequirements? 41:hostnameOverride:s? 43:schedulingGroup:PodSchedulingGroup?
 core.v1.PodStatus 1:phase:s 2:conditions:[]PodCondition 3:message:s 4:reason:s 5:hostIP:s 6:podIP:s 7:startTime:time? 8:containerStatuses:[]ContainerStatus 9:qosClass:s 10:initContainerStatuses:[]ContainerStatus 11:nominatedNodeName:s 12:podIPs:[]PodIP 13:ephemeralContainerStatuses:[]ContainerStatus 14:resize:s 15:resourceClaimStatuses:[]PodResourceClaimStatus 16:hostIPs:[]HostIP 17:observedGeneration:i 18:extendedResourceClaimStatus:PodExtendedResourceClaimStatus? 19:allocatedResources:{}quantity 20:resources:ResourceRequirements? 21:nodeAllocatableResourceClaimStatuses:[]NodeAllocatableResourceClaimStatus
 core.v1.PodStatusResult 1:metadata:meta.v1.ObjectMeta 2:status:PodStatus
 core.v1.PodTemplate 1:metadata:meta.v1.ObjectMeta 2:template:PodTemplateSpec
@@ -152,10 +152,10 @@ core.v1.PortworxVolumeSource 1:volumeID:s! 2:fsType:s 3:readOnly:b
 core.v1.PreferredSchedulingTerm 1:weight:i! 2:preference:NodeSelectorTerm
 core.v1.Probe 1::ProbeHandler 2:initialDelaySeconds:i 3:timeoutSeconds:i 4:periodSeconds:i 5:successThreshold:i 6:failureThreshold:i 7:terminationGracePeriodSeconds:i?
 core.v1.ProbeHandler 1:exec:ExecAction? 2:httpGet:HTTPGetAction? 3:tcpSocket:TCPSocketAction? 4:grpc:GRPCAction?
-core.v1.ProjectedVolumeSource 1:sources:[]VolumeProjection 2:defaultMode:i?
+core.v1.ProjectedVolumeSource 1:sources:[]VolumeProjection! 2:defaultMode:i?
 core.v1.QuobyteVolumeSource 1:registry:s! 2:volume:s! 3:readOnly:b 4:user:s 5:group:s 6:tenant:s
-core.v1.RBDPersistentVolumeSource 1:monitors:[]s 2:image:s! 3:fsType:s 4:pool:s 5:user:s 6:keyring:s 7:secretRef:SecretReference? 8:readOnly:b
-core.v1.RBDVolumeSource 1:monitors:[]s 2:image:s! 3:fsType:s 4:pool:s 5:user:s 6:keyring:s 7:secretRef:LocalObjectReference? 8:readOnly:b
+core.v1.RBDPersistentVolumeSource 1:monitors:[]s! 2:image:s! 3:fsType:s 4:pool:s 5:user:s 6:keyring:s 7:secretRef:SecretReference? 8:readOnly:b
+core.v1.RBDVolumeSource 1:monitors:[]s! 2:image:s! 3:fsType:s 4:pool:s 5:user:s 6:keyring:s 7:secretRef:LocalObjectReference? 8:readOnly:b
 core.v1.RangeAllocation 1:metadata:meta.v1.ObjectMeta 2:range:s! 3:data:bytes
 core.v1.ReplicationController 1:metadata:meta.v1.ObjectMeta 2:spec:ReplicationControllerSpec 3:status:ReplicationControllerStatus
 core.v1.ReplicationControllerCondition 1:type:s! 2:status:s! 3:lastTransitionTime:time 4:reason:s 5:message:s
@@ -196,7 +196,7 @@ core.v1.Sysctl 1:name:s! 2:value:s!
 core.v1.TCPSocketAction 1:port:intOrString 2:host:s
 core.v1.Taint 1:key:s! 2:value:s 3:effect:s! 4:timeAdded:time?
 core.v1.Toleration 1:key:s 2:operator:s 3:value:s 4:effect:s 5:tolerationSeconds:i?
-core.v1.TopologySelectorLabelRequirement 1:key:s! 2:values:[]s
+core.v1.TopologySelectorLabelRequirement 1:key:s! 2:values:[]s!
 core.v1.TopologySelectorTerm 1:matchLabelExpressions:[]TopologySelectorLabelRequirement
 core.v1.TopologySpreadConstraint 1:maxSkew:i! 2:topologyKey:s! 3:whenUnsatisfiable:s! 4:labelSelector:meta.v1.LabelSelector? 5:minDomains:i? 6:nodeAffinityPolicy:s? 7:nodeTaintsPolicy:s? 8:matchLabelKeys:[]s
 core.v1.TypedLocalObjectReference 1:apiGroup:s? 2:kind:s! 3:name:s!

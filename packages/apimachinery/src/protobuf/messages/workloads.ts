@@ -44,7 +44,7 @@ autoscaling.v2.HorizontalPodAutoscaler 1:metadata:meta.v1.ObjectMeta 2:spec:Hori
 autoscaling.v2.HorizontalPodAutoscalerBehavior 1:scaleUp:HPAScalingRules? 2:scaleDown:HPAScalingRules?
 autoscaling.v2.HorizontalPodAutoscalerCondition 1:type:s! 2:status:s! 3:lastTransitionTime:time 4:reason:s 5:message:s
 autoscaling.v2.HorizontalPodAutoscalerSpec 1:scaleTargetRef:CrossVersionObjectReference 2:minReplicas:i? 3:maxReplicas:i! 4:metrics:[]MetricSpec 5:behavior:HorizontalPodAutoscalerBehavior?
-autoscaling.v2.HorizontalPodAutoscalerStatus 1:observedGeneration:i? 2:lastScaleTime:time? 3:currentReplicas:i 4:desiredReplicas:i! 5:currentMetrics:[]MetricStatus 6:conditions:[]HorizontalPodAutoscalerCondition
+autoscaling.v2.HorizontalPodAutoscalerStatus 1:observedGeneration:i? 2:lastScaleTime:time? 3:currentReplicas:i 4:desiredReplicas:i! 5:currentMetrics:[]MetricStatus! 6:conditions:[]HorizontalPodAutoscalerCondition
 autoscaling.v2.MetricIdentifier 1:name:s! 2:selector:meta.v1.LabelSelector?
 autoscaling.v2.MetricSpec 1:type:s! 2:object:ObjectMetricSource? 3:pods:PodsMetricSource? 4:resource:ResourceMetricSource? 5:external:ExternalMetricSource? 7:containerResource:ContainerResourceMetricSource?
 autoscaling.v2.MetricStatus 1:type:s! 2:object:ObjectMetricStatus? 3:pods:PodsMetricStatus? 4:resource:ResourceMetricStatus? 5:external:ExternalMetricStatus? 7:containerResource:ContainerResourceMetricStatus?
@@ -64,11 +64,11 @@ batch.v1.JobCondition 1:type:s! 2:status:s! 3:lastProbeTime:time 4:lastTransitio
 batch.v1.JobSpec 1:parallelism:i? 2:completions:i? 3:activeDeadlineSeconds:i? 4:selector:meta.v1.LabelSelector? 5:manualSelector:b? 6:template:core.v1.PodTemplateSpec 7:backoffLimit:i? 8:ttlSecondsAfterFinished:i? 9:completionMode:s? 10:suspend:b? 11:podFailurePolicy:PodFailurePolicy? 12:backoffLimitPerIndex:i? 13:maxFailedIndexes:i? 14:podReplacementPolicy:s? 15:managedBy:s? 16:successPolicy:SuccessPolicy?
 batch.v1.JobStatus 1:conditions:[]JobCondition 2:startTime:time? 3:completionTime:time? 4:active:i 5:succeeded:i 6:failed:i 7:completedIndexes:s 8:uncountedTerminatedPods:UncountedTerminatedPods? 9:ready:i? 10:failedIndexes:s? 11:terminating:i?
 batch.v1.JobTemplateSpec 1:metadata:meta.v1.ObjectMeta 2:spec:JobSpec
-batch.v1.PodFailurePolicy 1:rules:[]PodFailurePolicyRule
-batch.v1.PodFailurePolicyOnExitCodesRequirement 1:containerName:s? 2:operator:s! 3:values:[]i
+batch.v1.PodFailurePolicy 1:rules:[]PodFailurePolicyRule!
+batch.v1.PodFailurePolicyOnExitCodesRequirement 1:containerName:s? 2:operator:s! 3:values:[]i!
 batch.v1.PodFailurePolicyOnPodConditionsPattern 1:type:s! 2:status:s!
 batch.v1.PodFailurePolicyRule 1:action:s! 2:onExitCodes:PodFailurePolicyOnExitCodesRequirement? 3:onPodConditions:[]PodFailurePolicyOnPodConditionsPattern
-batch.v1.SuccessPolicy 1:rules:[]SuccessPolicyRule
+batch.v1.SuccessPolicy 1:rules:[]SuccessPolicyRule!
 batch.v1.SuccessPolicyRule 1:succeededIndexes:s? 2:succeededCount:i?
 batch.v1.UncountedTerminatedPods 1:succeeded:[]s 2:failed:[]s
 policy.v1.Eviction 1:metadata:meta.v1.ObjectMeta 2:deleteOptions:meta.v1.DeleteOptions?

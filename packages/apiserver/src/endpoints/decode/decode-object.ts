@@ -98,8 +98,10 @@ export function* conform(value: KubeObject, kind: BodyKind, isStoredMetadata = f
   // Pruning and coercion keep the members that make it an object of a kind.
   const completed = yield* complete({ ...(coerced as KubeObject), metadata }, kind);
   if ("fault" in completed) return completed;
-  // Metadata comes first; within each part upstream sorts, since its maps have no order.
-  const paths = [...unknownMeta.toSorted(), ...unknownPaths.toSorted(), ...unknownBelow.toSorted()];
+  // Metadata comes first; within each part the order of the body counts where upstream decodes into Go types. Elsewhere it sorts, since its maps have no
+  // order.
+  const ordered = (paths: readonly string[]): readonly string[] => (hasGoType ? paths : paths.toSorted());
+  const paths = [...ordered(unknownMeta), ...ordered(unknownPaths), ...ordered(unknownBelow)];
   return { ...completed, unknown: paths.map(unknownField) };
 }
 

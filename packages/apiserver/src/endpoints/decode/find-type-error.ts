@@ -2,6 +2,7 @@
 // Source: encoding/json (UnmarshalTypeError)
 
 import { goKindOf, isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { canonicalQuantity } from "@postern/apimachinery/quantity/quantity";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 import { findBase64Error } from "@postern/apimachinery/text/base64-error";
 import { parseGoTime } from "@postern/apimachinery/time/parse-go-time";
@@ -16,6 +17,7 @@ export function findTypeError(
   structName: string,
   path: string[] = [],
 ): string | undefined {
+  if (schema.isQuantity === true) return findQuantityFault(value);
   if (value === null || schema.type === undefined || schema["x-kubernetes-int-or-string"] === true) return undefined;
   if (!fits(value, schema)) {
     const struct = structAt(path.slice(0, -1), structName);
@@ -40,6 +42,14 @@ export function findTypeError(
     if (property !== undefined) path.pop();
   }
   return undefined;
+}
+
+/** Amounts decode themselves. Source: k8s.io/apimachinery/pkg/api/resource/quantity.go (ErrFormatWrong) */
+function findQuantityFault(value: JsonValue): string | undefined {
+  if (value === null || value === "" || canonicalQuantity(isJsonObject(value) ? "" : String(value)) !== undefined) {
+    return undefined;
+  }
+  return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 }
 
 /** Times and bytes decode themselves, so that their faults name no field. */

@@ -18,12 +18,12 @@ export const handleDelete: VerbHandler = async (context, { definition, servedSto
   const output = negotiateOutput(context.request, definition);
   const { options, holdsAreAccepted } = await readDeleteOptions(context, endpoint);
   const { removed, object } = await servedStore.delete(context, context.info.namespace, context.info.name, options);
-  if (removed) {
+  if (removed && definition.returnsDeletedObject !== true) {
     const status = deletedStatus(definition, object.read(readNames));
     context.audit.setResponseStatus?.(status);
     return await statusResponse(context, 200, status, output);
   }
-  return await objectResponse(context, holdsAreAccepted ? 202 : 200, object, definition, output);
+  return await objectResponse(context, holdsAreAccepted && !removed ? 202 : 200, object, definition, output);
 };
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

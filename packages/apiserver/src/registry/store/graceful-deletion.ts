@@ -16,7 +16,11 @@ export function holdForDeletion(
   object: KubeObject,
   options: DeleteOptions,
 ): KubeObject | undefined {
-  const finalizers = finalizersForDeletion(object.metadata.finalizers ?? [], options.propagationPolicy);
+  const { orphansByDefault = false } = store.strategy;
+  const before = object.metadata.finalizers ?? [];
+  // A finalizer that is there decides before the default of the kind does.
+  const isDecided = before.includes(FINALIZER_DELETE_DEPENDENTS) || !orphansByDefault;
+  const finalizers = finalizersForDeletion(before, options.propagationPolicy ?? (isDecided ? undefined : "Orphan"));
   const { finalizers: _, ...meta } = object.metadata;
   const unmarked = finalizers.length === 0 ? meta : { ...meta, finalizers };
   const marked = isBeingDeleted(object)

@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/apis/autoscaling/validation/validation.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import {
   childPath,
   type FieldError,
@@ -12,7 +13,7 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
-import { parseAmount, quantityText } from "../quotas/quantities.ts";
+import { quantityText } from "../quotas/quantities.ts";
 import {
   METRIC_TYPES,
   type MetricSpec,

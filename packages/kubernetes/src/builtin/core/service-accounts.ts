@@ -34,6 +34,7 @@ const definition: ResourceDefinition = {
   version: "v1",
   kind: "ServiceAccount",
   plural: "serviceaccounts",
+  returnsDeletedObject: true,
   singular: "serviceaccount",
   shortNames: ["sa"],
   namespaced: true,

@@ -1,20 +1,14 @@
 // Ingresses and IngressClasses: how services are reached from outside. Kept as they are: their controllers run elsewhere.
 // Source: k8s.io/kubernetes/pkg/registry/networking/{ingress,ingressclass}/strategy.go, pkg/apis/networking/validation/validation.go
 
-import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import {
-  childPath,
-  type FieldError,
-  indexPath,
-  invalidError,
-  notSupportedError,
-  requiredError,
-} from "@postern/apimachinery/validation/field-error";
-import { isDNS1123Subdomain, isWildcardDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { CLASS_ANNOTATION, validateIngressClassSpec, validateIngressSpec } from "./validate-ingress.ts";
 
 const GROUP = "networking.k8s.io";
 
@@ -59,15 +53,15 @@ const backendFields = s.object({
 
 const pathFields = s.object({
   path: s.string().describe("path is matched against the path of an incoming request."),
-  pathType: s.string().required().describe("pathType determines the interpretation of the path matching."),
-  backend: backendFields.required().describe("IngressBackend describes all endpoints for a given service and port."),
+  pathType: s.string().describe("pathType determines the interpretation of the path matching."),
+  backend: backendFields.describe("IngressBackend describes all endpoints for a given service and port."),
 });
 
 const ruleFields = s.object({
   host: s.string().describe("host is the fully qualified domain name of a network host, as defined by RFC 3986."),
   http: s
     .object({
-      paths: s.list(pathFields).required().describe("paths is a collection of paths that map requests to backends."),
+      paths: s.list(pathFields).nullable().describe("paths is a collection of paths that map requests to backends."),
     })
     .describe("HTTPIngressRuleValue is a list of http selectors pointing to backends."),
 });
@@ -122,69 +116,35 @@ const ingressFields = s
   );
 
 type Ingress = KindOf<typeof ingressFields>;
-type Spec = NonNullable<Ingress["spec"]>;
-type Backend = NonNullable<Spec["defaultBackend"]>;
-const PATH_TYPES = ["Exact", "ImplementationSpecific", "Prefix"];
 
-function validateIngress({ spec = {} }: Ingress): readonly FieldError[] {
-  const { rules = [], defaultBackend } = spec;
+/** The annotation that classes had before they were a field may say nothing else on a new Ingress. */
+function validateNew({ metadata, spec = {} }: Ingress): readonly FieldError[] {
+  const annotation = metadata.annotations?.[CLASS_ANNOTATION];
+  const { ingressClassName } = spec;
   return [
-    ...(rules.length === 0 && defaultBackend === undefined
-      ? [invalidError("spec", null, "either `defaultBackend` or `rules` must be specified")]
+    ...validateIngressSpec(spec),
+    ...(annotation !== undefined && ingressClassName !== undefined && annotation !== ingressClassName
+      ? [
+          invalidError(
+            `annotations.${CLASS_ANNOTATION}`,
+            annotation,
+            "must match `ingressClassName` when both are specified",
+          ),
+        ]
       : []),
-    ...(defaultBackend === undefined ? [] : validateBackend(defaultBackend, "spec.defaultBackend")),
-    ...rules.flatMap(({ host = "", http }, index) => {
-      const path = indexPath("spec.rules", index);
-      return [
-        ...validateHost(host, childPath(path, "host")),
-        ...(http === undefined
-          ? []
-          : http.paths.length === 0
-            ? [requiredError(`${path}.http.paths`)]
-            : http.paths.flatMap((each, at) => validatePath(each, indexPath(`${path}.http.paths`, at)))),
-      ];
-    }),
   ];
-}
-
-function validateHost(host: string, path: string): readonly FieldError[] {
-  if (host === "") return [];
-  if (/^[\d.]+$/.test(host) || host.includes(":"))
-    return [invalidError(path, host, "must be a DNS name, not an IP address")];
-  const faults = host.includes("*") ? isWildcardDNS1123Subdomain(host) : isDNS1123Subdomain(host);
-  return faults.map((fault) => invalidError(path, host, fault));
-}
-
-function validatePath({ path = "", pathType, backend }: Infer<typeof pathFields>, at: string): readonly FieldError[] {
-  return [
-    ...(PATH_TYPES.includes(pathType) ? [] : [notSupportedError(`${at}.pathType`, pathType, PATH_TYPES)]),
-    ...(path.startsWith("/") || (path === "" && pathType === "ImplementationSpecific")
-      ? []
-      : [invalidError(`${at}.path`, path, "must be an absolute path")]),
-    ...validateBackend(backend, `${at}.backend`),
-  ];
-}
-
-function validateBackend({ service, resource }: Backend, path: string): readonly FieldError[] {
-  if (service !== undefined && resource !== undefined) {
-    return [invalidError(path, "", "cannot set both resource and service backends")];
-  }
-  if (resource !== undefined) return [];
-  if (service === undefined) return [requiredError(path)];
-  const { name = "", number = 0 } = service.port ?? {};
-  if (name !== "" && number !== 0) return [invalidError(path, "", "cannot set both port name & port number")];
-  return name === "" && number === 0 ? [requiredError(path, "port name or number is required")] : [];
 }
 
 const specOnly: Strategy<Ingress> = {
   allowUnconditionalUpdate: true,
-  validate: validateIngress,
+  validate: validateNew,
   prepareForCreate: (ingress) => ({ ...ingress, status: { loadBalancer: {} } }),
   prepareForUpdate: (ingress, old, { info }) =>
     info.subresource === "status"
       ? { ...ingress, ...(old.spec === undefined ? {} : { spec: old.spec }) }
       : { ...ingress, ...(old.status === undefined ? {} : { status: old.status }) },
-  validateUpdate: validateIngress,
+  validateUpdate: (ingress, _old, { info }) =>
+    info.subresource === "status" ? [] : validateIngressSpec(ingress.spec ?? {}),
 };
 
 const hostsOf = ({ spec }: Ingress): string => {
@@ -259,10 +219,17 @@ const classFields = s
 
 type IngressClass = KindOf<typeof classFields>;
 
-const validateClass = ({ spec }: IngressClass): readonly FieldError[] => {
-  const { controller = "" } = spec ?? {};
-  return controller === "" ? [requiredError("spec.controller")] : [];
-};
+const validateClass = ({ spec = {} }: IngressClass): readonly FieldError[] => validateIngressClassSpec(spec);
+
+/** Parameters are of the whole cluster where they say nothing else. */
+function withScope(object: KubeObject): KubeObject {
+  const { spec } = object as IngressClass;
+  if (spec?.parameters === undefined) return object;
+  return {
+    ...object,
+    spec: { ...spec, parameters: { ...spec.parameters, scope: spec.parameters.scope ?? "Cluster" } },
+  };
+}
 
 export const ingressClasses: ResourceDefinition = defineBuiltin({
   group: GROUP,
@@ -288,14 +255,15 @@ export const ingressClasses: ResourceDefinition = defineBuiltin({
     },
     ageColumn,
   ],
+  setDefaults: withScope,
   strategy: {
     allowUnconditionalUpdate: true,
     validate: validateClass,
     validateUpdate: (next: IngressClass, old: IngressClass) => [
-      ...validateClass(next),
       ...(next.spec?.controller === old.spec?.controller
         ? []
         : [invalidError("spec.controller", next.spec?.controller ?? "", "field is immutable")]),
+      ...validateClass(next),
     ],
   },
 });

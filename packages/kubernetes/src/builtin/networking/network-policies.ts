@@ -4,11 +4,11 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, indexPath, notSupportedError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
 import { labelSelectorText } from "../workloads/selector-text.ts";
+import { validateNetworkPolicySpec } from "./validate-network-policy.ts";
 
 const peerFields = s.object({
   podSelector: labelSelector.describe(
@@ -87,18 +87,11 @@ const policyFields = s
   .describe("NetworkPolicy describes what network traffic is allowed for a set of Pods");
 
 type NetworkPolicy = KindOf<typeof policyFields>;
-const TYPES = ["Egress", "Ingress"];
-
-const validatePolicy = ({ spec }: NetworkPolicy): readonly FieldError[] =>
-  (spec?.policyTypes ?? []).flatMap((type, index) =>
-    TYPES.includes(type) ? [] : [notSupportedError(indexPath("spec.policyTypes", index), type, TYPES)],
-  );
-
 function withTypes(object: KubeObject): KubeObject {
   // Bodies of built-in kinds have passed their types by now.
   const { spec } = object as NetworkPolicy;
-  if (spec === undefined || (spec.policyTypes ?? []).length > 0) return object;
-  const policyTypes = (spec.egress ?? []).length > 0 ? ["Ingress", "Egress"] : ["Ingress"];
+  if ((spec?.policyTypes ?? []).length > 0) return object;
+  const policyTypes = (spec?.egress ?? []).length > 0 ? ["Ingress", "Egress"] : ["Ingress"];
   return { ...object, spec: { ...spec, policyTypes } };
 }
 
@@ -123,5 +116,9 @@ export const networkPolicies: ResourceDefinition = defineBuiltin({
     ageColumn,
   ],
   setDefaults: withTypes,
-  strategy: { allowUnconditionalUpdate: true, validate: validatePolicy, validateUpdate: validatePolicy },
+  strategy: {
+    allowUnconditionalUpdate: true,
+    validate: ({ spec = {} }: NetworkPolicy) => validateNetworkPolicySpec(spec),
+    validateUpdate: (next: NetworkPolicy, old: NetworkPolicy) => validateNetworkPolicySpec(next.spec ?? {}, old.spec),
+  },
 });

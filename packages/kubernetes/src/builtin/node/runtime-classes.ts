@@ -49,6 +49,7 @@ export const runtimeClasses: ResourceDefinition = defineBuiltin({
     ageColumn,
   ],
   strategy: {
+    allowCreateOnUpdate: true,
     allowUnconditionalUpdate: true,
     validate,
     validateUpdate: (next: RuntimeClass, old: RuntimeClass) => [

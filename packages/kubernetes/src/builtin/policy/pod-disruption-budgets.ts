@@ -1,14 +1,18 @@
 // PodDisruptionBudgets: how many pods may be away at a time. Kept as they are: there are no pods that run.
 // Source: k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/apis/policy/validation/validation.go
 
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
+import { choiceFaults } from "../field-checks.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
+import { amountFaults, overFaults } from "../workloads/validate-rollout.ts";
 
 const budgetFields = s
   .object({
@@ -48,10 +52,23 @@ const budgetFields = s
 
 type Budget = KindOf<typeof budgetFields>;
 
-const validateBudget = ({ spec = {} }: Budget): readonly FieldError[] =>
-  spec.minAvailable !== undefined && spec.maxUnavailable !== undefined
-    ? [invalidError("spec", null, "minAvailable and maxUnavailable cannot be both set")]
-    : [];
+function validateBudget({ spec = {} }: Budget): readonly FieldError[] {
+  const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy } = spec;
+  return [
+    ...(minAvailable !== undefined && maxUnavailable !== undefined
+      ? [invalidError("spec", spec as JsonValue, "minAvailable and maxUnavailable cannot be both set")]
+      : []),
+    ...(minAvailable === undefined ? [] : shareFaults(minAvailable, "spec.minAvailable")),
+    ...(maxUnavailable === undefined ? [] : shareFaults(maxUnavailable, "spec.maxUnavailable")),
+    ...validateLabelSelector(selector, "spec.selector"),
+    ...choiceFaults("spec.unhealthyPodEvictionPolicy", unhealthyPodEvictionPolicy, ["AlwaysAllow", "IfHealthyBudget"]),
+  ];
+}
+
+const shareFaults = (share: number | string, path: string): readonly FieldError[] => [
+  ...amountFaults(share, path),
+  ...overFaults(share, path),
+];
 
 const shown = (value: number | string | undefined): string => (value === undefined ? "N/A" : String(value));
 

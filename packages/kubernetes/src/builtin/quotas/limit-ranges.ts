@@ -3,17 +3,12 @@
 
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import {
-  type FieldError,
-  indexPath,
-  invalidError,
-  keyPath,
-  requiredError,
-} from "@postern/apimachinery/validation/field-error";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
-import { parseAmount, quantities, quantityText } from "./quantities.ts";
+import { quantities } from "./quantities.ts";
+import { validateLimits, withLimitDefaults } from "./validate-limit-range.ts";
 
 const limitFields = s.object({
   type: s.string().required().describe("Type of resource that this limit applies to."),
@@ -36,7 +31,7 @@ const limitRangeFields = s
       .object({
         limits: s
           .list(limitFields)
-          .required()
+          .nullable()
           .describe("Limits is the list of LimitRangeItem objects that are enforced."),
       })
       .describe("Limits is the list of LimitRangeItem objects that are enforced."),
@@ -44,22 +39,8 @@ const limitRangeFields = s
   .describe("Limits and defaults for the pods of a namespace. Stored, but has no effect.");
 
 type LimitRange = KindOf<typeof limitRangeFields>;
-const AMOUNTS = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] as const;
-
 const validateLimitRange = ({ spec }: LimitRange): readonly FieldError[] =>
-  (spec?.limits ?? []).flatMap((limit, index) => {
-    const path = indexPath("spec.limits", index);
-    return [
-      ...(limit.type === "" ? [requiredError(`${path}.type`)] : []),
-      ...AMOUNTS.flatMap((name) =>
-        Object.entries(limit[name] ?? {}).flatMap(([resource, amount]) =>
-          parseAmount(quantityText(amount)) === undefined
-            ? [invalidError(keyPath(`${path}.${name}`, resource), quantityText(amount), "must be a quantity")]
-            : [],
-        ),
-      ),
-    ];
-  });
+  validateLimits(spec?.limits ?? [], "spec.limits");
 
 const strategy: Strategy<LimitRange> = {
   allowUnconditionalUpdate: true,
@@ -78,5 +59,10 @@ export const limitRanges: ResourceDefinition = defineBuiltin({
   namespaced: true,
   schema: kindSchema(limitRangeFields.schema),
   columns: [createdAtColumn],
+  // Bodies of built-in kinds have passed their types by now.
+  setDefaults: (object) => {
+    const { spec } = object as LimitRange;
+    return { ...object, spec: { ...spec, limits: spec?.limits?.map(withLimitDefaults) ?? null } };
+  },
   strategy,
 });

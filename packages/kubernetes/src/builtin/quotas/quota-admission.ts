@@ -1,6 +1,7 @@
 // Refuses what would be one object too many for a namespace.
 // Source: k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go
 
+import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import {
   type AdmissionAttributes,
@@ -11,7 +12,7 @@ import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/reg
 import type { ServiceTotals } from "../services/service-totals.ts";
 import { type CountedResource, countedResource, counts } from "./counted-resources.ts";
 import { createPendingObjects } from "./pending-objects.ts";
-import { parseAmount, quantityText } from "./quantities.ts";
+import { quantityText } from "./quantities.ts";
 import type { ResourceQuota } from "./resource-quotas.ts";
 
 type QuotaAdmissionDeps = {

@@ -3,11 +3,12 @@
 
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, invalidError, keyPath, tooManyError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, invalidError, tooManyError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import { parseAmount, quantities, quantityText } from "./quantities.ts";
+import { quantities, quantityText } from "./quantities.ts";
+import { validateAmounts, validateQuotaSpec } from "./validate-resource-quota.ts";
 
 const selectorRequirement = s.object({
   scopeName: s.string().required().describe("The name of the scope that the selector applies to."),
@@ -67,20 +68,24 @@ const validateCount = (path: string, now: object = {}, before: object = {}): rea
 };
 
 const validateStatus = ({ status }: ResourceQuota, old: ResourceQuota): readonly FieldError[] =>
-  (["hard", "used"] as const).flatMap((field) =>
-    validateCount(`status.${field}`, status?.[field], old.status?.[field]),
-  );
-
-const validateQuota = ({ spec }: ResourceQuota, old?: ResourceQuota): readonly FieldError[] => {
-  const tooMany = validateCount("spec.hard", spec?.hard, old?.spec?.hard);
-  if (tooMany.length > 0) return tooMany;
-  return Object.entries(spec?.hard ?? {}).flatMap(([resource, amount]) => {
-    const path = keyPath("spec.hard", resource);
-    const quantity = parseAmount(quantityText(amount));
-    if (quantity === undefined) return [invalidError(path, quantityText(amount), "must be a quantity")];
-    return quantity < 0n ? [invalidError(path, quantityText(amount), "must be greater than or equal to 0")] : [];
+  (["hard", "used"] as const).flatMap((field) => {
+    const tooMany = validateCount(`status.${field}`, status?.[field], old.status?.[field]);
+    return tooMany.length > 0 ? tooMany : validateAmounts(status?.[field], `status.${field}`);
   });
-};
+
+function validateQuota({ spec = {} }: ResourceQuota, old?: ResourceQuota): readonly FieldError[] {
+  const tooMany = validateCount("spec.hard", spec.hard, old?.spec?.hard);
+  if (tooMany.length > 0) return tooMany;
+  const before = new Set(old?.spec?.scopes);
+  const now = new Set(spec.scopes);
+  const isSame = before.size === now.size && [...now].every((scope) => before.has(scope));
+  return [
+    ...validateQuotaSpec(spec, "spec"),
+    ...(old === undefined || isSame
+      ? []
+      : [invalidError("spec.scopes", [...(spec.scopes ?? [])], "field is immutable")]),
+  ];
+}
 
 const strategy: Strategy<ResourceQuota> = {
   allowUnconditionalUpdate: true,
@@ -111,6 +116,7 @@ export const resourceQuotas: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "ResourceQuota",
   plural: "resourcequotas",
+  returnsDeletedObject: true,
   singular: "resourcequota",
   shortNames: ["quota"],
   namespaced: true,

@@ -3,33 +3,18 @@
 
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import {
-  childPath,
-  type FieldError,
-  indexPath,
-  invalidError,
-  notSupportedError,
-  requiredError,
-  tooManyError,
-} from "@postern/apimachinery/validation/field-error";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
-import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
 import { shownSome } from "./endpoints.ts";
-import { addressErrors } from "./validate-service.ts";
-
-const TYPES = ["FQDN", "IPv4", "IPv6"];
-const MAX_ENDPOINTS = 1000;
-const MAX_ADDRESSES = 100;
-const MAX_PORTS = 20_000;
+import { validateSlice } from "./validate-endpoint-slice.ts";
 
 const endpointFields = s.object({
   addresses: s
     .set(s.string())
-    .required()
+    .nullable()
     .describe(
       'addresses of this endpoint. For EndpointSlices of addressType "IPv4" or "IPv6", the values are IP addresses in canonical form.',
     ),
@@ -76,6 +61,11 @@ const endpointFields = s.object({
         .describe(
           "forZones indicates the zone(s) this endpoint should be consumed by when using topology aware routing.",
         ),
+      forNodes: s
+        .list(s.object({ name: s.string().required().describe("name represents the name of the node.") }))
+        .describe(
+          "forNodes indicates the node(s) this endpoint should be consumed by when using topology aware routing.",
+        ),
     })
     .describe("EndpointHints provides hints describing how an endpoint should be consumed."),
 });
@@ -84,6 +74,7 @@ const portFields = s.object(
   {
     name: s
       .string()
+      .default("")
       .describe("name represents the name of this port. All ports in an EndpointSlice must have a unique name."),
     port: s.int32().describe("port represents the port number of the endpoint."),
     protocol: s
@@ -105,12 +96,13 @@ const sliceFields = s
       ),
     endpoints: s
       .list(endpointFields)
-      .required()
+      .nullable()
       .describe(
         "endpoints is a list of unique endpoints in this slice. Each slice may include a maximum of 1000 endpoints.",
       ),
     ports: s
       .list(portFields)
+      .nullable()
       .describe(
         "ports specifies the list of network ports exposed by each endpoint in this slice. Each port must have a unique name.",
       ),
@@ -119,41 +111,28 @@ const sliceFields = s
 
 type EndpointSlice = KindOf<typeof sliceFields>;
 
-function validateSlice({ addressType, endpoints = [], ports = [] }: EndpointSlice): readonly FieldError[] {
-  const names = ports.map(({ name = "" }) => name);
-  return [
-    ...(TYPES.includes(addressType)
-      ? []
-      : [addressType === "" ? requiredError("addressType") : notSupportedError("addressType", addressType, TYPES)]),
-    ...(endpoints.length > MAX_ENDPOINTS ? [tooManyError("endpoints", endpoints.length, MAX_ENDPOINTS)] : []),
-    ...(ports.length > MAX_PORTS ? [tooManyError("ports", ports.length, MAX_PORTS)] : []),
-    ...endpoints.flatMap(({ addresses }, index) => {
-      const path = childPath(indexPath("endpoints", index), "addresses");
-      if (addresses.length === 0) return [requiredError(path, "must contain at least 1 address")];
-      if (addresses.length > MAX_ADDRESSES) return [tooManyError(path, addresses.length, MAX_ADDRESSES)];
-      return addresses.flatMap((address, at) =>
-        (addressType === "FQDN" ? isDNS1123Subdomain(address) : addressErrors(address)).map((fault) =>
-          invalidError(indexPath(path, at), address, fault),
-        ),
-      );
-    }),
-    ...names.flatMap((name, index) =>
-      names.indexOf(name) === index ? [] : [invalidError(`ports[${index}].name`, name, "must be unique")],
-    ),
-  ];
+/** A field of the version before, which is not written any more. */
+function withoutTopology(slice: EndpointSlice): EndpointSlice {
+  const { endpoints } = slice;
+  if (!endpoints?.some(({ deprecatedTopology }) => deprecatedTopology !== undefined)) return slice;
+  return { ...slice, endpoints: endpoints.map(({ deprecatedTopology: _, ...endpoint }) => endpoint) };
 }
 
 const strategy: Strategy<EndpointSlice> = {
   allowUnconditionalUpdate: true,
+  prepareForCreate: withoutTopology,
   validate: validateSlice,
   validateUpdate: (slice, old) => [
+    // Addresses are judged by the type that the slice has: a new one is refused anyway.
+    ...validateSlice({ ...slice, addressType: old.addressType }),
     ...validateImmutable(slice.addressType, old.addressType, "addressType"),
-    ...validateSlice(slice),
   ],
 };
 
-const portsText = ({ ports = [] }: EndpointSlice): string =>
-  ports.length === 0 ? "<unset>" : shownSome(ports.map(({ port }) => (port === undefined ? "*" : String(port))));
+const portsText = ({ ports: listed }: EndpointSlice): string => {
+  const ports = listed ?? [];
+  return ports.length === 0 ? "<unset>" : shownSome(ports.map(({ port }) => (port === undefined ? "*" : String(port))));
+};
 
 export const endpointSlices: ResourceDefinition = defineBuiltin({
   group: "discovery.k8s.io",
@@ -180,7 +159,7 @@ export const endpointSlices: ResourceDefinition = defineBuiltin({
       description:
         "podIPs holds the IP addresses allocated to the pod. If this field is specified, the 0th entry must match the podIP field.",
       value: (object) => {
-        const addresses = ((object as EndpointSlice).endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
+        const addresses = ((object as EndpointSlice).endpoints ?? []).flatMap((endpoint) => endpoint.addresses ?? []);
         return addresses.length === 0 ? "<unset>" : shownSome(addresses);
       },
     },

@@ -1,6 +1,7 @@
 // Endpoints: where the traffic of a Service goes, as one object. Controllers still write them beside EndpointSlices.
 // Source: k8s.io/kubernetes/pkg/registry/core/endpoint/strategy.go, pkg/apis/core/validation/validation.go (ValidateEndpoints)
 
+import { isIP } from "node:net";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import {
@@ -15,7 +16,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
-import { addressErrors } from "./validate-service.ts";
+import { addressFaults, endpointAddressFaults } from "../field-checks.ts";
 
 const addressFields = s.object(
   {
@@ -96,9 +97,16 @@ function validateEndpoints({ subsets }: Endpoints): readonly FieldError[] {
 }
 
 const validateAddresses = (addresses: readonly { readonly ip: string }[], path: string): readonly FieldError[] =>
-  addresses.flatMap(({ ip }, index) =>
-    addressErrors(ip).map((fault) => invalidError(`${indexPath(path, index)}.ip`, ip, fault)),
-  );
+  addresses.flatMap(({ ip }, index) => ipFaults(`${indexPath(path, index)}.ip`, ip));
+
+/** A text that is no address at all is named twice, as by upstream. */
+const ipFaults = (path: string, ip: string): readonly FieldError[] => {
+  const faults = addressFaults(path, ip);
+  if (faults.length === 0) return endpointAddressFaults(path, ip);
+  return isIP(ip.replaceAll(/(^|\.)0+(?=\d)/g, "$1")) === 0
+    ? [...faults, invalidError(path, ip, "must be a valid IP address")]
+    : faults;
+};
 
 const strategy: Strategy<Endpoints> = {
   allowCreateOnUpdate: true,

@@ -110,8 +110,35 @@ export function withFamilies(service: Service): Service {
   return { ...service, spec: { ...spec, ipFamilies, ipFamilyPolicy } };
 }
 
+/** Fields of services that are reached from outside go with that, unless they were changed, too. */
+function withoutExternal(service: Service, old: Service): Service {
+  if (isReached(service) || !isReached(old)) return service;
+  const { externalTrafficPolicy, healthCheckNodePort, ...rest } = service.spec ?? {};
+  const spec = {
+    ...rest,
+    ...(externalTrafficPolicy === undefined || externalTrafficPolicy === old.spec?.externalTrafficPolicy
+      ? {}
+      : { externalTrafficPolicy }),
+    ...(healthCheckNodePort === undefined || healthCheckNodePort === old.spec?.healthCheckNodePort
+      ? {}
+      : { healthCheckNodePort }),
+  };
+  return { ...service, spec };
+}
+
+/** True for a service that is reached from outside the cluster. */
+export function isReached(service: Service): boolean {
+  const type = typeOf(service);
+  return (
+    type === "LoadBalancer" ||
+    type === "NodePort" ||
+    (type === "ClusterIP" && (service.spec?.externalIPs ?? []).length > 0)
+  );
+}
+
 /** An ExternalName has no address and none of the related fields. */
-export function withoutUnused(service: Service, old: Service): Service {
+export function withoutUnused(changed: Service, old: Service): Service {
+  const service = withoutExternal(changed, old);
   if (
     typeOf(service) === "ExternalName" &&
     typeOf(old) !== "ExternalName" &&

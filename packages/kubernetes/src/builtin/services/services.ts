@@ -4,7 +4,7 @@
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
-import { isDNS1035Label } from "@postern/apimachinery/validation/string-validators";
+import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
@@ -21,7 +21,9 @@ import {
 import { validateService, validateServiceUpdate } from "./validate-service.ts";
 
 const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
-  validateName: (name, isPrefix) => isDNS1035Label(isPrefix ? name.replace(/-$/, "") : name),
+  // Names may begin with a digit since 1.36 (RelaxedServiceNameValidation).
+  validateName: nameIsDNSLabel,
+  allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
 
   async prepareForCreate(service) {
@@ -149,6 +151,7 @@ export const storedServices = (addresses: ServiceAddresses): ResourceDefinition 
     version: "v1",
     kind: "Service",
     plural: "services",
+    returnsDeletedObject: true,
     singular: "service",
     shortNames: ["svc"],
     categories: ["all"],

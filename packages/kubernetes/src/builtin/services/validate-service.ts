@@ -10,12 +10,20 @@ import {
   forbiddenError,
   indexPath,
   invalidError,
-  notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateLabels } from "@postern/apimachinery/validation/labels";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import {
+  choiceFaults,
+  networkFaults,
+  portFaults,
+  portOrNameFaults,
+  qualifiedFaults,
+  requiredChoice,
+} from "../field-checks.ts";
 import { clusterIPOf, hasNodePorts, isHeadless, type Service, type ServicePort, typeOf } from "./service.ts";
+import { isReached } from "./service-defaults.ts";
 
 const TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS = ["SCTP", "TCP", "UDP"];
@@ -23,6 +31,7 @@ const AFFINITIES = ["ClientIP", "None"];
 const POLICIES = ["Cluster", "Local"];
 const FAMILIES = ["IPv4", "IPv6"];
 const FAMILY_POLICIES = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+const DISTRIBUTIONS = ["PreferClose", "PreferSameZone", "PreferSameNode"];
 const MAX_AFFINITY_SECONDS = 86_400;
 
 export function validateService(service: Service): readonly FieldError[] {
@@ -34,28 +43,54 @@ export function validateService(service: Service): readonly FieldError[] {
     ...validateType(service, type),
     ...ports.flatMap((port, index) => validatePort(port, indexPath("spec.ports", index), ports.length > 1)),
     ...validateLabels(spec.selector ?? {}, "spec.selector"),
-    ...oneOf("spec.sessionAffinity", spec.sessionAffinity, AFFINITIES),
+    ...requiredChoice("spec.sessionAffinity", spec.sessionAffinity, AFFINITIES),
     ...validateAffinity(service),
-    ...oneOf("spec.type", type, TYPES),
+    ...requiredChoice("spec.type", type, TYPES),
     ...validateAddresses(service),
     ...duplicatePorts(ports),
     ...nodePortsWithoutNodes(service),
-    ...(spec.externalTrafficPolicy === undefined
-      ? []
-      : oneOf("spec.externalTrafficPolicy", spec.externalTrafficPolicy, POLICIES)),
+    ...validateExternal(service, type),
     ...(spec.internalTrafficPolicy === undefined
       ? []
-      : oneOf("spec.internalTrafficPolicy", spec.internalTrafficPolicy, POLICIES)),
-    ...(spec.ipFamilyPolicy === undefined ? [] : oneOf("spec.ipFamilyPolicy", spec.ipFamilyPolicy, FAMILY_POLICIES)),
-    ...(spec.ipFamilies ?? []).flatMap((family, index) => oneOf(indexPath("spec.ipFamilies", index), family, FAMILIES)),
+      : requiredChoice("spec.internalTrafficPolicy", spec.internalTrafficPolicy, POLICIES)),
+    ...(spec.ipFamilyPolicy === undefined
+      ? []
+      : requiredChoice("spec.ipFamilyPolicy", spec.ipFamilyPolicy, FAMILY_POLICIES)),
+    ...(spec.ipFamilies ?? []).flatMap((family, index) =>
+      requiredChoice(indexPath("spec.ipFamilies", index), family, FAMILIES),
+    ),
     ...validateClass(service, type),
+    ...choiceFaults("spec.trafficDistribution", spec.trafficDistribution, DISTRIBUTIONS),
   ];
 }
 
-const oneOf = (path: string, value: string | undefined, known: readonly string[]): readonly FieldError[] => {
-  if (value === undefined || value === "") return [requiredError(path)];
-  return known.includes(value) ? [] : [notSupportedError(path, value, known)];
-};
+/** Fields that only services have that are reached from outside. */
+function validateExternal(service: Service, type: string): readonly FieldError[] {
+  const { spec = {} } = service;
+  const { externalTrafficPolicy: policy, healthCheckNodePort = 0, loadBalancerSourceRanges = [] } = spec;
+  const path = "spec.externalTrafficPolicy";
+  const port = "spec.healthCheckNodePort";
+  return [
+    ...(loadBalancerSourceRanges.length > 0 && type !== "LoadBalancer"
+      ? [forbiddenError("spec.LoadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")]
+      : loadBalancerSourceRanges.flatMap((range, index) =>
+          networkFaults(indexPath("spec.LoadBalancerSourceRanges", index), range.trim()),
+        )),
+    ...(isReached(service) ? requiredChoice(path, policy, POLICIES) : []),
+    ...(!isReached(service) && policy !== undefined && policy !== ""
+      ? [invalidError(path, policy, "may only be set for externally-accessible services")]
+      : []),
+    ...(healthCheckNodePort !== 0 && !(type === "LoadBalancer" && policy === "Local")
+      ? [
+          invalidError(
+            port,
+            healthCheckNodePort,
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+          ),
+        ]
+      : []),
+  ];
+}
 
 function validateType(service: Service, type: string): readonly FieldError[] {
   const { spec = {} } = service;
@@ -74,9 +109,6 @@ function validateType(service: Service, type: string): readonly FieldError[] {
   ];
 }
 
-const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65_535;
-const PORT_RANGE = "must be between 1 and 65535, inclusive";
-
 function validatePort(port: ServicePort, path: string, needsName: boolean): readonly FieldError[] {
   const { name = "", protocol, targetPort = 0 } = port;
   const names =
@@ -85,27 +117,12 @@ function validatePort(port: ServicePort, path: string, needsName: boolean): read
         ? [requiredError(childPath(path, "name"))]
         : []
       : isDNS1123Label(name).map((fault) => invalidError(childPath(path, "name"), name, fault));
-  const target = childPath(path, "targetPort");
   return [
     ...names,
-    ...(isPort(port.port) ? [] : [invalidError(childPath(path, "port"), port.port, PORT_RANGE)]),
-    ...oneOf(childPath(path, "protocol"), protocol, PROTOCOLS),
-    ...(typeof targetPort === "number"
-      ? isPort(targetPort)
-        ? []
-        : [invalidError(target, targetPort, PORT_RANGE)]
-      : portNameErrors(targetPort).map((fault) => invalidError(target, targetPort, fault))),
-  ];
-}
-
-/** Source: k8s.io/apimachinery/pkg/util/validation/validation.go (IsValidPortName) */
-function portNameErrors(name: string): readonly string[] {
-  return [
-    ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
-    ...(/^[-a-z0-9]*$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
-    ...(/[a-z]/.test(name) ? [] : ["must contain at least one letter (a-z)"]),
-    ...(name.includes("--") ? ["must not contain consecutive hyphens"] : []),
-    ...(/^-|-$/.test(name) ? ["must not begin or end with a hyphen"] : []),
+    ...portFaults(childPath(path, "port"), port.port),
+    ...requiredChoice(childPath(path, "protocol"), protocol, PROTOCOLS),
+    ...portOrNameFaults(childPath(path, "targetPort"), targetPort),
+    ...(port.appProtocol === undefined ? [] : qualifiedFaults(childPath(path, "appProtocol"), port.appProtocol)),
   ];
 }
 

@@ -128,6 +128,7 @@ export const csiDrivers: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "CSIDriver",
   plural: "csidrivers",
+  returnsDeletedObject: true,
   singular: "csidriver",
   namespaced: false,
   schema: kindSchema(fields.schema),

@@ -8,15 +8,16 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import {
   type FieldError,
   forbiddenError,
+  invalidError,
   notSupportedError,
-  requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { validateStorageClass } from "./validate-storage-class.ts";
 
 const storageClassFields = s
   .object({
-    provisioner: s.string().required().describe("provisioner indicates the type of the provisioner."),
+    provisioner: s.string().describe("provisioner indicates the type of the provisioner."),
     parameters: s
       .map(s.string())
       .describe(
@@ -50,9 +51,6 @@ const storageClassFields = s
 
 type StorageClass = KindOf<typeof storageClassFields>;
 
-const validateStorageClass = ({ provisioner }: StorageClass): readonly FieldError[] =>
-  provisioner === "" ? [requiredError("provisioner")] : [];
-
 const FIXED = ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] as const;
 
 const isDefault = ({ metadata }: KubeObject): boolean =>
@@ -63,6 +61,7 @@ export const storageClasses: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "StorageClass",
   plural: "storageclasses",
+  returnsDeletedObject: true,
   singular: "storageclass",
   shortNames: ["sc"],
   namespaced: false,
@@ -99,19 +98,19 @@ export const storageClasses: ResourceDefinition = defineBuiltin({
   ],
   strategy: {
     allowUnconditionalUpdate: true,
-    validate: validateStorageClass,
+    validate: (storageClass: StorageClass) => validateStorageClass(storageClass),
     validateUpdate: (next: StorageClass, old: StorageClass) =>
       FIXED.filter((name) => !equalJson(next[name] ?? null, old[name] ?? null)).map((name) =>
-        forbiddenError(name, `updates to ${name} are forbidden.`),
+        invalidError(name, next[name] ?? null, "field is immutable"),
       ),
   },
 });
 
-const POLICIES = ["Never", "PreemptLowerPriority"];
+const POLICIES = ["PreemptLowerPriority", "Never"];
 
 const priorityClassFields = s
   .object({
-    value: s.int32().required().describe("value represents the integer value of this priority class."),
+    value: s.int32().default(0).describe("value represents the integer value of this priority class."),
     globalDefault: s
       .boolean()
       .describe(
@@ -135,12 +134,16 @@ const priorityClassFields = s
 
 type PriorityClass = KindOf<typeof priorityClassFields>;
 
-const validatePriorityClass = ({ metadata, value, preemptionPolicy = "" }: PriorityClass): readonly FieldError[] => [
+const validatePriorityClass = ({
+  metadata,
+  value = 0,
+  preemptionPolicy = "",
+}: PriorityClass): readonly FieldError[] => [
   ...((metadata.name ?? "").startsWith("system-") && !SYSTEM_CLASSES.includes(metadata.name ?? "")
     ? [
         forbiddenError(
           "metadata.name",
-          "priority class names with 'system-' prefix are reserved for system use only. error: no such system class",
+          `priority class names with 'system-' prefix are reserved for system use only. error: ${metadata.name} is not a known system priority class`,
         ),
       ]
     : []),
@@ -180,7 +183,7 @@ export const priorityClasses: ResourceDefinition = defineBuiltin({
       ...(next.value === old.value ? [] : [forbiddenError("value", "may not be changed in an update.")]),
       ...((next.preemptionPolicy ?? "") === (old.preemptionPolicy ?? "")
         ? []
-        : [forbiddenError("preemptionPolicy", "may not be changed in an update.")]),
+        : [invalidError("preemptionPolicy", next.preemptionPolicy ?? "", "field is immutable")]),
     ],
   },
 });

@@ -193,7 +193,11 @@ export const jobs: ResourceDefinition = defineBuiltin({
     ),
   ],
   setDefaults: (object) => ({ ...object, spec: withJobDefaults((object as Job).spec ?? {}) }) as KubeObject,
-  strategy: { ...jobStrategy, prepareForCreate: (job: Job) => withOwnSelector({ ...job, status: {} }) } as never,
+  strategy: {
+    ...jobStrategy,
+    orphansByDefault: true,
+    prepareForCreate: (job: Job) => withOwnSelector({ ...job, status: {} }),
+  } as never,
 });
 
 const cronJobFields = s

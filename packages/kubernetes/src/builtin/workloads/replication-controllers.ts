@@ -138,5 +138,8 @@ export const replicationControllers: ResourceDefinition = defineBuiltin({
       },
     };
   },
-  strategy: statusStrategy<ReplicationController>(validate, undefined, { replicas: 0 }) as never,
+  strategy: {
+    ...statusStrategy<ReplicationController>(validate, undefined, { replicas: 0 }),
+    orphansByDefault: true,
+  } as never,
 });

@@ -34,14 +34,14 @@ const PERCENT_FAULT =
 export const notNegative = (value: number | undefined, path: string): readonly FieldError[] =>
   (value ?? 0) < 0 ? [invalidError(path, value ?? 0, "must be greater than or equal to 0")] : [];
 
-const amountFaults = (amount: Amount, path: string): readonly FieldError[] => {
+export const amountFaults = (amount: Amount, path: string): readonly FieldError[] => {
   if (typeof amount === "number") return notNegative(amount, path);
   return PERCENT.test(amount) ? [] : [invalidError(path, amount, PERCENT_FAULT)];
 };
 
 const isOver100 = (amount: Amount): boolean =>
   typeof amount === "string" && PERCENT.test(amount) && Number.parseInt(amount, 10) > 100;
-const overFaults = (amount: Amount, path: string): readonly FieldError[] =>
+export const overFaults = (amount: Amount, path: string): readonly FieldError[] =>
   isOver100(amount) ? [invalidError(path, amount, "must not be greater than 100%")] : [];
 
 /** As Go's IntValue: a text that is no number counts as 0. */

@@ -325,7 +325,7 @@ describe("a validating webhook", () => {
     await fails('no endpoints available for service "hooks": this virtual cluster runs no pods');
     await send("POST", "/api/v1/namespaces/default/endpoints", {
       metadata: { name: "hooks" },
-      subsets: [{ addresses: [{ ip: "169.254.169.254" }], ports: [{ name: "https", port: server.port }] }],
+      subsets: [{ addresses: [{ ip: "100.100.100.200" }], ports: [{ name: "https", port: server.port }] }],
     });
     await fails("its address is not allowed");
     // Upstream takes no loopback addresses here, so that this is what tests have.

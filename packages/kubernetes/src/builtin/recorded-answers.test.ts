@@ -1,0 +1,26 @@
+// Sends requests whose answers a kube-apiserver 1.36.2 gave to a cluster with stored workloads: each answer is the same. `testdata/answers-1.36` says
+// how they were recorded.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ClusterSurface, openClusterSurface } from "../testing/cluster-surface.ts";
+import { answerOf, type RecordedStep } from "../testing/recorded-answers.ts";
+
+const directory = new URL("testdata/answers-1.36/", import.meta.url);
+const files = readdirSync(directory).filter((name) => name.endsWith(".json"));
+
+describe.each(files)("%s", (file) => {
+  const steps: readonly RecordedStep[] = JSON.parse(readFileSync(new URL(file, directory), "utf8"));
+  let cluster: ClusterSurface;
+  beforeAll(async () => {
+    cluster = await openClusterSurface();
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+
+  test.each(steps)("$title", async ({ response, ...request }) => {
+    const { status, json } = await cluster.send(request);
+    expect(answerOf(status, json)).toEqual(response);
+    if (request.path.includes("/customresourcedefinitions") && !request.path.includes("dryRun"))
+      await cluster.settled();
+  });
+});

@@ -1,0 +1,95 @@
+// The API surface of a cluster with stored workloads in memory, asked as a client asks: what it answers is a status and a body.
+
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { createTestContext } from "@postern/apiserver/testing/test-context";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { createCompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
+import { createStandardSurface } from "../server/standard-surface.ts";
+
+export type ClusterRequest = {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly json?: unknown;
+  readonly contentType?: string;
+  readonly accept?: string;
+};
+
+export type ClusterAnswer = { readonly status: number; readonly json: any; readonly warnings: readonly string[] };
+
+export type ClusterSurface = AsyncDisposable & {
+  send(request: ClusterRequest): Promise<ClusterAnswer>;
+  /** Resolves when no controller has anything left to do. */
+  settled(): Promise<void>;
+};
+
+/** Faults of hooks and controllers fail the test run. Webhooks are never called. */
+export async function openClusterSurface(): Promise<ClusterSurface> {
+  const storage = createMemoryStorage();
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
+  await cache.ready();
+  const fail = (error: unknown): never => {
+    throw error;
+  };
+  const surface = createStandardSurface({
+    composition: "cluster",
+    storage,
+    cache,
+    runtime: systemRuntime,
+    continueTokens: createContinueTokens(),
+    tokens: { authenticateToken: () => undefined },
+    audiences: [],
+    customResources: createCompiledDefinitions(),
+    cluster: { keepsWorkloads: () => true, completesJobs: () => false, webhooks: { call: fail } },
+    onHookError: fail,
+    onControllerError: fail,
+  });
+  await surface.bootstrap(new AbortController().signal);
+  const settled = async (): Promise<void> => {
+    for (let round = 0; round < 3; round++) {
+      await surface.idle();
+      await cache.refresh();
+    }
+  };
+  await settled();
+  return {
+    async send({ method, path, json, contentType = "application/json", accept = "application/json" }) {
+      const context = createTestContext({
+        method,
+        url: path,
+        headers: { accept, ...(json === undefined ? {} : { "content-type": contentType }) },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      });
+      const answer = await answered(async () => await surface.route(context));
+      return { ...answer, warnings: context.warnings.texts };
+    },
+    settled,
+    async [Symbol.asyncDispose]() {
+      surface[Symbol.dispose]();
+      await cache[Symbol.asyncDispose]();
+      await storage[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function answered(route: () => Promise<ApiResponse>): Promise<Pick<ClusterAnswer, "status" | "json">> {
+  try {
+    const { status, body } = await route();
+    if (body.type !== "bytes") throw new Error("the answer is a stream");
+    return { status, json: parsed(Buffer.from(body.bytes).toString()) };
+  } catch (error) {
+    if (!isApiError(error)) throw error;
+    const { code, message, reason, details }: ApiError = error;
+    return {
+      status: code,
+      json: { kind: "Status", message, reason, ...(details === undefined ? {} : { details }), code },
+    };
+  }
+}
+
+/** Unknown paths are answered by a text. */
+const parsed = (text: string): unknown => (text.startsWith("{") ? JSON.parse(text) : text);

@@ -1,0 +1,75 @@
+// Answers of a real kube-apiserver, in the form in which they are recorded and compared: without what a server chooses.
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+
+export type RecordedRequest = {
+  readonly title: string;
+  readonly method: string;
+  readonly path: string;
+  readonly json?: JsonValue;
+  readonly contentType?: string;
+};
+
+export type RecordedAnswer = {
+  readonly status: number;
+  /** Of a refusal: its reason, text, and the reason and field of each cause. */
+  readonly reason?: string;
+  readonly message?: string;
+  readonly causes?: readonly string[];
+  /** Of any other answer. */
+  readonly json?: JsonValue;
+};
+
+/** Each file is a list of them, which are sent one after the other to a new cluster. */
+export type RecordedStep = RecordedRequest & { readonly response: RecordedAnswer };
+
+const CHOSEN = new Set([
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "resourceVersion",
+  "managedFields",
+  "lastTransitionTime",
+  "lastPhaseTransitionTime",
+  "startTime",
+  "clusterIP",
+  "clusterIPs",
+]);
+
+/** Lists and maps that Go has and JSON may leave out are null once they have been stored; a dry run shows them empty. */
+const isEmptyOf = (name: string, value: JsonValue): boolean =>
+  (name === "endpoints" || name === "limits" || name === "ports") && isJsonArray(value) && value.length === 0;
+
+function withoutChosen(value: JsonValue): JsonValue {
+  if (isJsonArray(value)) return value.map(withoutChosen);
+  if (!isJsonObject(value)) return value;
+  const kept: [string, JsonValue][] = Object.entries(value).flatMap(([name, member = null]): [string, JsonValue][] => {
+    if (CHOSEN.has(name)) return [];
+    if (/controller-uid$/.test(name)) return [[name, "<uid>"]];
+    return [[name, isEmptyOf(name, member) ? null : withoutChosen(member)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** Objects in faults have the names of Go's internal types, which nothing else shows. */
+const withoutObjects = (message: string): string =>
+  message
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "<uid>")
+    .replaceAll(
+      /(Invalid|Duplicate|Unsupported) value: (\{.*?\}|\[.*?\])(?=: [a-z`'(]|, [a-z]+[.[]|\]?$)/g,
+      "$1 value: <object>",
+    );
+
+export function answerOf(status: number, body: unknown): RecordedAnswer {
+  // A body was JSON.
+  const json = body as JsonValue;
+  if (status < 400 || !isJsonObject(json)) return { status, json: withoutChosen(json) };
+  const { message, reason, details } = json as { message?: string; reason?: string; details?: JsonObject };
+  const causes = (details?.["causes"] ?? []) as readonly { readonly reason?: string; readonly field?: string }[];
+  return {
+    status,
+    ...(reason === undefined ? {} : { reason }),
+    message: withoutObjects(message ?? ""),
+    ...(causes.length === 0 ? {} : { causes: causes.map((cause) => `${cause.reason} ${cause.field}`) }),
+  };
+}
