@@ -4,6 +4,7 @@ import type { Handler } from "../context/request-context.ts";
 import { createLogger } from "../logging/create-logger.ts";
 import { StorageUnavailableError } from "../storage/storage-errors.ts";
 import { jsonResponse } from "../transport/api-response.ts";
+import { streamResponse } from "../transport/testing/serve-handler.ts";
 import { http1, http2, openHttp2, openTls, readAll } from "../transport/testing/test-clients.ts";
 import { as, PODS, serveChain } from "./testing/serve-chain.ts";
 
@@ -45,6 +46,22 @@ describe("refusals", () => {
     expect([refused.status, refused.body, served]).toEqual([403, '"in another form"', 0]);
     expect((await http1({ port, path: `${PODS}/open`, headers: as("alice") })).status).toBe(200);
     expect([asked, served]).toEqual([["use x", "use open"], 1]);
+  });
+
+  it("runs the body of a response that a filter fails to pass on, for nobody", async () => {
+    let isAborted: boolean | undefined;
+    const handler: Handler = async () =>
+      streamResponse(async (_sink, signal) => {
+        isAborted = signal.aborted;
+      });
+    const failing = {
+      leave() {
+        throw new Error("inner detail");
+      },
+    };
+    const { port } = await serveChain(handler, { withRefusals: failing });
+    expect((await http1({ port, path: PODS, headers: as("admin") })).status).toBe(500);
+    expect(isAborted).toBe(true);
   });
 
   it("hides the details of an unexpected failure, logs it, and continues", async () => {

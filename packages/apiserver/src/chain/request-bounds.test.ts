@@ -122,6 +122,38 @@ describe("flow control", () => {
     expect(shares.state.readOnly.taken).toBe(0);
   });
 
+  it("takes no place again for a request that has failed while it waited outside", async () => {
+    const shares = createFairShares(DEFAULT_FAIR_SHARES, systemRuntime);
+    const answered = deferred();
+    let outside: Promise<unknown> | undefined;
+    const { port } = await serveChain(
+      async (context) => {
+        outside = context.outside?.(() => answered.promise);
+        throw new Error("the thread has ended");
+      },
+      { shares },
+    );
+    expect((await http1({ port, method: "POST", path: PODS, headers: as("admin") })).status).toBe(500);
+    answered.resolve();
+    await outside;
+    expect(shares.state.mutating.taken).toBe(0);
+  });
+
+  it("takes no turn for a stream that has ended before it came", async () => {
+    const shares = createFairShares(DEFAULT_FAIR_SHARES, systemRuntime);
+    let written: boolean | Promise<boolean> = false;
+    const { port } = await serveChain(
+      async () =>
+        streamResponse(async (sink) => {
+          written = sink.write("x");
+        }),
+      { shares },
+    );
+    expect((await http1({ port, path: PODS, headers: as("admin") })).body).toBe("x");
+    expect(await written).toBe(false);
+    expect(shares.state.readOnly.taken).toBe(0);
+  });
+
   it("gives the place back when the body of a response nobody reads is over", async () => {
     const { port } = await serveChain(async () => streamResponse(async (sink) => void (await sink.write("x"))), {
       shares: onePlace(),

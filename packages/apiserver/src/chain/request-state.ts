@@ -27,6 +27,8 @@ export class RequestState extends RequestContext {
   /** Places that it holds while it is worked on. */
   place: Disposable | undefined = undefined;
   body: Disposable | undefined = undefined;
+  /** Places that are given from now on are given back at once: it has left those that are worked on. */
+  hasLeft = false;
 
   constructor(deps: {
     readonly request: ApiRequest;

@@ -3,6 +3,7 @@
 
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
+import { discardResponse } from "../transport/discard-response.ts";
 import type { RequestState } from "./request-state.ts";
 
 export type CallHandler = (call: RequestState) => Awaitable<ApiResponse>;
@@ -48,23 +49,29 @@ function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
     );
   };
   const leave = (given: ApiResponse, call: RequestState, from: number): Awaitable<ApiResponse> => {
-    let response: Awaitable<ApiResponse> = given;
+    let response = given;
     for (let at = from; at >= 0; at--) {
       const filter = filters[at];
       if (filter?.leave === undefined) continue;
       try {
-        response = filter.leave(response, call);
+        const next = filter.leave(response, call);
+        if (next instanceof Promise) return whenLeft(next, response, call, at - 1);
+        response = next;
       } catch (error) {
-        return fail(error, call, at - 1);
-      }
-      if (response instanceof Promise) {
-        return response.then(
-          (found) => leave(found, call, at - 1),
-          (error) => fail(error, call, at - 1),
-        );
+        return dropped(response, error, call, at - 1);
       }
     }
     return response;
+  };
+  const whenLeft = (next: Promise<ApiResponse>, before: ApiResponse, call: RequestState, from: number) =>
+    next.then(
+      (found) => leave(found, call, from),
+      (error) => dropped(before, error, call, from),
+    );
+  /** The creator of the response may hold resources until it is done. */
+  const dropped = ({ body }: ApiResponse, error: unknown, call: RequestState, from: number): Awaitable<ApiResponse> => {
+    void discardResponse(body);
+    return fail(error, call, from);
   };
   const fail = (given: unknown, call: RequestState, from: number): Awaitable<ApiResponse> => {
     let error = given;

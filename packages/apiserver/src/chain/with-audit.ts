@@ -44,8 +44,8 @@ export function withAudit({ audit, clock, logger, metrics }: AuditDeps): Filter 
       return isRecorded.then(
         (sent) => named(sent, call),
         async (error) => {
-          await discardResponse(response.body);
           if (!isApiError(error)) throw error;
+          await discardResponse(response.body);
           return named(errorResponse(call.request, error), call);
         },
       );

@@ -58,10 +58,10 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
       try {
         return await work();
       } finally {
-        if (--waits === 0) {
+        if (--waits === 0 && !call.hasLeft) {
           const place = await shares.takeAgain(laneOf(call), claimantOf(call), call);
-          // By now it may wait again.
-          if (waits > 0 || call.place !== undefined) place[Symbol.dispose]();
+          // By now it may wait again, or its client may have gone.
+          if (waits > 0 || call.place !== undefined || call.hasLeft) place[Symbol.dispose]();
           else call.place = place;
         }
       }
@@ -98,10 +98,9 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
       }
     },
     leave(response, call) {
-      const { place } = call;
-      if (place !== undefined && response.body.type === "stream") {
+      if (call.place !== undefined && response.body.type === "stream") {
         call.body?.[Symbol.dispose]();
-        return paced(response, place, () => takeTurn(call));
+        return paced(response, call, () => takeTurn(call));
       }
       release(call);
       return response;
@@ -112,9 +111,10 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
 
 const isRead = ({ info }: RequestState): boolean => READ_VERBS.includes(info.verb);
 
-function release({ body, place }: RequestState): void {
-  body?.[Symbol.dispose]();
-  place?.[Symbol.dispose]();
+function release(call: RequestState): void {
+  call.hasLeft = true;
+  call.body?.[Symbol.dispose]();
+  call.place?.[Symbol.dispose]();
 }
 
 /** Requests without a credential are distinguished by where they come from. */
@@ -164,6 +164,7 @@ function readBody(
 /** As if it had not been read yet. */
 function withBody(request: ApiRequest, bytes: Uint8Array): ApiRequest {
   return request.with({
+    wholeBody: bytes,
     body(limitBytes) {
       if (bytes.length > limitBytes) throw requestEntityTooLargeError(`limit is ${limitBytes}`);
       return bytes;
@@ -173,19 +174,20 @@ function withBody(request: ApiRequest, bytes: Uint8Array): ApiRequest {
 }
 
 /** The same response with a body that releases its place after each part, while it waits for the client and then for its next turn. */
-function paced(response: ApiResponse, first: Place, takeTurn: () => Promise<Place>): ApiResponse {
+function paced(response: ApiResponse, call: RequestState, takeTurn: () => Promise<Place>): ApiResponse {
   const { body } = response;
   if (body.type !== "stream") return response;
-  let place = first;
   const whenTaken = async (isTaken: boolean | Promise<boolean>): Promise<boolean> => {
     if (!(await isTaken)) return false;
-    place = await takeTurn();
-    return true;
+    const place = await takeTurn();
+    if (call.hasLeft) place[Symbol.dispose]();
+    else call.place = place;
+    return !call.hasLeft;
   };
   const run: typeof body.run = async (sink, signal) => {
     const pacedSink: ByteSink = {
       write(chunk) {
-        place[Symbol.dispose]();
+        call.place?.[Symbol.dispose]();
         return whenTaken(sink.write(chunk));
       },
       get bufferedBytes() {
@@ -195,7 +197,7 @@ function paced(response: ApiResponse, first: Place, takeTurn: () => Promise<Plac
     try {
       await body.run(pacedSink, signal);
     } finally {
-      place[Symbol.dispose]();
+      release(call);
     }
   };
   return { ...response, body: { type: "stream", run } };

@@ -45,12 +45,16 @@ export abstract class ApiRequest {
     limitBytes: number,
     onBytes?: (count: number) => void,
   ): Awaitable<Uint8Array>;
+  /** The whole body where it has been read on the way here, and `body` gives it again. */
+  declare readonly wholeBody?: Uint8Array;
   /** The body as it arrives, for proxying; undefined after `body` was called. */
   abstract bodyStream(this: Pick<ApiRequest, "bodyStream">): NodeJS.ReadableStream;
   /** Present when the client asked to leave HTTP on this connection (WebSocket, SPDY). */
   abstract readonly upgrade?: UpgradeRequest | undefined;
   /** Aborted when the client went away, the deadline passed or the server stops. */
   abstract readonly signal: AbortSignal;
+  /** Calls back once with the reason when `signal` is aborted, immediately if it is. Costs less than the signal, which may not exist yet. */
+  abstract onAbort?(this: Pick<ApiRequest, "onAbort">, listener: (reason: unknown) => void): Disposable;
   /** Aborts `signal`: for the deadline and for a credential that is revoked. */
   abstract abort?(this: Pick<ApiRequest, "abort">, reason: unknown): void;
   /** Aborted when the server begins to stop, while requests that do not last may still be finished. */
@@ -63,7 +67,10 @@ export abstract class ApiRequest {
 }
 
 export type RequestChanges = Partial<
-  Pick<ApiRequest, "path" | "basePath" | "requestUri" | "headers" | "peerCertificate" | "body" | "bodyStream">
+  Pick<
+    ApiRequest,
+    "path" | "basePath" | "requestUri" | "headers" | "peerCertificate" | "body" | "wholeBody" | "bodyStream"
+  >
 >;
 
 export type RequestParts = Omit<ApiRequest, "with">;

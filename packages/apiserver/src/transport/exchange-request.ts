@@ -115,6 +115,10 @@ class ExchangeRequest extends ApiRequest {
     return this.options.serverStopping;
   }
 
+  onAbort(listener: (reason: unknown) => void): Disposable {
+    return this.cancellation.onAbort(listener);
+  }
+
   abort(reason: unknown): void {
     this.cancellation.abort(reason);
   }

@@ -9,6 +9,7 @@ import type { ApiRequest } from "./api-request.ts";
 import {
   type ApiResponse,
   PeerFault,
+  type ResponseBody,
   type ResponseHeaders,
   type SentBytes,
   StreamFault,
@@ -127,6 +128,7 @@ async function respond(
   options: ServeOptions,
 ): Promise<void> {
   const { scheduler } = options;
+  let unused: ResponseBody | undefined = body;
   try {
     if (body.type === "upgraded") {
       // Its exchange is closed from the moment that it left HTTP.
@@ -134,16 +136,15 @@ async function respond(
       await untilAborted(body.done, exchange, request, scheduler).catch(onFault);
       exchange.cut();
     } else if (exchange.isClosed()) {
-      await discardResponse(body);
       exchange.cut();
     } else if (exchange.method === "HEAD") {
       exchange.send(status, headers, undefined);
-      await discardResponse(body);
     } else if (body.type === "bytes") {
       exchange.send(status, headers, sentBytesOf(body));
     } else {
       const writable = exchange.begin(status, headers);
       const signal = request?.signal ?? AbortSignal.abort();
+      unused = undefined;
       try {
         await untilAborted(body.run(createStreamSink(writable), signal), exchange, request, scheduler);
       } catch (error) {
@@ -155,6 +156,8 @@ async function respond(
   } catch (error) {
     cutShort(exchange, headers, error, options);
   }
+  // Also where its head could not be sent: its creator may hold resources until it is done.
+  if (unused !== undefined) await discardResponse(unused);
 }
 
 /** Waits for `done`. Handlers that keep writing after an abort are cut off after a grace period. */

@@ -49,6 +49,16 @@ describe("streaming responses", () => {
     expect(both.endsWith(`\r\n\r\n${Buffer.concat(parts)}`)).toBe(true);
   });
 
+  it("runs the body of a response whose head cannot be sent, for nobody", async () => {
+    const run = deferred<boolean>();
+    const { port } = await serveHandler(async () => {
+      const response = streamResponse(async (sink, signal) => run.resolve(signal.aborted && !(await sink.write("x"))));
+      return { ...response, headers: { "x-broken": "a\nb" } };
+    });
+    await http1({ port, path: "/" }).catch(() => undefined);
+    expect(await run.promise).toBe(true);
+  });
+
   it.each(["http/1.1", "h2"])("waits for a slow client of %s, and stops when it leaves", async (protocol) => {
     const blocked = deferred<number>();
     const finished = deferred<boolean>();
