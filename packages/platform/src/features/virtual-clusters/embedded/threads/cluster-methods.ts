@@ -1,6 +1,5 @@
 // The messages between the front and a cluster thread: methods that each offers to the other.
 
-import type { CredentialAnnotations } from "@postern/apiserver/authentication/authenticator";
 import type { CredentialLineage, LineageVerdict } from "@postern/apiserver/authentication/credential-lineage";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type {
@@ -9,13 +8,12 @@ import type {
   ResolvedRules,
 } from "@postern/apiserver/authorization/authorizer";
 import type { WebhookCall } from "@postern/apiserver/metrics/webhook-metrics";
-import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import type { ListOptions, Revision, StoredEntry } from "@postern/apiserver/storage/storage";
-import type { RequestHeaders } from "@postern/apiserver/transport/api-request";
-import type { ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
 import type { SpaceMetadata } from "../../space-metadata.ts";
 import type { ClusterSettings } from "../embedded-cluster.ts";
+import type { AuditCall, CredentialMessage } from "./request-messages.ts";
+import type { PackedRequest, PackedResponse } from "./request-wire.ts";
 import type { PackedEvents, PackedList } from "./wire-bytes.ts";
 import type { WireError } from "./wire-errors.ts";
 
@@ -41,66 +39,6 @@ export type OpenMessage = OfCluster & {
   readonly settings: ClusterSettings;
 };
 
-export type RequestMessage = OfCluster &
-  OfRequest & {
-    readonly method: string;
-    readonly path: string;
-    readonly basePath: string;
-    readonly query: string;
-    readonly requestUri: string;
-    readonly headers: RequestHeaders;
-    readonly httpVersion: "1.1" | "2.0";
-    readonly remoteAddress: string;
-    readonly host: string;
-    /** By a number: limits of a connection hold for all its watches. */
-    readonly connection: number;
-    /** Of the Upgrade header; undefined if the client asked for none. */
-    readonly upgrade: string | undefined;
-    readonly info: RequestInfo;
-    readonly user: UserInfo;
-    readonly caller: UserInfo;
-    readonly credential: CredentialMessage | undefined;
-    /** Members of the context that lead back to the front. */
-    readonly has: {
-      readonly outerAuthorizer: boolean;
-      readonly open: boolean;
-      readonly takeTurn: boolean;
-      readonly outside: boolean;
-    };
-    readonly isLongRunning: boolean;
-    readonly receivedAt: number;
-    readonly auditId: string;
-    readonly keepsBodies: boolean;
-  };
-
-export type CredentialMessage = {
-  readonly id: string;
-  readonly annotations: CredentialAnnotations | undefined;
-  readonly lineage: CredentialLineage | undefined;
-};
-
-/** A call of the audit context of a request. */
-export type AuditCall = readonly [
-  method:
-    | "annotate"
-    | "setImpersonatedUser"
-    | "setObjectRef"
-    | "setRequestObject"
-    | "setResponseStatus"
-    | "setPanicked",
-  ...args: readonly unknown[],
-];
-
-export type ResponseMessage = {
-  readonly status: number;
-  readonly headers: ResponseHeaders;
-  /** Undefined for a stream, whose parts follow as notes. */
-  readonly bytes: Uint8Array | string | undefined;
-  readonly isUpgraded: boolean;
-  readonly audit: readonly AuditCall[];
-  readonly warnings: readonly string[];
-};
-
 export type AuthenticationMessage = {
   readonly user: UserInfo;
   readonly credential: CredentialMessage | undefined;
@@ -121,7 +59,7 @@ export type QueueMessage = {
 export type ThreadCalls = {
   readonly open: { readonly args: OpenMessage; readonly result: undefined };
   readonly stop: { readonly args: OfCluster; readonly result: undefined };
-  readonly request: { readonly args: RequestMessage; readonly result: ResponseMessage };
+  readonly request: { readonly args: PackedRequest; readonly result: PackedResponse };
   readonly authenticate: {
     readonly args: OfCluster & { readonly token: string };
     readonly result: AuthenticationMessage | undefined;
@@ -207,8 +145,8 @@ export type FrontNotes = {
   readonly accept: OfRequest;
   readonly closeSocket: OfRequest;
   readonly audit: OfRequest & { readonly calls: readonly AuditCall[] };
-  readonly endTurn: { readonly id: number };
-  readonly inside: { readonly id: number };
+  readonly endTurn: OfRequest & { readonly id: number };
+  readonly inside: OfRequest & { readonly id: number };
   readonly credentialRevoked: { readonly id: number };
   readonly failed: { readonly error: WireError; readonly subject: string };
   readonly queues: readonly QueueMessage[];

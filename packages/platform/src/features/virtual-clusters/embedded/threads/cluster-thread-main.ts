@@ -30,7 +30,7 @@ function collector(): (() => void) | undefined {
 
 if (parentPort !== null) {
   state.setThreadId(ownThreadId());
-  startClusterThread(parentPort, data, systemRuntime);
+  const thread = startClusterThread(parentPort, data, systemRuntime);
   let collect: (() => void) | undefined;
   let untilCollection = 0;
   const beat = (): void => {
@@ -43,6 +43,7 @@ if (parentPort !== null) {
       used = usedBytes();
     }
     state.setMemory(used);
+    state.setRequests(thread.requests);
     state.beat();
   };
   beat();

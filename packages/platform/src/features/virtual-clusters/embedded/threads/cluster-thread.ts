@@ -57,7 +57,12 @@ type Running = {
   readonly dispose: () => Promise<void>;
 };
 
-export function startClusterThread(port: Port, data: ClusterThreadData, systemRuntime: Runtime): Disposable {
+export type StartedThread = Disposable & {
+  /** Those in progress, with their streams. */
+  readonly requests: number;
+};
+
+export function startClusterThread(port: Port, data: ClusterThreadData, systemRuntime: Runtime): StartedThread {
   const state = writeThreadState(data.state);
   const mark: WorkMark = { save: () => state.slot, restore: (slot) => state.workFor(slot) };
   const runtime = withMark(systemRuntime, mark, (error) => report(error, "timer"));
@@ -113,18 +118,19 @@ export function startClusterThread(port: Port, data: ClusterThreadData, systemRu
   async function open(message: OpenMessage): Promise<Running> {
     const { uid, slot, certificatePem, privateKeyPem, serviceAccountKeyPem } = message;
     const composition = virtualClusterComposition(uid);
+    const usage = usages.add(composition);
     const storage = createRemoteStorage({ uid, slot, front: () => front, watches, isShared: data.isShared });
     const cache = createWatchCache({
       storage,
       prefix: prefixOfCluster(uid),
       scheduler: runtime.scheduler,
-      usage: usages.add(composition),
+      usage,
       history: () => history,
       onError: (error) => report(error, "watch-cache"),
     });
     const dispose = async (): Promise<void> => {
       await cache[Symbol.asyncDispose]();
-      usages.remove(composition);
+      usages.remove(composition, usage);
     };
     try {
       await cache.ready();
@@ -270,25 +276,28 @@ export function startClusterThread(port: Port, data: ClusterThreadData, systemRu
   });
 
   async function watchToken(uid: string, id: number, token: string): Promise<void> {
-    let isWanted = true;
-    tokens.set(id, {
-      [Symbol.dispose]() {
-        isWanted = false;
-      },
-    });
-    const revoked = (): void => front.note("credentialRevoked", { id });
+    const isWanted = (): boolean => tokens.has(id);
+    tokens.set(id, { [Symbol.dispose]: () => undefined });
+    // The front asks for it no more.
+    const revoked = (): void => {
+      if (tokens.delete(id)) front.note("credentialRevoked", { id });
+    };
     try {
       const found = await (await clusterOf(uid)).serviceAccountTokens.authenticateToken(token);
-      if (!isWanted) return;
+      if (!isWanted()) return;
       const watch = found?.credential?.onRevoked?.(revoked);
       if (watch === undefined) revoked();
-      else tokens.set(id, watch);
+      else if (isWanted()) tokens.set(id, watch);
+      else watch[Symbol.dispose]();
     } catch {
       revoked();
     }
   }
 
   return {
+    get requests() {
+      return requests.open;
+    },
     [Symbol.dispose]() {
       lifetime.abort();
       requests[Symbol.dispose]();

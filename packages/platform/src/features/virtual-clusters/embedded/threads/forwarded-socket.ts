@@ -41,9 +41,6 @@ export class ForwardedSocket {
     socket.on("close", caught(fail, closed));
     socket.on("error", () => socket.destroy());
     if (head.length > 0) read(head);
-    const stop = (): void => this.destroy();
-    context.signal.addEventListener("abort", stop, { once: true });
-    if (context.signal.aborted) stop();
   }
 
   /** Of the thread; without bytes for the end. */

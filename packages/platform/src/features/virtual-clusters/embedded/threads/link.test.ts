@@ -108,6 +108,29 @@ describe("a link", () => {
     expect(await near.call("echo", 1)).toBe(1);
   });
 
+  it("sends the others of the same turn where one cannot be copied", async () => {
+    const { near, told } = pair((args) => args);
+    near.note("told", "before");
+    const refused = near.call("echo", () => undefined);
+    const bytes = new Uint8Array([1, 2, 3]);
+    const moved = near.call("echo", bytes, { transfer: [bytes.buffer] });
+    await expect(refused).rejects.toThrow("could not be cloned");
+    expect(await moved).toEqual(new Uint8Array([1, 2, 3]));
+    expect(told).toEqual(["before"]);
+  });
+
+  it("takes each message of a turn after all that follows at once from the one before", async () => {
+    const order: string[] = [];
+    const { near } = pair(async (args) => {
+      order.push(`${args} begins`);
+      for (let count = 0; count < 5; count++) await undefined;
+      order.push(`${args} goes on`);
+      return args;
+    });
+    await Promise.all(["first", "second", "third"].map((name) => near.call("echo", name)));
+    expect(order).toEqual(["first", "second", "third"].flatMap((name) => [`${name} begins`, `${name} goes on`]));
+  });
+
   it("rejects all calls when it is closed", async () => {
     const { near } = pair(() => new Promise(() => undefined));
     const call = near.call("echo", 1);

@@ -1,4 +1,5 @@
-// Calls and notes over a message port, in both directions. Messages arrive in the order in which they were posted.
+// Calls and notes over a message port, in both directions. They arrive in the order in which they were sent; those of one turn of the event loop go
+// together.
 
 import type { TransferListItem } from "node:worker_threads";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
@@ -37,15 +38,29 @@ export class Transferred<T> {
 /** One end of a channel: a Worker, or the port of its parent. */
 export type Port = {
   postMessage(message: unknown, transfer?: readonly TransferListItem[]): void;
-  on(event: "message", listener: (message: Message) => void): unknown;
+  on(event: "message", listener: (message: Batch) => void): unknown;
 };
 
+/** The parts of messages, one after the other. */
+type Batch = readonly unknown[];
+
 type Message =
-  | readonly ["call", id: number, method: string, args: unknown]
-  | readonly ["result", id: number, value: unknown]
-  | readonly ["error", id: number, error: WireError]
-  | readonly ["cancel", id: number, reason: WireError]
-  | readonly ["note", method: string, args: unknown];
+  | readonly [kind: typeof CALL, id: number, method: string, args: unknown]
+  | readonly [kind: typeof RESULT, id: number, method: undefined, value: unknown]
+  | readonly [kind: typeof ERROR, id: number, method: undefined, error: WireError]
+  | readonly [kind: typeof CANCEL, id: number, method: undefined, reason: WireError]
+  | readonly [kind: typeof NOTE, id: 0, method: string, args: unknown];
+
+const CALL = 0;
+const RESULT = 1;
+const ERROR = 2;
+const CANCEL = 3;
+const NOTE = 4;
+/** Parts of a message. */
+const PARTS = 4;
+
+/** More are sent at once: the other side works on them meanwhile. */
+const MOST_TOGETHER = 16;
 
 /** Marks for which cluster this thread works, across calls. Default: no mark. */
 export type WorkMark = { save(): number; restore(mark: number): void };
@@ -78,6 +93,8 @@ export type Link<C extends Calls, N extends Notes> = {
   note<M extends keyof N & string>(method: M, args: N[M], transfer?: readonly TransferListItem[]): void;
   /** All calls in progress are rejected, and those that follow. */
   close(reason: Error): void;
+  /** Calls of both sides that have no answer yet. */
+  readonly open: number;
 };
 
 /** `Own` are the methods of this side, `Peer` those of the other. */
@@ -90,21 +107,25 @@ export function createLink<Own extends Calls, OwnNotes extends Notes, Peer exten
 }: LinkOptions<Own, OwnNotes>): Link<Peer, PeerNotes> {
   const pending = new Map<number, Pending>();
   const incoming = new Map<number, IncomingCall>();
+  const outbox = createOutbox(port, refuseToSend);
   let lastId = 0;
   let closed: Error | undefined;
 
-  const post = (message: Message, transfer?: readonly TransferListItem[]): void => {
-    if (closed === undefined) port.postMessage(message, transfer);
-  };
+  /** Something in the message cannot be copied. */
+  function refuseToSend([kind, id]: Message, error: unknown): void {
+    if (kind === CALL) settle(id, ({ reject }) => reject(error));
+    else if (kind === RESULT) outbox.add([ERROR, id, undefined, encodeError(error)]);
+    else onError(error);
+  }
 
   function answer(id: number, value: unknown): void {
     if (!incoming.delete(id)) return;
-    if (value instanceof Transferred) post(["result", id, value.value], value.buffers);
-    else post(["result", id, value]);
+    if (value instanceof Transferred) outbox.add([RESULT, id, undefined, value.value], value.buffers);
+    else outbox.add([RESULT, id, undefined, value]);
   }
 
   function refuse(id: number, error: unknown): void {
-    if (incoming.delete(id)) post(["error", id, encodeError(error)]);
+    if (incoming.delete(id)) outbox.add([ERROR, id, undefined, encodeError(error)]);
   }
 
   function serve(id: number, method: string, args: unknown): void {
@@ -133,27 +154,44 @@ export function createLink<Own extends Calls, OwnNotes extends Notes, Peer exten
     settleWith(found);
   }
 
-  port.on("message", (message) => {
-    if (closed !== undefined) return;
-    switch (message[0]) {
-      case "call":
-        return serve(message[1], message[2], message[3]);
-      case "result":
-        // The other side answers a method with its result.
-        return settle(message[1], ({ resolve }) => resolve(message[2] as never));
-      case "error":
-        return settle(message[1], ({ reject }) => reject(decodeError(message[2])));
-      case "cancel": {
-        const call = incoming.get(message[1]);
-        return call?.onCancel?.(decodeError(message[2]));
-      }
-      case "note":
-        try {
-          notes[message[1]]?.(message[2] as never);
-        } catch (error) {
-          onError(error);
-        }
+  function take([kind, id, method, value]: Message): void {
+    if (kind === CALL) serve(id, method, value);
+    // The other side answers a method with its result.
+    else if (kind === RESULT) settle(id, ({ resolve }) => resolve(value as never));
+    else if (kind === ERROR) settle(id, ({ reject }) => reject(decodeError(value)));
+    else if (kind === CANCEL) incoming.get(id)?.onCancel?.(decodeError(value));
+    else notes[method]?.(value as never);
+  }
+
+  // Messages that have arrived and were not taken yet, the oldest first.
+  const arrived: Message[] = [];
+  let isTaking = false;
+
+  /** Each after all that follows at once from the one before: that works under the mark which the one before has set. */
+  function takeNext(): void {
+    const message = closed === undefined ? arrived.shift() : undefined;
+    if (message === undefined) {
+      isTaking = false;
+      return;
     }
+    try {
+      take(message);
+    } catch (error) {
+      onError(error);
+    }
+    if (arrived.length > 0) queueMicrotask(goOn);
+    else isTaking = false;
+  }
+  const goOn = (): void => process.nextTick(takeNext);
+
+  port.on("message", (batch) => {
+    for (let at = 0; at < batch.length; at += PARTS) {
+      // The other side has sent it as a message.
+      arrived.push([batch[at], batch[at + 1], batch[at + 2], batch[at + 3]] as unknown as Message);
+    }
+    if (isTaking) return;
+    isTaking = true;
+    takeNext();
   });
 
   return {
@@ -167,7 +205,7 @@ export function createLink<Own extends Calls, OwnNotes extends Notes, Peer exten
         } else {
           const cancel = (): void => {
             if (!pending.delete(id)) return;
-            post(["cancel", id, encodeError(signal.reason)]);
+            outbox.add([CANCEL, id, undefined, encodeError(signal.reason)]);
             reject(signal.reason);
           };
           signal.addEventListener("abort", cancel, { once: true });
@@ -184,21 +222,75 @@ export function createLink<Own extends Calls, OwnNotes extends Notes, Peer exten
             mark: mark.save(),
           });
         }
-        try {
-          post(["call", id, method, args], transfer);
-        } catch (error) {
-          // The arguments cannot be copied.
-          settle(id, ({ reject: fail }) => fail(error));
-        }
+        outbox.add([CALL, id, method, args], transfer);
       });
     },
-    note: (method, args, transfer) => post(["note", method, args], transfer),
+    note: (method, args, transfer) => outbox.add([NOTE, 0, method, args], transfer),
     close(reason) {
-      closed ??= reason;
+      if (closed !== undefined) return;
+      closed = reason;
+      outbox.close();
       for (const { reject } of [...pending.values()]) reject(reason);
       pending.clear();
       for (const call of incoming.values()) call.onCancel?.(reason);
       incoming.clear();
+    },
+    get open() {
+      return pending.size + incoming.size;
+    },
+  };
+}
+
+/** Sends the messages of one turn of the event loop together. `onFailure` is called with those that cannot be copied. */
+function createOutbox(port: Port, onFailure: (message: Message, error: unknown) => void) {
+  let waiting: Message[] = [];
+  let moved: (readonly TransferListItem[])[] = [];
+  let planned: NodeJS.Immediate | undefined;
+  let isClosed = false;
+
+  function send(): void {
+    if (planned !== undefined) clearImmediate(planned);
+    planned = undefined;
+    if (isClosed) return;
+    const [messages, buffers] = [waiting, moved];
+    waiting = [];
+    moved = [];
+    try {
+      if (buffers.length === 0) port.postMessage(messages.flat());
+      else port.postMessage(messages.flat(), buffers.flat());
+    } catch (error) {
+      if (messages.length === 1) {
+        const [message] = messages;
+        if (message !== undefined) onFailure(message, error);
+      } else sendEach(messages);
+    }
+  }
+
+  /** Nothing was sent, since one of them cannot be copied. */
+  function sendEach(messages: readonly Message[]): void {
+    for (const message of messages) {
+      try {
+        // With copies of all buffers: which of them belong to this one is not known.
+        port.postMessage(message);
+      } catch (error) {
+        onFailure(message, error);
+      }
+    }
+  }
+
+  return {
+    add(message: Message, transfer?: readonly TransferListItem[]): void {
+      if (isClosed) return;
+      waiting.push(message);
+      if (transfer !== undefined && transfer.length > 0) moved.push(transfer);
+      if (waiting.length >= MOST_TOGETHER) send();
+      else planned ??= setImmediate(send);
+    },
+    close(): void {
+      isClosed = true;
+      waiting = [];
+      moved = [];
+      if (planned !== undefined) clearImmediate(planned);
     },
   };
 }

@@ -72,6 +72,7 @@ export function createQuarantine(clock: Clock): Quarantine {
     },
     forget: (uid) => void records.delete(uid),
     get size() {
+      for (const uid of [...records.keys()]) recordOf(uid);
       return records.size;
     },
   };

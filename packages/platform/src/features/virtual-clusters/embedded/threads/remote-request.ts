@@ -1,15 +1,19 @@
 // A request in a cluster thread, made of the message from the front: what it needs from outside goes back there.
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import type { AuditContext } from "@postern/apiserver/audit/audit-context";
 import type { OuterAuthorizer } from "@postern/apiserver/authorization/authorizer";
 import type { LongRunningRequest } from "@postern/apiserver/authorization/long-running-requests";
 import { RequestContext, type WarningRecorder } from "@postern/apiserver/context/request-context";
 import type { WorkParts } from "@postern/apiserver/limits/long-work";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import { ApiRequest, type RequestHeaders, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
+import type { Cancellation } from "@postern/apiserver/transport/cancellation";
 import type { ConnectionBacklog } from "@postern/apiserver/transport/watch-backlog";
-import type { AuditCall, CredentialMessage, FrontCalls, FrontNotes, RequestMessage } from "./cluster-methods.ts";
+import type { FrontCalls, FrontNotes } from "./cluster-methods.ts";
 import type { Link } from "./link.ts";
+import type { AuditCall, CredentialMessage, RequestMessage } from "./request-messages.ts";
 
 type Front = Link<FrontCalls, FrontNotes>;
 
@@ -19,11 +23,13 @@ export type RemoteRequestDeps = {
   readonly upgrade: UpgradeRequest | undefined;
   readonly work: WorkParts;
   readonly open: LongRunningRequest | undefined;
-  readonly abort: AbortController;
+  readonly cancellation: Cancellation;
   readonly nextId: () => number;
 };
 
 const NEVER = new AbortController().signal;
+/** The query of a request is never changed. */
+const NO_QUERY = new URLSearchParams();
 
 class RemoteRequest extends ApiRequest {
   readonly method: string;
@@ -40,15 +46,16 @@ class RemoteRequest extends ApiRequest {
   readonly upgrade: UpgradeRequest | undefined;
   /** Copies share what follows with this one, and cannot have private members. */
   readonly front: Front;
-  readonly cancellation: AbortController;
+  readonly cancellation: Cancellation;
   readonly id: number;
+  declare readonly wholeBody?: Uint8Array;
 
-  constructor(message: RequestMessage, { front, backlog, upgrade, abort }: RemoteRequestDeps) {
+  constructor(message: RequestMessage, { front, backlog, upgrade, cancellation }: RemoteRequestDeps) {
     super();
     this.method = message.method;
     this.path = message.path;
     this.basePath = message.basePath;
-    this.query = new URLSearchParams(message.query);
+    this.query = message.query === "" ? NO_QUERY : new URLSearchParams(message.query);
     this.requestUri = message.requestUri;
     this.headers = message.headers;
     this.httpVersion = message.httpVersion;
@@ -58,8 +65,9 @@ class RemoteRequest extends ApiRequest {
     this.backlog = backlog;
     this.upgrade = upgrade;
     this.front = front;
-    this.cancellation = abort;
+    this.cancellation = cancellation;
     this.id = message.request;
+    if (message.body !== undefined) this.wholeBody = message.body;
   }
 
   get signal(): AbortSignal {
@@ -68,6 +76,10 @@ class RemoteRequest extends ApiRequest {
 
   abort(reason: unknown): void {
     this.cancellation.abort(reason);
+  }
+
+  onAbort(listener: (reason: unknown) => void): Disposable {
+    return this.cancellation.onAbort(listener);
   }
 
   /** The front knows the connection, and stops it. */
@@ -83,7 +95,15 @@ class RemoteRequest extends ApiRequest {
     return undefined;
   }
 
-  async body(limitBytes: number, onBytes?: (count: number) => void): Promise<Uint8Array> {
+  body(limitBytes: number, onBytes?: (count: number) => void): Awaitable<Uint8Array> {
+    const { wholeBody } = this;
+    if (wholeBody === undefined) return this.askForBody(limitBytes, onBytes);
+    if (wholeBody.length > limitBytes) throw requestEntityTooLargeError(`limit is ${limitBytes}`);
+    onBytes?.(wholeBody.length);
+    return wholeBody;
+  }
+
+  async askForBody(limitBytes: number, onBytes: ((count: number) => void) | undefined): Promise<Uint8Array> {
     const bytes = await this.front.call("body", { request: this.id, limitBytes }, { signal: this.signal });
     onBytes?.(bytes.length);
     return bytes;
@@ -126,7 +146,7 @@ export function createRemoteContext(message: RequestMessage, deps: RemoteRequest
           try {
             return await inside();
           } finally {
-            front.note("inside", { id });
+            front.note("inside", { request, id });
             await back;
           }
         }
@@ -134,7 +154,7 @@ export function createRemoteContext(message: RequestMessage, deps: RemoteRequest
     takeTurn: has.takeTurn
       ? async () => {
           const id = await front.call("takeTurn", { request });
-          return { [Symbol.dispose]: () => front.note("endTurn", { id }) };
+          return { [Symbol.dispose]: () => front.note("endTurn", { request, id }) };
         }
       : undefined,
   });

@@ -3,32 +3,35 @@
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import { LongRunningRequests } from "@postern/apiserver/authorization/long-running-requests";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { createLongWork, type LongWork, WorkParts } from "@postern/apiserver/limits/long-work";
+import { createLongWork } from "@postern/apiserver/limits/long-work";
 import type { WorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import type { ApiResponse, ByteSink } from "@postern/apiserver/transport/api-response";
+import type { UpgradeRequest } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import {
   type BacklogLimits,
   type ConnectionBacklog,
   createWatchBacklog,
 } from "@postern/apiserver/transport/watch-backlog";
-import type {
-  FrontCalls,
-  FrontNotes,
-  RequestMessage,
-  ResponseMessage,
-  ThreadCalls,
-  ThreadNotes,
-} from "./cluster-methods.ts";
+import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
 import { type CallHandlers, type Link, type NoteHandlers, Transferred, type WorkMark } from "./link.ts";
+import { MarkedWork } from "./marked-work.ts";
 import { createRemoteContext, type RemoteContext } from "./remote-request.ts";
+import { RemoteSink, WINDOW } from "./remote-sink.ts";
 import { RemoteSocket } from "./remote-socket.ts";
-import { copyOf } from "./wire-bytes.ts";
+import type { RequestMessage } from "./request-messages.ts";
+import { type PackedResponse, packResponse, unpackRequest } from "./request-wire.ts";
+import { ServedRequest } from "./served-request.ts";
+import { copyOf, wholeBuffer } from "./wire-bytes.ts";
 import { decodeError, encodeError } from "./wire-errors.ts";
 
 export type RequestServer = Disposable & {
   readonly calls: Pick<CallHandlers<ThreadCalls>, "request">;
   readonly notes: Pick<NoteHandlers<ThreadNotes>, "run" | "taken" | "halt" | "socketData" | "socketClosed">;
+  /** Requests that are not over, with their streams. */
+  readonly open: number;
+  /** Those of open requests. */
+  readonly connections: number;
 };
 
 export type RequestServerDeps = {
@@ -47,230 +50,129 @@ export type ClusterHandler = {
   handle(context: RequestContext): Promise<ApiResponse>;
 };
 
-/** Bytes of one stream that are on their way. */
-const WINDOW = 64 * 1024;
-/** Above this sum, each stream has one part on its way. */
-const ALL_WINDOWS = 8 << 20;
-
-type Served = {
-  readonly abort: AbortController;
-  stream: RemoteSink | undefined;
-  socket: RemoteSocket | undefined;
-  run: (() => void) | undefined;
-};
+type Connection = { readonly backlog: ConnectionBacklog; requests: number };
 
 export function createRequestServer(deps: RequestServerDeps): RequestServer {
   const { runtime, front, mark, handlerOf } = deps;
-  const served = new Map<number, Served>();
+  const served = new Map<number, ServedRequest>();
   const openRequests = new LongRunningRequests(runtime);
   const longWork = createLongWork(runtime.clock, deps.workThreads, () => front().note("overBudget", undefined));
   const backlog = createWatchBacklog(deps.backlog);
-  const connections = new Map<number, { readonly backlog: ConnectionBacklog; requests: number }>();
+  const connections = new Map<number, Connection>();
   const windows = { bytes: 0 };
   let lastId = 0;
+  const nextId = (): number => ++lastId;
 
-  function connectionOf(id: number): { readonly backlog: ConnectionBacklog; requests: number } {
+  function connectionOf(id: number): Connection {
     const known = connections.get(id) ?? { backlog: backlog.connection(), requests: 0 };
     connections.set(id, known);
     return known;
   }
 
-  async function serve(message: RequestMessage, onCancel: (cancel: (reason: unknown) => void) => void) {
+  async function serve(message: RequestMessage): Promise<PackedResponse | Transferred<PackedResponse>> {
     const { request, uid, connection: connectionId } = message;
     const handler = handlerOf(uid);
     if (handler === undefined) throw serviceUnavailableError("the virtual cluster has been stopped");
-    const abort = new AbortController();
-    const entry: Served = { abort, stream: undefined, socket: undefined, run: undefined };
-    served.set(request, entry);
-    onCancel((reason) => abort.abort(reason));
     const connection = connectionOf(connectionId);
     connection.requests++;
-    const open = message.has.open ? openRequests.begin((reason) => abort.abort(reason)) : undefined;
-    const done = (): void => {
+    const open = message.has.open ? openRequests.begin((reason) => entry.cancellation.abort(reason)) : undefined;
+    const entry = new ServedRequest(() => {
       served.delete(request);
       open?.[Symbol.dispose]();
       if (--connection.requests === 0) connections.delete(connectionId);
-    };
-    const work = new MarkedWork(longWork, mark);
-    work.enter(handler.lane);
-    const remote = createRemoteContext(message, {
-      front: front(),
-      backlog: connection.backlog,
-      upgrade:
-        message.upgrade === undefined
-          ? undefined
-          : {
-              protocol: message.upgrade,
-              accept() {
-                const socket = new RemoteSocket(request, front());
-                entry.socket = socket;
-                front().note("accept", { request });
-                return { socket, head: new Uint8Array(0) };
-              },
-            },
-      work,
-      open,
-      abort,
-      nextId: () => ++lastId,
     });
+    served.set(request, entry);
     try {
-      const response = await handler.handle(remote.context);
-      return messageOf(response, remote, entry, request, done);
+      const work = new MarkedWork(longWork, mark);
+      work.enter(handler.lane);
+      const upgrade = message.upgrade === undefined ? undefined : upgradeOf(message.upgrade, request, entry);
+      const { cancellation } = entry;
+      const remote = createRemoteContext(message, {
+        front: front(),
+        backlog: connection.backlog,
+        upgrade,
+        work,
+        open,
+        cancellation,
+        nextId,
+      });
+      return respond(await answer(remote, handler), remote, entry, request);
     } catch (error) {
-      front().note("audit", { request, calls: remote.takeAudit() });
-      done();
+      entry.socket?.destroy();
+      entry.over();
       throw error;
+    }
+
+    async function answer(remote: RemoteContext, { handle }: ClusterHandler): Promise<ApiResponse> {
+      try {
+        return await handle(remote.context);
+      } catch (error) {
+        const calls = remote.takeAudit();
+        if (calls.length > 0) front().note("audit", { request, calls });
+        throw error;
+      }
     }
   }
 
-  function messageOf(
+  function upgradeOf(protocol: string, request: number, entry: ServedRequest): UpgradeRequest {
+    return {
+      protocol,
+      accept() {
+        const socket = new RemoteSocket(request, front());
+        entry.socket = socket;
+        front().note("accept", { request });
+        return { socket, head: new Uint8Array(0) };
+      },
+    };
+  }
+
+  function respond(
     { status, headers, body }: ApiResponse,
     { context, takeAudit }: RemoteContext,
-    entry: Served,
+    entry: ServedRequest,
     request: number,
-    done: () => void,
-  ): ResponseMessage | Transferred<ResponseMessage> {
+  ): PackedResponse | Transferred<PackedResponse> {
     const head = { status, headers, audit: takeAudit(), warnings: context.warnings.texts, isUpgraded: false };
-    const end = (error?: unknown): void => {
-      done();
+    const end = (error: unknown): void =>
       front().note("end", { request, error: error === undefined ? undefined : encodeError(error) });
-    };
     if (body.type === "bytes") {
-      done();
-      if (typeof body.bytes === "string") return { ...head, bytes: body.bytes };
+      entry.over();
+      if (typeof body.bytes === "string") return packResponse({ ...head, bytes: body.bytes });
+      if (body.bytes.length < WINDOW) return packResponse({ ...head, bytes: wholeBuffer(body.bytes) });
       const bytes = copyOf(body.bytes);
-      return bytes.length < WINDOW ? { ...head, bytes } : new Transferred({ ...head, bytes }, [bytes.buffer]);
+      return new Transferred(packResponse({ ...head, bytes }), [bytes.buffer]);
     }
     if (body.type === "upgraded") {
-      body.done.then(() => end(), end);
-      return { ...head, isUpgraded: true, bytes: undefined };
+      const ended = (error: unknown): void => {
+        entry.over();
+        end(error);
+      };
+      body.done.then(() => ended(undefined), ended);
+      return packResponse({ ...head, isUpgraded: true, bytes: undefined });
     }
-    const sink = new RemoteSink(request, front(), windows);
-    entry.stream = sink;
-    entry.run = () => {
-      entry.run = undefined;
-      body
-        .run(sink, entry.abort.signal)
-        .then(() => end(), end)
-        .finally(() => sink.end());
-    };
-    return { ...head, bytes: undefined };
+    entry.hold(body, new RemoteSink(request, front(), windows), end);
+    return packResponse({ ...head, bytes: undefined });
   }
 
   return {
-    calls: {
-      request: (message, call) =>
-        serve(message, (cancel) => {
-          call.onCancel = cancel;
-        }),
-    },
+    calls: { request: (message) => serve(unpackRequest(message)) },
     notes: {
-      run: ({ request }) => served.get(request)?.run?.(),
-      taken({ request, bytes }) {
-        const entry = served.get(request);
-        entry?.stream?.taken(bytes);
-        entry?.socket?.taken();
-      },
-      halt({ request, reason }) {
-        const entry = served.get(request);
-        entry?.abort.abort(decodeError(reason));
-        entry?.stream?.end();
-        // A response that is not read is over; a stream that begins now sees that at once.
-        entry?.run?.();
-      },
+      run: ({ request }) => served.get(request)?.run(),
+      taken: ({ request, bytes }) => served.get(request)?.taken(bytes),
+      halt: ({ request, reason }) => served.get(request)?.halt(decodeError(reason)),
       socketData: ({ request, bytes }) => served.get(request)?.socket?.received(bytes),
       socketClosed: ({ request }) => served.get(request)?.socket?.clientClosed(),
     },
+    get open() {
+      return served.size;
+    },
+    get connections() {
+      return connections.size;
+    },
     [Symbol.dispose]() {
       openRequests[Symbol.dispose]();
-      for (const { abort } of served.values())
-        abort.abort(serviceUnavailableError("the virtual cluster has been stopped"));
+      for (const { cancellation } of served.values())
+        cancellation.abort(serviceUnavailableError("the virtual cluster has been stopped"));
     },
   };
-}
-
-/** Sends the parts of a stream. Writers wait while too much is on its way. */
-class RemoteSink implements ByteSink {
-  readonly #request: number;
-  readonly #front: Link<FrontCalls, FrontNotes>;
-  readonly #all: { bytes: number };
-  #sent = 0;
-  #isOver = false;
-  #waiting: ((isOpen: boolean) => void)[] = [];
-
-  constructor(request: number, front: Link<FrontCalls, FrontNotes>, all: { bytes: number }) {
-    this.#request = request;
-    this.#front = front;
-    this.#all = all;
-  }
-
-  get bufferedBytes(): number {
-    return this.#sent;
-  }
-
-  write(chunk: Uint8Array | string): boolean | Promise<boolean> {
-    if (this.#isOver) return false;
-    const bytes = typeof chunk === "string" ? new Uint8Array(Buffer.from(chunk)) : copyOf(chunk);
-    if (bytes.length === 0) return true;
-    this.#sent += bytes.length;
-    this.#all.bytes += bytes.length;
-    this.#front.note("chunk", { request: this.#request, bytes }, bytes.length < WINDOW / 4 ? [] : [bytes.buffer]);
-    if (this.#hasRoom()) return true;
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  taken(bytes: number): void {
-    this.#sent -= bytes;
-    this.#all.bytes -= bytes;
-    if (!this.#hasRoom()) return;
-    this.#release(true);
-  }
-
-  end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#all.bytes -= this.#sent;
-    this.#sent = 0;
-    this.#release(false);
-  }
-
-  #hasRoom(): boolean {
-    return this.#sent === 0 || (this.#sent < WINDOW && this.#all.bytes < ALL_WINDOWS);
-  }
-
-  #release(isOpen: boolean): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const resolve of waiting) resolve(isOpen);
-  }
-}
-
-/** Work that continues for its cluster after it has waited. */
-class MarkedWork extends WorkParts {
-  readonly #mark: WorkMark;
-
-  constructor(work: LongWork, mark: WorkMark) {
-    super(work);
-    this.#mark = mark;
-  }
-
-  override pause(client: string): Promise<void> | undefined {
-    const waiting = super.pause(client);
-    return waiting && this.#marked(waiting);
-  }
-
-  override nextTurn(client: string): Promise<void> {
-    return this.#marked(super.nextTurn(client));
-  }
-
-  override runInThread(...work: Parameters<WorkParts["runInThread"]>): ReturnType<WorkParts["runInThread"]> {
-    const done = super.runInThread(...work);
-    return done && this.#marked(done);
-  }
-
-  #marked<T>(waiting: Promise<T>): Promise<T> {
-    const mark = this.#mark.save();
-    const restore = (): void => this.#mark.restore(mark);
-    return waiting.finally(restore);
-  }
 }

@@ -44,6 +44,16 @@ export function showThreads(
     "Heap and buffers at which a cluster thread is ended",
     ({ process }) => process.limitBytes,
   );
+  gauge(
+    "postern_thread_requests",
+    "Requests in progress in a cluster thread, with their streams, as the server knows them",
+    ({ forwarder }) => forwarder.open,
+  );
+  gauge(
+    "postern_thread_served_requests",
+    "The same as the cluster thread knows them, up to 0.2 seconds ago",
+    ({ process }) => process.readings.requests,
+  );
   gauge("postern_thread_clusters", "Virtual clusters that run in a cluster thread", (_, clusters) => clusters);
   const ended = createSeriesCounter({
     name: "postern_thread_restarts_total",

@@ -12,6 +12,8 @@ export type ThreadState = {
   readonly slot: number;
   /** Bytes of the heap and of buffers. */
   setMemory(bytes: number): void;
+  /** Requests in progress, with their streams. */
+  setRequests(count: number): void;
   /** Of the operating system, for its processor time; 0 if it is not known. */
   setThreadId(id: number): void;
 };
@@ -21,12 +23,14 @@ export type ThreadReadings = {
   readonly beats: number;
   readonly slot: number;
   readonly memoryBytes: number;
+  readonly requests: number;
   readonly threadId: number;
 };
 
 const BEATS = 0;
 const SLOT = 1;
 const THREAD_ID = 2;
+const REQUESTS = 3;
 /** Behind the integers. */
 const MEMORY_OFFSET = 16;
 const BYTES = 24;
@@ -45,6 +49,7 @@ export function writeThreadState(memory: SharedArrayBuffer): ThreadState {
     setMemory(count) {
       bytes[0] = count;
     },
+    setRequests: (count) => void Atomics.store(numbers, REQUESTS, count),
     setThreadId: (id) => void Atomics.store(numbers, THREAD_ID, id),
   };
 }
@@ -61,6 +66,9 @@ export function readThreadState(memory: SharedArrayBuffer): ThreadReadings {
     },
     get memoryBytes() {
       return bytes[0] ?? 0;
+    },
+    get requests() {
+      return Atomics.load(numbers, REQUESTS);
     },
     get threadId() {
       return Atomics.load(numbers, THREAD_ID);

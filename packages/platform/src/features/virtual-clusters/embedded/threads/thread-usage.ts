@@ -6,8 +6,8 @@ import { keptMemoryOf } from "../../../budgets/kept-memory.ts";
 export type ThreadUsage = Pick<StoredUsage, "of" | "compositions" | "onChange" | "changes"> & {
   /** For the cache of a cluster that starts. */
   add(composition: string): StoredUsage;
-  /** The cluster has stopped, and holds nothing. */
-  remove(composition: string): void;
+  /** The cluster has stopped, and holds nothing. One that has started again meanwhile counts by itself. */
+  remove(composition: string, usage: StoredUsage): void;
 };
 
 export function createThreadUsage(): ThreadUsage {
@@ -25,7 +25,8 @@ export function createThreadUsage(): ThreadUsage {
       });
       return usage;
     },
-    remove(composition) {
+    remove(composition, usage) {
+      if (usages.get(composition) !== usage) return;
       usages.delete(composition);
       changes += 1;
       for (const listener of listeners) listener(composition, NOTHING_STORED);

@@ -55,7 +55,7 @@ export type ThreadedHostDeps = {
 
 export type HostThread = PooledThread & {
   readonly process: ClusterThread;
-  readonly forward: RequestForwarder["forward"];
+  readonly forwarder: Pick<RequestForwarder, "forward" | "open">;
   /** Clusters that may use the store. */
   readonly open: Map<string, ClusterSettings>;
   watchToken(uid: string, token: string, listener: () => void): Disposable;
@@ -158,7 +158,7 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
     });
     return {
       process,
-      forward: forwarder.forward,
+      forwarder,
       open,
       watchToken(uid, token, listener) {
         const id = ++lastToken;
@@ -221,7 +221,7 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
         uid,
         secrets,
         thread: link,
-        forward: thread.forward,
+        forward: thread.forwarder.forward,
         watchToken: thread.watchToken,
         lineages: deps.lineages,
         runtime,

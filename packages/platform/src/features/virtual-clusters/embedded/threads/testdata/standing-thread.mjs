@@ -7,6 +7,7 @@ const memory = new Float64Array(workerData.state, 16, 1);
 Atomics.store(numbers, 1, 7);
 Atomics.add(numbers, 0, 1);
 setInterval(() => Atomics.add(numbers, 0, 1), 50);
+// One call: its kind, number and method.
 parentPort.on("message", ([, id, method]) => {
   if (method !== "idle") return;
   const { uid } = workerData.continueKey;
@@ -15,5 +16,5 @@ parentPort.on("message", ([, id, method]) => {
   if (uid === "heap") for (const kept = []; ; ) kept.push(new Array(1e5).fill(kept.length));
   if (uid === "throw") setImmediate(() => { throw new Error("not caught"); });
   if (uid === "exit") process.exit(0);
-  if (uid === "answer") parentPort.postMessage(["result", id, undefined]);
+  if (uid === "answer") parentPort.postMessage([1, id, undefined, undefined]);
 });

@@ -1,0 +1,183 @@
+// One request that a cluster thread serves, as the front sees it: holds what the thread has taken for it, and gives all of it back when it is over.
+
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
+import { ForwardedSocket } from "./forwarded-socket.ts";
+import { ForwardedStream } from "./forwarded-stream.ts";
+import type { Link } from "./link.ts";
+import type { AuditCall } from "./request-messages.ts";
+import { type PackedRequest, type PackedResponse, unpackResponse } from "./request-wire.ts";
+import { encodeError } from "./wire-errors.ts";
+
+export type Thread = Pick<Link<ThreadCalls, ThreadNotes>, "call" | "note">;
+
+export class ForwardedRequest {
+  readonly context: RequestContext;
+  readonly #id: number;
+  readonly #thread: Thread;
+  readonly #onOver: (id: number) => void;
+  #following: Disposable | undefined;
+  #turns: Map<number, Disposable> | undefined;
+  /** Ends of the times in which the request waits outside. */
+  #returns: Map<number, () => void> | undefined;
+  /** While the response is awaited. */
+  #refuse: ((reason: unknown) => void) | undefined;
+  #stream: ForwardedStream | undefined;
+  #socket: ForwardedSocket | undefined;
+  #isOver = false;
+
+  /** `onOver` is called once. */
+  constructor(id: number, context: RequestContext, thread: Thread, onOver: (id: number) => void) {
+    this.context = context;
+    this.#id = id;
+    this.#thread = thread;
+    this.#onOver = onOver;
+  }
+
+  /** Rejects with the reason of an abort at once, without waiting for the thread. */
+  send(message: PackedRequest): Promise<ApiResponse> {
+    return new Promise((resolve, reject) => {
+      this.#refuse = reject;
+      const following = whenAborted(this.context, (reason) => this.#abort(reason));
+      // Its client has gone already.
+      if (this.#isOver) return following[Symbol.dispose]();
+      this.#following = following;
+      this.#thread.call("request", message).then(
+        (response) => this.#take(response, resolve),
+        (error: unknown) => this.fail(error),
+      );
+    });
+  }
+
+  /** Before or instead of a response. */
+  fail(error: unknown): void {
+    const refuse = this.#refuse;
+    this.#refuse = undefined;
+    this.#socket?.destroy();
+    this.#finish();
+    refuse?.(error);
+  }
+
+  #take(message: PackedResponse, resolve: (response: ApiResponse) => void): void {
+    // The thread has been told that nothing of it is needed.
+    if (this.#isOver) return;
+    this.#refuse = undefined;
+    const { status, headers, bytes, isUpgraded, audit, warnings } = unpackResponse(message);
+    this.record(audit);
+    for (const text of warnings) this.context.warnings.add(text);
+    if (bytes !== undefined) {
+      this.#finish();
+      resolve({ status, headers, body: { type: "bytes", bytes } });
+    } else if (isUpgraded) {
+      const done = this.#socket?.done ?? Promise.resolve();
+      resolve({ status, headers, body: { type: "upgraded", done: done.finally(() => this.#finish()) } });
+    } else {
+      const stream = new ForwardedStream(this.#id, this.context, this.#thread, () => this.#finish());
+      this.#stream = stream;
+      resolve({ status, headers, body: { type: "stream", run: (sink, signal) => stream.run(sink, signal) } });
+    }
+  }
+
+  /** The client went away, the deadline passed, or the credential was revoked. */
+  #abort(reason: unknown): void {
+    if (this.#stream !== undefined) this.#stream.halt(reason);
+    // A connection that was taken over ends in the thread when it is closed.
+    else if (this.#refuse === undefined && this.#socket !== undefined) this.#socket.destroy();
+    else {
+      this.#thread.note("halt", { request: this.#id, reason: encodeError(reason) });
+      this.fail(reason);
+    }
+  }
+
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#following?.[Symbol.dispose]();
+    for (const turn of this.#turns?.values() ?? []) turn[Symbol.dispose]();
+    for (const goOn of this.#returns?.values() ?? []) goOn();
+    this.#turns = undefined;
+    this.#returns = undefined;
+    this.#onOver(this.#id);
+  }
+
+  /** Part of a stream or of a connection. */
+  chunk(bytes: Uint8Array): void {
+    if (this.#socket === undefined) this.#stream?.add(bytes);
+    else this.#socket.write(bytes);
+  }
+
+  end(error: Error | undefined): void {
+    this.#stream?.end(error);
+    this.#socket?.end(error);
+  }
+
+  accept(): void {
+    const { upgrade } = this.context.request;
+    if (upgrade !== undefined)
+      this.#socket = new ForwardedSocket(this.#id, this.context, upgrade.accept(), this.#thread);
+  }
+
+  closeSocket(): void {
+    this.#socket?.destroy();
+  }
+
+  /** The thread has ended: watches end as if their time was up, and other streams are cut. */
+  threadEnded(): void {
+    this.#stream?.threadEnded();
+    this.#socket?.destroy();
+  }
+
+  record(calls: readonly AuditCall[]): void {
+    const { audit } = this.context;
+    // The thread has collected the calls of the same interface.
+    for (const [method, ...args] of calls)
+      (audit[method] as ((...args: readonly unknown[]) => void) | undefined)?.apply(audit, args);
+  }
+
+  async takeTurn(id: number): Promise<number> {
+    const turn = await this.context.takeTurn?.();
+    if (turn === undefined) return id;
+    if (this.#isOver) turn[Symbol.dispose]();
+    else {
+      this.#turns ??= new Map();
+      this.#turns.set(id, turn);
+    }
+    return id;
+  }
+
+  endTurn(id: number): void {
+    this.#turns?.get(id)?.[Symbol.dispose]();
+    this.#turns?.delete(id);
+  }
+
+  /** Resolves when the request has its place again, after `inside`. */
+  async outside(id: number): Promise<undefined> {
+    await this.context.outside?.(() => this.#away(id));
+    return undefined;
+  }
+
+  #away(id: number): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#returns ??= new Map();
+      this.#returns.set(id, resolve);
+    });
+  }
+
+  inside(id: number): void {
+    this.#returns?.get(id)?.();
+    this.#returns?.delete(id);
+  }
+}
+
+/** Calls back once. The signal of a request costs more than the rest of this: it is made only where it has been changed on the way. */
+function whenAborted(context: RequestContext, listener: (reason: unknown) => void): Disposable {
+  const { request } = context;
+  if (context.ownSignal === undefined && request.onAbort !== undefined) return request.onAbort(listener);
+  const { signal } = context;
+  const onAbort = (): void => listener(signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener("abort", onAbort) };
+}

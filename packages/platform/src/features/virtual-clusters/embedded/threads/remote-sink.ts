@@ -1,0 +1,68 @@
+// The front as a cluster thread writes a stream to it. Writers wait while too much is on its way.
+
+import type { ByteSink } from "@postern/apiserver/transport/api-response";
+import type { FrontCalls, FrontNotes } from "./cluster-methods.ts";
+import type { Link } from "./link.ts";
+import { copyOf } from "./wire-bytes.ts";
+
+/** Bytes of one stream that are on their way. */
+export const WINDOW = 64 * 1024;
+/** Above this sum, each stream has one part on its way. */
+const ALL_WINDOWS = 8 << 20;
+
+export class RemoteSink implements ByteSink {
+  readonly #request: number;
+  readonly #front: Link<FrontCalls, FrontNotes>;
+  readonly #all: { bytes: number };
+  #sent = 0;
+  #isOver = false;
+  #waiting: ((isOpen: boolean) => void)[] = [];
+
+  /** `all` counts the bytes of all streams of the thread. */
+  constructor(request: number, front: Link<FrontCalls, FrontNotes>, all: { bytes: number }) {
+    this.#request = request;
+    this.#front = front;
+    this.#all = all;
+  }
+
+  get bufferedBytes(): number {
+    return this.#sent;
+  }
+
+  write(chunk: Uint8Array | string): boolean | Promise<boolean> {
+    if (this.#isOver) return false;
+    const bytes = typeof chunk === "string" ? new Uint8Array(Buffer.from(chunk)) : copyOf(chunk);
+    if (bytes.length === 0) return true;
+    this.#sent += bytes.length;
+    this.#all.bytes += bytes.length;
+    this.#front.note("chunk", { request: this.#request, bytes }, bytes.length < WINDOW / 4 ? [] : [bytes.buffer]);
+    if (this.#hasRoom()) return true;
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  taken(bytes: number): void {
+    if (this.#isOver) return;
+    this.#sent -= bytes;
+    this.#all.bytes -= bytes;
+    if (!this.#hasRoom()) return;
+    this.#release(true);
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#all.bytes -= this.#sent;
+    this.#sent = 0;
+    this.#release(false);
+  }
+
+  #hasRoom(): boolean {
+    return this.#sent === 0 || (this.#sent < WINDOW && this.#all.bytes < ALL_WINDOWS);
+  }
+
+  #release(isOpen: boolean): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve(isOpen);
+  }
+}
