@@ -177,10 +177,7 @@ export async function composeServer(parts: {
       start: (led) => [
         ...platform.startControllers(led, webhook),
         startReencryption({
-          keys: keys.index,
-          keyRecords: keys.records,
-          secrets: keys.secrets,
-          sealedRecords: keys.sealedRecords,
+          keys,
           storage: store.disk,
           ring: store.keyRing,
           runtime: led,

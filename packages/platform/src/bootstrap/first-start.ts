@@ -6,38 +6,27 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-objects";
-import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { waitForObject } from "@postern/apiserver/registry/wait-for-object";
-import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { Storage } from "@postern/apiserver/storage/storage";
-import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../features/authorization/built-in-roles.ts";
+import type { Foundation } from "../foundation/foundation.ts";
 import { isFirstStart, markFirstStart } from "../foundation/store/first-start-mark.ts";
 import { NEW_STORE_TTL_SECONDS } from "./default-ttl.ts";
-
-export type FirstStartDeps = {
-  readonly names: PlatformNames;
-  readonly registry: ResourceRegistry;
-  readonly storage: Storage;
-  readonly clock: Clock;
-};
 
 /**
  * Resolves with true on the first start. `prepareAdministrator` runs before the store is marked, so that a start that failed on the way is repeated
  * and does not leave a server without an administrator.
  */
 export async function firstStart(
-  { names, registry, storage, clock }: FirstStartDeps,
+  { names, storage, installed, runtime: { clock }, signal }: Foundation,
   prepareAdministrator: () => Promise<void>,
-  signal: AbortSignal,
 ): Promise<boolean> {
   if (!(await isFirstStart(storage))) return false;
   for (const object of firstObjects(names)) {
     const [group = "", version] = object.apiVersion.split("/");
-    const resource = requiredResource(registry, version === undefined ? "" : group, object.kind);
+    const resource = installed(version === undefined ? "" : group, object.kind);
     const { namespace = "" } = object.metadata;
     // A project's namespace is made by its controller.
-    if (namespace !== "") await waitForObject(requiredResource(registry, "", "Namespace"), namespace, signal);
+    if (namespace !== "") await waitForObject(installed("", "Namespace"), namespace, signal);
     await createWhenAbsent(resource, object, clock, signal);
   }
   await prepareAdministrator();
@@ -46,12 +35,9 @@ export async function firstStart(
 }
 
 /** Roles come with the release: those that are missing are made at every start, changed ones are left as they are. */
-export async function ensureRoles(
-  { names, registry, clock }: Omit<FirstStartDeps, "storage">,
-  signal: AbortSignal,
-): Promise<void> {
-  const roles = requiredResource(registry, RBAC_GROUP, "ClusterRole");
-  const bindings = requiredResource(registry, RBAC_GROUP, "ClusterRoleBinding");
+export async function ensureRoles({ names, installed, runtime: { clock }, signal }: Foundation): Promise<void> {
+  const roles = installed(RBAC_GROUP, "ClusterRole");
+  const bindings = installed(RBAC_GROUP, "ClusterRoleBinding");
   await Promise.all([
     ...builtInClusterRoles(names).map((role) => createWhenAbsent(roles, role, clock, signal)),
     ...builtInClusterRoleBindings(names).map((binding) => createWhenAbsent(bindings, binding, clock, signal)),
@@ -91,8 +77,6 @@ function firstObjects(names: PlatformNames): readonly KubeObject[] {
     },
   ];
 }
-
-// The names of what the first start makes.
 
 export const FIRST_USER = "admin";
 const DEFAULT_PROJECT = "default";

@@ -28,8 +28,7 @@ export async function preparePlatform(
   deps: PreparePlatformDeps,
 ): Promise<void> {
   const { election, identity, url, serving } = deps;
-  const { configuration, names, storage, lookup, signal } = base;
-  const { clock } = base.runtime;
+  const { configuration, names, signal } = base;
   const { dataDir } = configuration;
   const file: AdminKubeconfigDeps = {
     dataDir,
@@ -42,29 +41,25 @@ export async function preparePlatform(
 
   // If several servers start on an empty store, one of them fills it first.
   await using _turn = await election.campaign("first-start", identity, signal);
-  await ensureRoles({ names, registry, clock }, signal);
-  const isFirst = await firstStart(
-    { names, registry, storage, clock },
-    async () => {
-      // A start that was interrupted may have left a key whose value is lost.
-      await mint.revoke(FIRST_USER, signal);
-      const key = await mint.mint(
-        {
-          metadata: { name: FIRST_USER },
-          // The one key that exists when all others have ended: its file is for the operator of the server alone.
-          spec: { displayName: "First administrator", user: FIRST_USER, type: "User", ttl: 0 },
-        },
-        signal,
-      );
-      await writeAdminKubeconfig(file, key);
-    },
-    signal,
-  );
+  await ensureRoles(base);
+  const isFirst = await firstStart(base, async () => {
+    // A start that was interrupted may have left a key whose value is lost.
+    await mint.revoke(FIRST_USER, signal);
+    const key = await mint.mint(
+      {
+        metadata: { name: FIRST_USER },
+        // The one key that exists when all others have ended: its file is for the operator of the server alone.
+        spec: { displayName: "First administrator", user: FIRST_USER, type: "User", ttl: 0 },
+      },
+      signal,
+    );
+    await writeAdminKubeconfig(file, key);
+  });
   if (!isFirst) await refreshAdminKubeconfig(file);
   serving.onAuthorityChange(() => {
     refreshAdminKubeconfig(file).catch(base.onError);
   });
-  await markVerifiedElsewhere({ certificates, lookup, names });
+  await markVerifiedElsewhere(base, certificates);
   const { dir: directory, drift } = configuration.bootstrap;
   await applyManifests({
     ...deps.manifests,

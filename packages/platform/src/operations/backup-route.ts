@@ -3,7 +3,6 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
-import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
@@ -25,18 +24,11 @@ export type BackupRouteDeps = CredentialsInForce & {
   readonly serverKey: Uint8Array;
 };
 
-/** The same handler, and the backup beside what it answers. */
-export function withBackup(next: NonResourceHandler, deps: BackupRouteDeps): NonResourceHandler {
-  const answer = createBackupHandler(deps);
-  return (context) =>
-    !context.info.isResourceRequest && context.info.path === BACKUP_PATH ? answer(context) : next(context);
-}
-
 /**
  * The body may say `{"content": "backup" | "revocations"}`, and for a backup under a passphrase its key, which the client makes of it,
  * as `{"key": {"salt", "secret"}}` in base64. An empty one means a backup under the key of the server.
  */
-function createBackupHandler({ storage, runtime, serverKey, ...inForce }: BackupRouteDeps): Handler {
+export function createBackupHandler({ storage, runtime, serverKey, ...inForce }: BackupRouteDeps): Handler {
   const { clock, random } = runtime;
   return async ({ request, signal }) => {
     if (request.method !== "POST") throw methodNotAllowedError();

@@ -4,39 +4,28 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { ApiError, badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
-import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { LiveAccessKeyIndex } from "../features/access-keys/create-access-key-index.ts";
 import { KeyRingError } from "../foundation/encryption/key-ring-record.ts";
 import type { StoredKeyRing } from "../foundation/encryption/stored-key-ring.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
+import type { ServerStore } from "../foundation/store/open-server-store.ts";
 import { findDigestKeys } from "./digest-keys.ts";
 import { readReencryptionState } from "./reencryption-state.ts";
 
 /** Requires permission to `get` and `post` to it, which administrators have. */
-const KEY_RING_PATH = "/keyring";
+export const KEY_RING_PATH = "/keyring";
 
 const MAX_BODY_BYTES = 4 * 1024;
 
-export type KeyRingRouteDeps = {
-  readonly ring: StoredKeyRing;
-  readonly keys: LiveAccessKeyIndex;
-  readonly storage: Storage;
-  readonly clock: Clock;
-};
-
-/** The same handler, and the key ring beside what it answers. */
-export function withKeyRing(next: NonResourceHandler, deps: KeyRingRouteDeps): NonResourceHandler {
-  const answer = createKeyRingHandler(deps);
-  return (context) =>
-    !context.info.isResourceRequest && context.info.path === KEY_RING_PATH ? answer(context) : next(context);
-}
-
 /** POST takes `{"action": "rotate"}`. Both answer with the state of the ring; no secret is in it. */
-function createKeyRingHandler({ ring, keys, storage, clock }: KeyRingRouteDeps): Handler {
+export function createKeyRingHandler(
+  { disk, keyRing: ring }: Pick<ServerStore, "disk" | "keyRing">,
+  keys: LiveAccessKeyIndex,
+  clock: Clock,
+): Handler {
   const describe = async (): Promise<JsonObject> => {
     const holders = findDigestKeys(ring, keys.all(), clock.now());
     return {
@@ -48,7 +37,7 @@ function createKeyRingHandler({ ring, keys, storage, clock }: KeyRingRouteDeps):
         examples: at === 0 ? [] : [...(holders.get(id)?.examples ?? [])],
       })),
       serverKeys: [...ring.serverKeys],
-      reencryption: (await readReencryptionState(storage)) ?? null,
+      reencryption: (await readReencryptionState(disk)) ?? null,
     };
   };
   return async ({ request }) => {

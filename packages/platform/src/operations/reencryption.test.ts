@@ -35,12 +35,11 @@ async function setUp({ settleMs = 0, storage: disk = createMemoryStorage() as St
         storage,
         ring,
         runtime: { ...time, random: systemRuntime.random },
-        // Nothing else of a record is looked at.
-        keys: { all: () => records as Iterable<AccessKeyRecord> } as ReencryptionDeps["keys"],
-        keyRecords: { view: cache.view(PREFIX), prefix: PREFIX },
-        // No record has a secret.
-        secrets: {} as ReencryptionDeps["secrets"],
-        sealedRecords: {} as ReencryptionDeps["sealedRecords"],
+        // Nothing else of a record is looked at, and none has a secret.
+        keys: {
+          index: { all: () => records as Iterable<AccessKeyRecord> },
+          records: { view: cache.view(PREFIX), prefix: PREFIX },
+        } as ReencryptionDeps["keys"],
         settleMs,
         onError: (error) => void errors.push(error),
       }),

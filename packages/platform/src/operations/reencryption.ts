@@ -2,12 +2,9 @@
 // themselves, so that a crash only repeats the scan.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { AccessKeySecrets } from "../features/access-keys/access-key-secrets.ts";
-import type { LiveAccessKeyIndex } from "../features/access-keys/create-access-key-index.ts";
-import type { SealedRecordWriter } from "../features/access-keys/rotation/sealed-record-writer.ts";
+import type { AccessKeys } from "../features/access-keys/feature.ts";
 import { readSealedAccessKey } from "../features/access-keys/sealed-access-key.ts";
 import { renewSecrets } from "../features/access-keys/secret-envelope.ts";
 import type { StoredKeyRing } from "../foundation/encryption/stored-key-ring.ts";
@@ -20,10 +17,7 @@ export type ReencryptionDeps = {
   readonly storage: Storage;
   readonly ring: StoredKeyRing;
   readonly runtime: Runtime;
-  readonly keys: Pick<LiveAccessKeyIndex, "all">;
-  readonly keyRecords: ViewPrefix;
-  readonly secrets: AccessKeySecrets;
-  readonly sealedRecords: SealedRecordWriter;
+  readonly keys: Pick<AccessKeys, "index" | "records" | "secrets" | "sealedRecords">;
   /**
    * How long after a rotation other servers may still write under the previous key, in milliseconds. No key is retired before. 0 if no other server
    * has the store open.
@@ -94,7 +88,7 @@ export function startReencryption(deps: ReencryptionDeps): Disposable {
 
 /** Takes keys off the ring that no digest names. Resolves with true when only the primary one is left. */
 async function retireUnused({ ring, keys, runtime }: ReencryptionDeps): Promise<boolean> {
-  const holders = findDigestKeys(ring, keys.all(), runtime.clock.now());
+  const holders = findDigestKeys(ring, keys.index.all(), runtime.clock.now());
   await ring.retire(ring.keys.slice(1).flatMap(({ id }) => (holders.get(id)?.count === 0 ? [id] : [])));
   return ring.keys.length === 1;
 }
@@ -109,11 +103,12 @@ async function reencrypt(
   signal: AbortSignal,
 ): Promise<number | "retire" | undefined> {
   const { storage, ring, runtime, settleMs } = deps;
+  const { records } = deps.keys;
   const { clock, random, scheduler } = runtime;
   const [startedAt, startedAfter] = [clock.now(), clock.elapsed()];
   const primary = ring.keys[0].id;
   if (ring.keys.length === 1 && (await isThrough(storage, primary))) return undefined;
-  const total = (await countSealed(storage, signal)) + deps.keyRecords.view.list(deps.keyRecords.prefix).length;
+  const total = (await countSealed(storage, signal)) + records.view.list(records.prefix).length;
   const pause = () =>
     new Promise<void>((resolve) => {
       scheduler.schedule(PAUSE_MS, resolve);
@@ -142,9 +137,9 @@ async function reencrypt(
       done = progress;
     },
   });
-  for (const step of stepsOf(deps.keyRecords.view.list(deps.keyRecords.prefix))) {
+  for (const step of stepsOf(records.view.list(records.prefix))) {
     signal.throwIfAborted();
-    const rewritten = await renewRecords(step, deps);
+    const rewritten = await renewRecords(step, deps.keys);
     done = { ...done, seen: done.seen + step.length, rewritten: done.rewritten + rewritten };
     await tell(false);
     await pause();
@@ -168,7 +163,7 @@ async function isThrough(storage: Storage, primary: string): Promise<boolean> {
 /** Resolves with how many records had something under another key. */
 async function renewRecords(
   objects: readonly CachedObject[],
-  { secrets, sealedRecords }: ReencryptionDeps,
+  { secrets, sealedRecords }: ReencryptionDeps["keys"],
 ): Promise<number> {
   const renewals = objects.map(async (object) => {
     const stored = readSealedAccessKey(object.decodeSealed());

@@ -21,8 +21,8 @@ import {
   keyRecordControllers,
 } from "../features/access-keys/controllers/index.ts";
 import { type AccessKeys, keyWriters, openAccessKeys } from "../features/access-keys/feature.ts";
-import { accessKeyKinds, credentialsOf, openKeyMint, openKeyQuota } from "../features/access-keys/kinds/index.ts";
-import type { KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
+import { accessKeyKinds, credentialsOf, openKeyQuota } from "../features/access-keys/kinds/index.ts";
+import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
 import { authorizationKinds } from "../features/authorization/kinds/index.ts";
 import { openBudgets } from "../features/budgets/feature.ts";
@@ -105,7 +105,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const authorization = use(openAuthorization(base, { keys }));
   const trust = use(openTrust(base, { rules, providers, keys, directory }));
   for (const writer of keyWriters(base, keys)) use(writer);
-  const mint = openKeyMint(base, keys);
+  const mint = createKeyMint(base, keys);
   const quota = openKeyQuota(base, { keys, directory, authorization });
   const budgets = use(openBudgets(base, { keys, memory }));
   // biome-ignore format: the dependencies of the whole product fit on one screen

@@ -1,19 +1,20 @@
 // Routes outside the resources: health, version, metrics, backup, audit search, and key ring.
 
 import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
+import type { Handler } from "@postern/apiserver/context/request-context";
 import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/endpoints/non-resource-handler";
 import { type HealthCheck, pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { AccessKeys } from "../features/access-keys/feature.ts";
-import { withAuditSearch } from "../features/audit/audit-route.ts";
+import { AUDIT_EVENTS_PATH, createAuditSearchHandler } from "../features/audit/audit-route.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { credentialPrefixes } from "../features/certificates/feature.ts";
 import type { Foundation } from "../foundation/foundation.ts";
 import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "../foundation/served-version.ts";
 import { keyRingCheck } from "../foundation/store/open-sealed-store.ts";
 import type { ServerStore } from "../foundation/store/open-server-store.ts";
-import { withBackup } from "../operations/backup-route.ts";
-import { withKeyRing } from "../operations/key-ring-route.ts";
+import { BACKUP_PATH, createBackupHandler } from "../operations/backup-route.ts";
+import { createKeyRingHandler, KEY_RING_PATH } from "../operations/key-ring-route.ts";
 import type { NonResourceRoutes } from "./management-api.ts";
 
 export type NonResourceParts = {
@@ -44,18 +45,18 @@ export const createNonResourceRoutes =
       metrics,
       logger,
     });
-    const backup = {
-      keys: keys.index,
-      certificates,
-      prefixes: credentialPrefixes(base),
-      cache,
-      storage: disk,
-      runtime,
-      serverKey: serverKeys.backups,
-    };
-    const ring = { ring: keyRing, keys: keys.index, storage: disk, clock: runtime.clock };
+    const inForce = { keys: keys.index, certificates, prefixes: credentialPrefixes(base), cache };
+    const handlers = new Map<string, Handler>([
+      [AUDIT_EVENTS_PATH, createAuditSearchHandler(auditPath)],
+      [BACKUP_PATH, createBackupHandler({ ...inForce, storage: disk, runtime, serverKey: serverKeys.backups })],
+      [KEY_RING_PATH, createKeyRingHandler(store, keys.index, runtime.clock)],
+    ]);
     return {
-      nonResource: withKeyRing(withBackup(withAuditSearch(everyServer, auditPath), backup), ring),
+      nonResource(context) {
+        const { isResourceRequest, path } = context.info;
+        const handler = isResourceRequest ? undefined : handlers.get(path);
+        return handler === undefined ? everyServer(context) : handler(context);
+      },
       nonResourcePaths: nonResourcePaths({ health }),
     };
   };

@@ -1,6 +1,7 @@
 // Renews the digest of an access key under the primary key of the ring when the key is used: only then is its value known.
 
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeySecrets, KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { SealedRecordWriter } from "./rotation/sealed-record-writer.ts";
@@ -18,14 +19,12 @@ export type DigestRenewal = {
 /** So many writes at a time: after a rotation every key is used for the first time. The others wait for their next use. */
 const MAX_AT_ONCE = 64;
 
-export function createDigestRenewal(deps: {
-  readonly keyRing: Pick<KeyRing, "keys">;
-  readonly secrets: Pick<AccessKeySecrets, "isCurrent" | "renew">;
-  readonly writer: SealedRecordWriter;
-  /** It is tried again at the next use. */
-  readonly onError: (error: unknown) => void;
-}): DigestRenewal {
-  const { keyRing, secrets, writer, onError } = deps;
+/** After an error it is tried again at the next use. */
+export function createDigestRenewal(
+  { keyRing, onError }: Foundation,
+  secrets: AccessKeySecrets,
+  writer: SealedRecordWriter,
+): DigestRenewal {
   const running = new Set<string>();
 
   async function write(key: AccessKeyState, old: KeptAccessKey, renewed: KeptAccessKey): Promise<void> {

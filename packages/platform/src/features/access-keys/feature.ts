@@ -51,7 +51,7 @@ export function openAccessKeys(
   base: Foundation,
   { directory, grants }: { readonly directory: Directory; readonly grants: KeyGrants },
 ): AccessKeys {
-  const { configuration, names, storage, cache, runtime, keyRing, epochs, onError } = base;
+  const { configuration, names, storage, cache, runtime, keyRing, epochs } = base;
   const { clock, scheduler, random } = runtime;
   const metrics = createKeyMetrics(base.metrics);
   const recordEvent: RecordKeyEvent = (event) => {
@@ -99,7 +99,7 @@ export function openAccessKeys(
       keys: index,
       activity,
       rotations,
-      renewal: createDigestRenewal({ keyRing, secrets, writer: sealedRecords, onError }),
+      renewal: createDigestRenewal(base, secrets, sealedRecords),
       directory,
       names,
       clock,

@@ -8,7 +8,6 @@ import {
   tooManyRequestsError,
 } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
-import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import { withRotated } from "./log-files.ts";
 import { type AuditQuery, searchAuditLog } from "./search-audit-log.ts";
@@ -21,15 +20,8 @@ const MAX_LIMIT = 5_000;
 /** Longer names are in no log. */
 const MAX_TEXT = 512;
 
-/** The same handler, and the search beside what it answers. `path`: the newest file of the log; undefined if the log is no file. */
-export function withAuditSearch(next: NonResourceHandler, path: string | undefined): NonResourceHandler {
-  const answer = createAuditSearchHandler(path);
-  return (context) =>
-    !context.info.isResourceRequest && context.info.path === AUDIT_EVENTS_PATH ? answer(context) : next(context);
-}
-
-/** Answers `{"items": [...], "isTruncated": false}`, the newest record first. */
-function createAuditSearchHandler(path: string | undefined): Handler {
+/** Answers `{"items": [...], "isTruncated": false}`, the newest record first. `path`: the newest file of the log; undefined if the log is no file. */
+export function createAuditSearchHandler(path: string | undefined): Handler {
   // A search reads whole files.
   let isSearching = false;
   return async ({ request, signal }) => {

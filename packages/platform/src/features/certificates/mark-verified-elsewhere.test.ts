@@ -46,7 +46,7 @@ it("marks what clusters of others verify, once, and keeps everything else of the
   await certificates.record(recorded("x", { serial: "FF", issuedTo: undefined, instanceUid: "uid-of-external" }));
   await certificates.revoke(recorded("connected").serial);
 
-  await markVerifiedElsewhere({ certificates, lookup, names });
+  await markVerifiedElsewhere({ lookup, names } as any, certificates);
   const marked = certificates.all().filter(({ isVerifiedElsewhere }) => isVerifiedElsewhere === true);
   expect(marked.map(({ issuedTo }) => issuedTo?.virtualCluster).toSorted()).toEqual(["connected", "external"]);
   const external = certificates.find(recorded("external").serial) ?? expect.unreachable();
@@ -57,6 +57,6 @@ it("marks what clusters of others verify, once, and keeps everything else of the
   expect([connected.revokedAt !== undefined, certificates.isAcceptedElsewhere(connected)]).toEqual([true, true]);
 
   const { revision } = await storage.list("/registry/");
-  await markVerifiedElsewhere({ certificates, lookup, names });
+  await markVerifiedElsewhere({ lookup, names } as any, certificates);
   expect((await storage.list("/registry/")).revision).toBe(revision);
 });

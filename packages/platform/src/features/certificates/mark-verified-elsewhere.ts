@@ -1,18 +1,16 @@
 // Marks certificates of connected and external clusters that releases before ADR 173 recorded: nothing said then that the cluster itself verifies them.
 
 import { isLocalCluster } from "@postern/api/cluster";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { isRunByOthers, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 
 /** Without the instance, the verifier of its certificates is unknown: an embedded one took its CA along. */
-export async function markVerifiedElsewhere(deps: {
-  readonly certificates: Pick<CertificateLedger, "all" | "record">;
-  readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
-  readonly names: Pick<PlatformNames, "projectNamespace">;
-}): Promise<void> {
-  const { certificates, lookup, names } = deps;
+export async function markVerifiedElsewhere(
+  { lookup, names }: Pick<Foundation, "lookup" | "names">,
+  certificates: CertificateLedger,
+): Promise<void> {
   for (const certificate of certificates.all()) {
     const { issuedTo, instanceUid, isVerifiedElsewhere } = certificate;
     if (issuedTo === undefined || isVerifiedElsewhere === true) continue;

@@ -49,11 +49,11 @@ export type SignInNeeds = {
 
 export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
   const { providers, directory, keys, mint, trust, publicUrl } = needs;
-  const { configuration, names, storage, runtime, signal } = base;
-  const { clock, scheduler } = runtime;
+  const { names, storage, signal } = base;
+  const { clock, scheduler } = base.runtime;
   const { issuerKeys, takenTokens } = trust;
   const client = createProviderClient({
-    fetchFrom: fetchFromProviders(configuration, names, scheduler, signal),
+    fetchFrom: fetchFromProviders(base),
     issuerKeys,
     secretAt(namespace, name, key) {
       const { view, keys: secretKeys } = base.installed("", "Secret");
@@ -98,14 +98,15 @@ export type SignInRouteNeeds = Omit<SignInNeeds, "providers" | "trust" | "public
 
 /** The pages and routes, and the grants of sign-ins at the token endpoint. */
 export function signInRoute(
-  { names, runtime, signal, onError }: Foundation,
+  base: Foundation,
   { signIn, directory, keys, mint, call, administrator, home }: SignInRouteNeeds,
 ): {
   readonly route: FeatureRoute;
   readonly redeem: (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
 } {
+  const { names, signal, onError } = base;
+  const { clock, random } = base.runtime;
   const { providers, client, users, isReserved, publicUrl } = signIn;
-  const { clock, random } = runtime;
   const deps: SignInRoutesDeps = {
     names,
     directory,
@@ -118,7 +119,7 @@ export function signInRoute(
       providers,
       users,
       mintLogin: createMintLogin(mint, clock, signal),
-      mintChild: createMintChild({ mint, keys: keys.index, records: keys.records, directory, clock, signal }),
+      mintChild: createMintChild(base, mint, keys, directory),
       endSession: (keyName) => mint.revoke(keyName, signal),
       isReserved,
       apiVersion: `${names.managementGroup}/v1`,

@@ -5,6 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { IssuedGrant } from "../access-keys/issued-grants.ts";
 import { originsOf } from "../access-keys/key-origins.ts";
@@ -74,22 +75,17 @@ export const createMintLogin =
 /** A session for the holder of a key. Rejects with SignInRefusal. */
 export type MintChild = (presented: string, on: string) => Promise<LoginKey>;
 
-export type MintChildDeps = {
-  readonly mint: { readonly mintGranted: MintGranted };
-  readonly keys: AccessKeyIndex;
-  readonly records: ViewPrefix;
-  readonly directory: Pick<Directory, "user">;
-  readonly clock: Clock;
-  /** Ends with the server. */
-  readonly signal: AbortSignal;
-};
-
 /** TTL of a session that starts with an access key. */
 const KEY_SESSION_SECONDS = 12 * 60 * 60;
 
 /** The session is a child of the key: it has the same owner, groups, scope and rules, and becomes invalid with it. */
 export const createMintChild =
-  ({ mint, keys, records, directory, clock, signal }: MintChildDeps): MintChild =>
+  (
+    { runtime: { clock }, signal }: Foundation,
+    mint: { readonly mintGranted: MintGranted },
+    { index: keys, records }: { readonly index: AccessKeyIndex; readonly records: ViewPrefix },
+    directory: Directory,
+  ): MintChild =>
   async (presented, on) => {
     const parent = keys.find(presented);
     const record = parent && records.view.get(records.prefix + parent.name)?.decode();

@@ -1,11 +1,8 @@
 // Requests to identity providers: over TLS, only to allowed addresses, without following redirects. It has the interface of fetch, so that
 // openid-client uses it for all requests.
 
-import type { PlatformNames } from "@postern/api/platform-names";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { CustomFetch } from "openid-client";
-import type { Configuration } from "../../foundation/config/configuration.ts";
-import type { AddressRules } from "../proxy/address-rules.ts";
+import type { Foundation } from "../../foundation/foundation.ts";
 import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
 import type { UpstreamResponse } from "../proxy/upstream-response.ts";
 import { issuerAddresses } from "../trust/fetch-issuer-keys.ts";
@@ -18,17 +15,12 @@ const MAX_RESPONSE_BYTES = 512 * 1024;
 
 export type ProviderFetch = (place: IssuerPlace) => CustomFetch;
 
-export const createProviderFetch = (deps: {
-  readonly scheduler: Scheduler;
-  /** Address rules for the server in the IdentityProvider. */
-  readonly addresses: AddressRules;
-  /** Address rules for servers in its documents. */
-  readonly otherAddresses: AddressRules;
-  readonly userAgent: string;
-  /** Ends with the server. */
-  readonly signal: AbortSignal;
-}): ProviderFetch => {
-  const { scheduler, addresses, otherAddresses, userAgent, signal } = deps;
+/** Only administrators configure providers. */
+export function fetchFromProviders({ configuration, names, runtime, signal }: Foundation): ProviderFetch {
+  const { scheduler } = runtime;
+  const addresses = issuerAddresses(configuration);
+  /** For servers in the documents of a provider. */
+  const otherAddresses = tenantAddressRules(configuration);
   return (place) => {
     const { origin: own } = discoveryUrlOf(place);
     return async (address, { method, headers, body }) => {
@@ -47,7 +39,7 @@ export const createProviderFetch = (deps: {
       const response = await connections.send({
         method,
         path: `${pathname}${search}`,
-        headers: { ...headers, "user-agent": userAgent },
+        headers: { ...headers, "user-agent": names.name },
         signal,
         ...(content === undefined ? {} : { body: content }),
       });
@@ -62,7 +54,7 @@ export const createProviderFetch = (deps: {
       return new Response(isEmpty ? null : text, { status, headers: headersOf(response) });
     };
   };
-};
+}
 
 function bodyOf(body: unknown): string | undefined {
   if (body === undefined || body === null) return undefined;
@@ -78,18 +70,3 @@ function headersOf({ headers }: UpstreamResponse): Headers {
   }
   return copied;
 }
-
-/** For the configuration of a server. Only administrators configure providers. */
-export const fetchFromProviders = (
-  configuration: Configuration,
-  names: PlatformNames,
-  scheduler: Scheduler,
-  signal: AbortSignal,
-): ProviderFetch =>
-  createProviderFetch({
-    scheduler,
-    addresses: issuerAddresses(configuration),
-    otherAddresses: tenantAddressRules(configuration),
-    userAgent: names.name,
-    signal,
-  });

@@ -33,11 +33,7 @@ export type TrustNeeds = {
 export function openTrust(base: Foundation, { rules, providers, keys, directory }: TrustNeeds): Trust {
   const { configuration, names, storage, runtime } = base;
   const { clock, scheduler } = runtime;
-  const issuerKeys = createIssuerKeys({
-    fetchKeySet: fetchIssuerKeys(configuration, names, scheduler),
-    clock,
-    scheduler,
-  });
+  const issuerKeys = createIssuerKeys(fetchIssuerKeys(configuration, names, scheduler), runtime);
   const useIssuers = (): void => issuerKeys.use([...rules.all(), ...providers.all()].map(({ source }) => source));
   useIssuers();
   const followed = [rules.onChange(useIssuers), providers.onChange(useIssuers)];

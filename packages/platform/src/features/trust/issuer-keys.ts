@@ -2,7 +2,7 @@
 // Source: OpenID Connect Discovery 1.0, section 4
 
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
-import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type KeySet, keySetError, readKeySet } from "./key-set.ts";
 import type { IssuerSource } from "./trust-rule-state.ts";
 
@@ -47,12 +47,10 @@ const MAX_WAITING = 100;
 
 const NOTHING: IssuerState = { keys: [], fetchedAt: undefined, fault: undefined };
 
-export function createIssuerKeys(deps: {
-  readonly fetchKeySet: FetchKeySet;
-  readonly clock: Clock;
-  readonly scheduler: Scheduler;
-}): IssuerKeys {
-  const { fetchKeySet, clock, scheduler } = deps;
+export function createIssuerKeys(
+  fetchKeySet: FetchKeySet,
+  { clock, scheduler }: Pick<Runtime, "clock" | "scheduler">,
+): IssuerKeys {
   const places = new Map<string, Place>();
   const listeners = new ChangeListeners<[IssuerSource]>();
   const stopping = new AbortController();

@@ -1,24 +1,16 @@
 // Writes into the store that credentials have ended: old values of rotated keys, and client certificates. A restart whose clock is behind finds it there
 // (ADR 171).
 
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEndSweeper } from "../../../foundation/store/expiring-records.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { IssuedCertificate } from "../../certificates/issued-certificate.ts";
 import type { AccessKeyRecord } from "../access-key-record.ts";
-import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
-import type { SealedRecordWriter } from "../rotation/sealed-record-writer.ts";
+import type { AccessKeys } from "../feature.ts";
 import { endedValue } from "../sealed-access-key.ts";
 
 type Port = Pick<ControllerPort, "runtime" | "onError">;
-
-export type RetiredValuesDeps = {
-  readonly keys: Pick<LiveAccessKeyIndex, "all" | "whenRead" | "recordOf">;
-  /** Where the records of access keys are. */
-  readonly keyRecords: ViewPrefix;
-  readonly sealedRecords: SealedRecordWriter;
-};
 
 /** The end of the next old value of a key; undefined where none is accepted. */
 const nextEnd = ({ retired }: AccessKeyRecord): number | undefined => {
@@ -27,7 +19,10 @@ const nextEnd = ({ retired }: AccessKeyRecord): number | undefined => {
 };
 
 /** Marks old values of rotated keys as ended. */
-export const createRetiredValues = (port: Port, { keys, keyRecords, sealedRecords }: RetiredValuesDeps): Controller =>
+export const createRetiredValues = (
+  port: Port,
+  { index: keys, records: keyRecords, sealedRecords }: AccessKeys,
+): Controller =>
   createEndSweeper<AccessKeyRecord>(port, {
     begin: keys.whenRead(),
     items: () => keys.all(),

@@ -46,7 +46,4 @@ export function keyRecordControllers(
 export const endedCredentialControllers = (
   port: ControllerPort,
   { keys, certificates }: Needs & { readonly certificates: CertificateLedger },
-): readonly Controller[] => [
-  createRetiredValues(port, { keys: keys.index, keyRecords: keys.records, sealedRecords: keys.sealedRecords }),
-  createEndedCertificates(port, { certificates }),
-];
+): readonly Controller[] => [createRetiredValues(port, keys), createEndedCertificates(port, { certificates })];

@@ -17,12 +17,7 @@ import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
 import { accessKeys } from "./access-keys/index.ts";
 import type { CredentialsDeps } from "./credentials-subresource.ts";
 import { disableKey } from "./disable-key.ts";
-import { createKeyMint, type KeyMint } from "./mint-keys.ts";
 import { ownedAccessKeys } from "./owned-access-keys/index.ts";
-
-/** Makes keys on behalf of other features. */
-export const openKeyMint = ({ names, own, runtime }: Foundation, { index, grants }: AccessKeys): KeyMint =>
-  createKeyMint({ names, keys: index, grants, accessKeys: () => own("OwnedAccessKey"), clock: runtime.clock });
 
 type QuotaNeeds = { readonly keys: AccessKeys; readonly directory: Directory; readonly authorization: Authorization };
 

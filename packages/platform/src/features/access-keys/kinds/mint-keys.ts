@@ -1,16 +1,14 @@
 // Creates access keys that have no manifest: those of kubeconfigs, of control planes, and the first one.
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
-import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { AccessKeyIndex } from "../access-key-index.ts";
-import type { IssuedGrant, IssuedGrants } from "../issued-grants.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import type { AccessKeys } from "../feature.ts";
+import type { IssuedGrant } from "../issued-grants.ts";
 import type { MintAccessKey, MintControlPlaneKey, MintedKey, RevokeAccessKey } from "../mint-access-key.ts";
 import { ownedAccessKeyKind } from "./owned-access-keys/index.ts";
 
@@ -31,22 +29,17 @@ export type KeyMint = {
   readonly mintGranted: (object: KeyDraft, issued: IssuedGrant, signal: AbortSignal) => Promise<Minted>;
 };
 
-export function createKeyMint(deps: {
-  readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "byUid">;
-  readonly grants: Pick<IssuedGrants, "during">;
-  /** The installed `ownedaccesskeys`, once it is there. */
-  readonly accessKeys: () => InstalledResource;
-  readonly clock: Clock;
-}): KeyMint {
-  const { names, keys, grants, accessKeys, clock } = deps;
+export function createKeyMint(
+  { names, own, runtime: { clock } }: Pick<Foundation, "names" | "own" | "runtime">,
+  { index: keys, grants }: Pick<AccessKeys, "index" | "grants">,
+): KeyMint {
   const { group, version, kind, plural } = ownedAccessKeyKind(names);
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
 
   const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<Minted> => {
     const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
-    const created = await accessKeys().genericStore.create(context, "", object, { dryRun: false });
+    const created = await own("OwnedAccessKey").genericStore.create(context, "", object, { dryRun: false });
     // The answer to a create is the one place that shows the key.
     const { spec: shown, status } = created.decode() as OwnedAccessKey;
     if (shown?.key === undefined) throw new Error("the store did not return the key that was created");
@@ -122,7 +115,7 @@ export function createKeyMint(deps: {
 
     async revoke(name, signal) {
       try {
-        await accessKeys().genericStore.delete(contextOf("delete", name, signal), "", name, { dryRun: false });
+        await own("OwnedAccessKey").genericStore.delete(contextOf("delete", name, signal), "", name, { dryRun: false });
       } catch (error) {
         if (!isApiError(error, "NotFound")) throw error;
       }

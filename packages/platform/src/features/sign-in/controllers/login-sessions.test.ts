@@ -94,14 +94,7 @@ beforeEach(async () => {
     refreshToken: "next",
   });
   server = await createAccessKeyServer({ keyGrants: { ...NO_GRANTS, refusalOf: () => undefined } });
-  const { names, keys, grants } = server;
-  mint = createKeyMint({
-    names,
-    keys,
-    grants,
-    accessKeys: () => server.ownedAccessKeyResource,
-    clock: server.time.clock,
-  });
+  mint = createKeyMint({ ...server, own: () => server.ownedAccessKeyResource }, { ...server, index: server.keys });
   await server.send({ method: "POST", url: "users", user: admin, body: { metadata: { name: "jane" } } });
 });
 afterEach(async () => {

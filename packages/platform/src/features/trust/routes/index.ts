@@ -9,32 +9,30 @@ import type { Trust } from "../feature.ts";
 import { createTokenExchange, MAX_EXCHANGE_BYTES } from "../token-exchange.ts";
 import { markTokenUsed } from "../used-tokens.ts";
 import { issueByRule } from "./issue-by-rule.ts";
-import { createTokenExchangeRoute, type TokenExchangeRouteDeps } from "./token-exchange-route.ts";
+import { createTokenExchangeRoute, type Redeem } from "./token-exchange-route.ts";
 
-export type ExchangeNeeds = Pick<TokenExchangeRouteDeps, "redeem"> & {
+export type ExchangeNeeds = {
   readonly trust: Trust;
   readonly keys: AccessKeys;
   readonly mint: KeyMint;
+  readonly redeem: Redeem;
 };
 
-export const exchangeRoute = (base: Foundation, { trust, keys, mint, redeem }: ExchangeNeeds): FeatureRoute => ({
-  handle: createTokenExchangeRoute({
-    redeem,
-    names: base.names,
-    exchange: createTokenExchange({
-      rules: trust.rules,
-      verifier: trust.verifier,
-      take: (rule, id, expiresAt) => markTokenUsed(trust.takenTokens, rule, id, expiresAt),
-      issue: issueByRule(base, mint),
-      clock: base.runtime.clock,
-    }),
-    format: keys.secrets.format,
-    now: () => base.runtime.clock.now(),
-  }),
-  // The credential is in the body.
-  authenticator: anonymousCallers,
-  authorizer: allowExchange,
-  // The exchange answers in the words of OAuth when it is asked too much.
-  rateLimits: {},
-  bodyBytes: MAX_EXCHANGE_BYTES,
-});
+export function exchangeRoute(base: Foundation, { trust, keys, mint, redeem }: ExchangeNeeds): FeatureRoute {
+  const exchange = createTokenExchange({
+    rules: trust.rules,
+    verifier: trust.verifier,
+    take: (rule, id, expiresAt) => markTokenUsed(trust.takenTokens, rule, id, expiresAt),
+    issue: issueByRule(base, mint),
+    clock: base.runtime.clock,
+  });
+  return {
+    handle: createTokenExchangeRoute(base, exchange, keys.secrets.format, redeem),
+    // The credential is in the body.
+    authenticator: anonymousCallers,
+    authorizer: allowExchange,
+    // The exchange answers in the words of OAuth when it is asked too much.
+    rateLimits: {},
+    bodyBytes: MAX_EXCHANGE_BYTES,
+  };
+}

@@ -6,6 +6,7 @@ import { redactCredentials } from "@postern/apimachinery/text/redact-credentials
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import { DEVICE_GRANT } from "../../sign-in/device-codes.ts";
@@ -21,17 +22,15 @@ const MAX_PARAMETERS = 20;
 const TARGETS = ["resource", "audience", "rule"] as const;
 const MAX_AUDITED = 1_024;
 
-export type TokenExchangeRouteDeps = {
-  readonly names: PlatformNames;
-  readonly exchange: TokenExchange;
-  readonly format: Pick<AccessKeyFormat, "idOf">;
-  readonly now: () => number;
-  /** Answers the grants of people's sign-ins. */
-  readonly redeem: (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
-};
+/** Answers the grants of people's sign-ins. */
+export type Redeem = (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
 
-export function createTokenExchangeRoute(deps: TokenExchangeRouteDeps): Handler {
-  const { names, exchange, format, now, redeem } = deps;
+export function createTokenExchangeRoute(
+  { names, runtime: { clock } }: Foundation,
+  exchange: TokenExchange,
+  format: AccessKeyFormat,
+  redeem: Redeem,
+): Handler {
   return async (context) => {
     const { request, audit } = context;
     if (request.method !== "POST") return answer(405, { error: "invalid_request" }, { allow: "POST" });
@@ -57,7 +56,7 @@ export function createTokenExchangeRoute(deps: TokenExchangeRouteDeps): Handler 
         access_token: value,
         issued_token_type: ACCESS_TOKEN,
         token_type: "Bearer",
-        expires_in: Math.max(0, Math.floor((expiresAt - now()) / 1000)),
+        expires_in: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)),
       });
     } catch (error) {
       return refusal(error, context, names);
