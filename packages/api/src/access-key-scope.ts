@@ -84,3 +84,9 @@ export const accessKeyScope = s
 
 /** A scope as clients write it. */
 export type KeyScope = Infer<typeof accessKeyScope>;
+
+export const allowedSourceRanges = s
+  .list(s.string({ maxLength: 64 }))
+  .describe(
+    "IP addresses and networks, such as 10.20.0.0/16 or 2001:db8::/32, that requests with the key may come from. Unset: from anywhere. Keys, kubeconfigs and certificates that are created with the key are accepted from nowhere else either.",
+  );

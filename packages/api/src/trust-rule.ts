@@ -2,7 +2,7 @@
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { accessKeyRule, accessKeyScope } from "./access-key-scope.ts";
+import { accessKeyRule, accessKeyScope, allowedSourceRanges } from "./access-key-scope.ts";
 import { conditionsField } from "./conditions.ts";
 import { description, displayName } from "./display-fields.ts";
 import { ISSUER_PRESETS } from "./issuer-presets.ts";
@@ -86,6 +86,9 @@ const spec = s.object({
   rules: s
     .list(accessKeyRule)
     .describe("Requests that issued keys allow, in addition to the scope. At least one rule must match."),
+  allowedSourceRanges: allowedSourceRanges.describe(
+    "IP addresses and networks, such as 10.20.0.0/16 or 2001:db8::/32, that requests with issued keys may come from. Unset: from anywhere.",
+  ),
   ttl: s
     .int32({ minimum: MIN_ISSUED_SECONDS, maximum: MAX_ISSUED_SECONDS })
     .describe(`TTL of issued keys, in seconds. Defaults to ${MAX_ISSUED_SECONDS}, which is also the maximum.`),

@@ -33,6 +33,7 @@ type CreateFlags = ConnectionFlags &
     readonly resource?: readonly string[];
     readonly namespace?: readonly string[];
     readonly allowKubeconfig?: boolean;
+    readonly sourceRange?: readonly string[];
     readonly namespacePrefix: string;
   };
 
@@ -67,6 +68,11 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
       .option("--verb <verb,...>", "allow only these verbs, such as get,list,watch", collectList)
       .option("--resource <resource,...>", "allow only these resources: pods, pods/log, deployments.apps", collectList)
       .option("--namespace <name,...>", "allow only these namespaces", collectList)
+      .option(
+        "--source-range <network,...>",
+        "accept the key only from these addresses and networks, such as 10.20.0.0/16",
+        collectList,
+      )
       .option(
         "--allow-kubeconfig",
         "beside the requests that --verb, --resource and --namespace allow, also allow kubeconfigs for the virtual clusters, with the same limits",
@@ -113,6 +119,7 @@ function toAccessKey(apiVersion: string, name: string | undefined, flags: Create
       type: "User",
       scope: scopeOf(flags),
       rules: rulesOf(flags, apiVersion.split("/", 1).join("")),
+      allowedSourceRanges: flags.sourceRange,
     },
   };
 }

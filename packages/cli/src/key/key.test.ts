@@ -321,6 +321,7 @@ describe("postern key create", () => {
     const lines = [
       "--description x --ttl 90m --ttl-after-last-activity --group g --secret-ref p-a/s --space a/s --cluster c",
       "--role platform-cli --verb get,list --verb watch --resource pods,pods/log,deployments.apps/scale --namespace default",
+      "--source-range 10.0.0.0/8,2001:db8::/32 --source-range 192.0.2.1",
     ];
     const { code, stdout } = await runCommand(
       ["key", "create", ...lines.join(" ").split(" "), "-o", "yaml"],
@@ -333,6 +334,7 @@ describe("postern key create", () => {
       ttlAfterLastActivity: true,
       groups: ["g"],
       secretRef: { namespace: "p-a", name: "s" },
+      allowedSourceRanges: ["10.0.0.0/8", "2001:db8::/32", "192.0.2.1"],
       type: "User",
       scope: {
         spaces: [{ project: "a", space: "s" }],

@@ -9,11 +9,12 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { accessKeyAnnotations, keyNotFoundError } from "./access-key-refusal.ts";
+import { accessKeyAnnotations, keyNotFoundError, wrongSource } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
 import type { LastActivity } from "./last-activity.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
+import { isFromRanges } from "./source-ranges.ts";
 
 export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly keys: AccessKeyIndex;
@@ -23,7 +24,7 @@ export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly rotations?: RotationGuard;
   /** Called for every accepted value. Default: none. */
   readonly renewal?: DigestRenewal;
-  /** Called with the reason of a refusal: the reason of the condition Ready, `NotFound` or `Malformed`. Default: none. */
+  /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `NotFound` or `Malformed`. Default: none. */
   readonly onRefused?: (reason: string) => void;
 };
 
@@ -77,6 +78,13 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return remember(key);
   };
 
+  /** Throws ApiError 401 for a key that is not accepted from this address. */
+  const checkSource = (key: AccessKeyState, address: string): void => {
+    if (isFromRanges(key.sourceRanges, address)) return;
+    onRefused?.("SourceNotAllowed");
+    throw keyNotFoundError(wrongSource(address), key.id, accessKeyAnnotations(key.name, key.origins));
+  };
+
   const authenticateFound = (key: AccessKeyState, token: string): Authentication => {
     const known = authenticateKey(key);
     const keysOfRing = renewal?.keyRing.keys;
@@ -116,7 +124,10 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     authenticateToken: (token) => whenFound(token, "", authenticateToken),
     authenticate(request) {
       const known = provenOn(request);
-      if (known !== undefined) return authenticateFound(known.key, known.token);
+      if (known !== undefined) {
+        checkSource(known.key, request.remoteAddress);
+        return authenticateFound(known.key, known.token);
+      }
       if (bearerTokenOf(request).type === "invalid") {
         onRefused?.("Malformed");
         throw keyNotFoundError("malformed", undefined);
@@ -129,6 +140,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
           onRefused?.("NotFound");
           throw keyNotFoundError("unknown", undefined);
         }
+        checkSource(key, request.remoteAddress);
         const authentication = authenticateFound(key, token);
         setProven(request, token, key);
         return authentication;

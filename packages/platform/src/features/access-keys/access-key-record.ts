@@ -19,6 +19,7 @@ import type { KeyOrigin } from "./key-origins.ts";
 import { READY_REASONS } from "./key-validity.ts";
 import { amountOfKey } from "./owner-usage.ts";
 import { acceptedUntil, type RetiredValue, readSealedAccessKey } from "./sealed-access-key.ts";
+import type { SourceRanges } from "./source-ranges.ts";
 import type { StoredAccessKey } from "./stored-access-key.ts";
 
 /** Computes the expiration of a record from what only the index knows: usage that is not written yet, ancestors and settings. */
@@ -44,6 +45,7 @@ export const COMMON_MEMBERS = [
   "defaultTTL",
   "origins",
   "restrictions",
+  "sourceRanges",
   "parentUids",
   "groups",
   "disabled",
@@ -105,6 +107,7 @@ export class AccessKeyRecord implements AccessKeyState {
       groups: textsOf(spec.groups),
       type: textOf(spec.type),
       restrictions: restrictionsOf(spec, names),
+      sourceRanges: textsOf(spec.allowedSourceRanges),
       disabled: spec.disabled === true,
       deletedFrom: deletedFromOf(metadata),
       isLocked: sealed.lockedAt !== undefined,
@@ -180,6 +183,10 @@ export class AccessKeyRecord implements AccessKeyState {
 
   get restrictions(): AccessKeyRestrictions | undefined {
     return this.#common.restrictions;
+  }
+
+  get sourceRanges(): SourceRanges {
+    return this.#common.sourceRanges;
   }
 
   get disabled(): boolean {
@@ -307,8 +314,8 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
 /** Whether both allow their bearers the same, while they are valid. */
 export function samePermissions(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   // All of it is plain JSON by its types.
-  const rights = ({ owner, ownerUid, groups, restrictions }: AccessKeyRecord) =>
-    [owner, ownerUid ?? null, groups, restrictions ?? null] as unknown as JsonValue;
+  const rights = ({ owner, ownerUid, groups, restrictions, sourceRanges }: AccessKeyRecord) =>
+    [owner, ownerUid ?? null, groups, restrictions ?? null, sourceRanges] as unknown as JsonValue;
   return equalJson(rights(a), rights(b));
 }
 

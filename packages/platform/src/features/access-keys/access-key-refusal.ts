@@ -35,3 +35,6 @@ export const keyNotFoundError = (
     message: ACCESS_KEY_NOT_FOUND,
     cause: new AccessKeyRefusedError(why, keyId, annotations),
   });
+
+/** For the audit log. */
+export const wrongSource = (address: string): string => `spec.allowedSourceRanges does not include ${address}`;

@@ -5,6 +5,7 @@ import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";
+import type { SourceRanges } from "./source-ranges.ts";
 
 /** The owner that a key authenticates as. */
 export type AccessKeyOwner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
@@ -22,6 +23,8 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly type: string;
   /** Undefined: the key may do all that its owner may. */
   readonly restrictions: AccessKeyRestrictions | undefined;
+  /** spec.allowedSourceRanges; empty: accepted from anywhere. */
+  readonly sourceRanges: SourceRanges;
   readonly disabled: boolean;
   /** The part that it adds to the usage of its owner. */
   readonly amount?: StoredAmount;

@@ -19,6 +19,7 @@ const RECORD_MEMBERS = {
     scope: true,
     rules: true,
     allowPlatformCli: true,
+    allowedSourceRanges: true,
   },
   status: { lastActivity: true, conditions: true },
 } as const satisfies MemberSelection;

@@ -26,7 +26,10 @@ export function createReviewGuard(deps: {
 }): ReviewGuard {
   const { names, keys, authorizer } = deps;
   return ({ user, credential }, asker) => {
-    const restrictions = credential === undefined ? undefined : keys.byId(credential.id)?.restrictions;
+    const key = credential === undefined ? undefined : keys.byId(credential.id);
+    // A review does not say where the bearer's request came from.
+    if (key !== undefined && key.sourceRanges.length > 0) return false;
+    const restrictions = key?.restrictions;
     if (restrictions === undefined) return true;
     const request = requestTo(asker.user, names);
     if (request === undefined || restrictions.ruleSets.length > 0) return false;

@@ -6,9 +6,10 @@ import type { Credential } from "@postern/apiserver/authentication/authenticator
 import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { accessKeyAnnotations } from "../access-keys/access-key-refusal.ts";
+import { accessKeyAnnotations, wrongSource } from "../access-keys/access-key-refusal.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
+import { isFromRanges } from "../access-keys/source-ranges.ts";
 import { certificateIsWithin } from "./certificate-is-within.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 
@@ -55,6 +56,19 @@ export function withKeyLineage(
     ...credential,
     lineage: () => encodeLineage({ keys: originsOf({ credential }, keys), certificates: [], place }),
   };
+}
+
+/** Why a credential with this lineage is refused at this address of a client; undefined where it is accepted. For the audit log. */
+export function sourceRefusalOf(
+  lineage: CredentialLineage,
+  address: string,
+  keys: Pick<AccessKeyIndex, "byUid">,
+): string | undefined {
+  const isOutside = decodeLineage(lineage).some(({ keys: origins }) => {
+    const { sourceRanges = [] } = keys.byUid(origins.at(-1)?.uid ?? "") ?? {};
+    return !isFromRanges(sourceRanges, address);
+  });
+  return isOutside ? `the key it was created with: ${wrongSource(address)}` : undefined;
 }
 
 export function createLineageVerifier(deps: {

@@ -18,6 +18,7 @@ import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
+import type { SourceRanges } from "../access-keys/source-ranges.ts";
 import { compileCondition } from "./claim-conditions.ts";
 
 /** The source of an issuer's keys. Equal texts of `id` mean the same source. */
@@ -57,6 +58,8 @@ export type TrustRuleState = {
   /** Scope of an issued key, as its spec has it. */
   readonly grantedScope: NonNullable<TrustRuleSpec["scope"]> | undefined;
   readonly grantedRules: TrustRuleSpec["rules"];
+  /** Of issued keys. */
+  readonly sourceRanges: SourceRanges;
   readonly ttlSeconds: number;
   /** Digest of all that decides who gets what. */
   readonly terms: string;
@@ -112,6 +115,7 @@ export function readTrustRule(
     restrictions,
     grantedScope: scope,
     grantedRules: spec.rules,
+    sourceRanges: spec.allowedSourceRanges ?? [],
     ttlSeconds: spec.ttl ?? MAX_ISSUED_SECONDS,
     terms: termsOf(spec, project),
     ...readSealedTrustRule(object.decodeSealed()),

@@ -10,6 +10,7 @@ export const accessKey = (parts: Partial<AccessKeyState> = {}): AccessKeyState =
   groups: [],
   type: "",
   restrictions: undefined,
+  sourceRanges: [],
   disabled: false,
   expiresAt: undefined,
   parentUids: [],

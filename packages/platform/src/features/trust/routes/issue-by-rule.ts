@@ -13,7 +13,8 @@ const MAX_SUBJECT = 512;
 export const issueByRule =
   ({ runtime: { clock }, signal }: Foundation, mint: KeyMint) =>
   async (rule: TrustRuleState, { claims, issuer }: UnverifiedToken): Promise<IssuedKey> => {
-    const { id, uid, terms, owner, name, origins, parents, grantedScope, grantedRules, ttlSeconds } = rule;
+    const { id, uid, terms, owner, name, origins, parents, grantedScope, grantedRules, sourceRanges, ttlSeconds } =
+      rule;
     const until = clock.now() + ttlSeconds * 1000;
     const subject = claims["sub"];
     const { key, expiresAt = until } = await mint.mintGranted(
@@ -26,6 +27,7 @@ export const issueByRule =
           ttl: ttlSeconds,
           ...(grantedScope === undefined ? {} : { scope: grantedScope }),
           ...(grantedRules === undefined ? {} : { rules: grantedRules }),
+          ...(sourceRanges.length === 0 ? {} : { allowedSourceRanges: [...sourceRanges] }),
         },
       },
       {

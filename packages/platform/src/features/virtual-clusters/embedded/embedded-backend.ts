@@ -3,6 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenPathError, internalError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
+import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import { watchFirst, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -13,6 +14,7 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/kubernetes/service-accounts/service-account-tokens";
 import { makeKeyPair } from "../../../foundation/pki/p256-key-pair.ts";
+import { keyNotFoundError } from "../../access-keys/access-key-refusal.ts";
 import type { CatchUp } from "../../access-keys/catch-up.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { checkedCertificate } from "../../certificates/checked-certificate.ts";
@@ -39,15 +41,33 @@ export type EmbeddedBackendDeps = {
   readonly holders?: CertificateHolders;
   /** The ledger of certificates, by serial number. Absent: all that the CA signed are valid. */
   readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked">;
+  /** Why a credential with this lineage is refused at this address of a client; undefined where it is accepted. Absent: all are. */
+  readonly sourceRefusalOf?: (lineage: CredentialLineage, address: string) => string | undefined;
   /** For tokens whose ServiceAccount another server may just have created. Default: memory shows everything that has been written. */
   readonly catchUp?: CatchUp;
 };
 
 /** `uid` is that of the instance. */
 export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): VirtualClusterBackend {
-  const { clusters, runtime, names, version, serverCertificateAuthority, holders, certificates, catchUp } = deps;
+  const {
+    clusters,
+    runtime,
+    names,
+    version,
+    serverCertificateAuthority,
+    holders,
+    certificates,
+    sourceRefusalOf,
+    catchUp,
+  } = deps;
   /** A token of another cluster is not valid here, even if it was authenticated before. */
   const accountCredential = `${SERVICE_ACCOUNT_CREDENTIAL}${uid}:`;
+  /** Throws ApiError 401 for a credential that goes back to a key that is not accepted from there. */
+  const checkSource = ({ credential }: Authentication, { remoteAddress }: ApiRequest): void => {
+    const lineage = credential?.lineage?.();
+    const why = lineage === undefined ? undefined : sourceRefusalOf?.(lineage, remoteAddress);
+    if (why !== undefined) throw keyNotFoundError(why, credential?.id, credential?.annotations);
+  };
   return {
     endpoint: "platform",
     isRemote: false,
@@ -66,6 +86,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       if (proven === undefined) return undefined;
       const authentication =
         certificates === undefined ? proven : await checkedCertificate(proven, request, uid, certificates);
+      checkSource(authentication, request);
       if (holders === undefined) return authentication;
       return holders.isRefused(authentication.user) ? undefined : untilRefused(authentication, holders);
     },
@@ -83,6 +104,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
         return await authenticate();
       });
       if (authentication?.credential === undefined) return undefined;
+      checkSource(authentication, request);
       const { user, credential } = authentication;
       const id = `${accountCredential}${credential.id.slice(SERVICE_ACCOUNT_CREDENTIAL.length)}`;
       return { user, credential: { ...credential, id } };

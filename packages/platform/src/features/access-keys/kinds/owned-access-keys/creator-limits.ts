@@ -1,7 +1,7 @@
 // Limits for the writer of a key: no key has more permissions than its creator.
 
 import { restrictionNames, restrictionsOf } from "@postern/api/access-key-restrictions";
-import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { AccessKeySpec, OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -16,6 +16,7 @@ import type { AccessKeyOwner, AccessKeyState } from "../../access-key-state.ts";
 import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-ttl.ts";
 import { isPermissionSubset } from "../../permission-subset.ts";
 import { specOf } from "../../secret-fields.ts";
+import { isWithinRanges } from "../../source-ranges.ts";
 
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest, passesItsEndOn } from "./lineage.ts";
 
@@ -165,12 +166,17 @@ function faultOfNarrowed(
     return "a scoped access key can create and change only keys of its own owner";
   }
   if (!fits(object)) return "it would have more permissions than the access key of the request";
+  const isBound = (key: OwnedAccessKey) =>
+    isWithinRanges((specOf(key) as AccessKeySpec).allowedSourceRanges ?? [], creator.sourceRanges);
+  if (!isBound(object))
+    return "spec.allowedSourceRanges: must be within those of the access key of the request, which has some";
   const foreign = (object.spec?.groups ?? []).find(
     (group) => !(old?.spec?.groups ?? []).includes(group) && !creator.groups.includes(group),
   );
   if (foreign !== undefined) return `the access key of the request does not have the group ${JSON.stringify(foreign)}`;
   if (old === undefined) return undefined;
   if (!fits(old)) return "it has more permissions than the access key of the request";
+  if (!isBound(old)) return "it is accepted from more addresses than the access key of the request";
   const isOwnOrChild =
     old.metadata.uid === creator.uid || keys.byUid(old.metadata.uid ?? "")?.parentUids.includes(creator.uid) === true;
   if ((object.spec?.key ?? "") !== "" && !isOwnOrChild) {

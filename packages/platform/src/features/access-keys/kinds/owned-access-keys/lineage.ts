@@ -1,11 +1,14 @@
 // The parents of a new access key, from the credential of the request and never from client input.
 
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { keyNotFoundError } from "../../access-key-refusal.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
 import { MAX_ANCESTORS } from "../../key-expirations.ts";
 import { type DefaultTTLs, effectiveTTL, isLongerTTL } from "../../key-ttl.ts";
+import { commonRanges, type SourceRanges } from "../../source-ranges.ts";
 
 /** The resources whose create makes a key that is its owner's own, rather than a part of something else, such as a kubeconfig. */
 const KEY_RESOURCES: readonly string[] = ["ownedaccesskeys", "accesskeys"];
@@ -31,8 +34,12 @@ export function keyOfRequest(
  * Keys that are created with a limited key, or with one that a trust rule issued, never have more permissions or a later expiration than it. Keys
  * that people make for programs while they are signed in outlast the session, as those that they make with any other key of theirs.
  */
-export const bindsItsChildren = ({ restrictions, grant }: Pick<AccessKeyState, "restrictions" | "grant">): boolean =>
-  restrictions !== undefined || (grant !== undefined && grant.login === undefined);
+export const bindsItsChildren = ({
+  restrictions,
+  sourceRanges,
+  grant,
+}: Pick<AccessKeyState, "restrictions" | "sourceRanges" | "grant">): boolean =>
+  restrictions !== undefined || sourceRanges.length > 0 || (grant !== undefined && grant.login === undefined);
 
 export type LineageDeps = {
   readonly keys: Pick<AccessKeyIndex, "byId" | "byUid">;
@@ -65,4 +72,21 @@ export function parentsOf(
   const maker = keyOfRequest(context, deps.keys);
   if (maker === undefined) return [];
   return !createsKeyDirectly(context) || passesItsEndOn(maker, deps) ? [maker] : [];
+}
+
+/** A key is accepted from nowhere that its parents are not. Throws ApiError 403 where nowhere would be left. */
+export function withRangesOf(parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec {
+  if (spec.allowedSourceRanges !== undefined && spec.allowedSourceRanges.length > 0) return spec;
+  let ranges: SourceRanges = [];
+  for (const { sourceRanges } of parents) {
+    const common = commonRanges(ranges, sourceRanges);
+    if (common === undefined)
+      throw forbiddenRequestError(
+        { group: "", resource: "ownedaccesskeys" },
+        "",
+        "the access keys that it would be created with have no address in common",
+      );
+    ranges = common;
+  }
+  return ranges.length === 0 ? spec : { ...spec, allowedSourceRanges: [...ranges] };
 }

@@ -22,6 +22,7 @@ import {
   requiredError,
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
+import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
 import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import { ownerOf, sameOwner } from "../../access-key-owner.ts";
@@ -30,6 +31,7 @@ import { estimateEntropy, MIN_ENTROPY_BITS } from "../../estimate-entropy.ts";
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../find-keys-in-text.ts";
 import { MAX_TTL_SECONDS } from "../../key-ttl.ts";
 import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "../../secret-fields.ts";
+import { MAX_SOURCE_RANGES } from "../../source-ranges.ts";
 import { validateSecretRef } from "./delivery-secret.ts";
 import { validateRules } from "./validate-rules.ts";
 
@@ -77,6 +79,7 @@ export function validateAccessKey(
       ? [forbiddenError("spec.type", "a bot cannot sign in: leave it unset, or use Other")]
       : []),
     ...(spec.scope === undefined ? [] : validateScope(spec.scope, restrictionNames(names.name))),
+    ...validateSourceRanges(spec.allowedSourceRanges ?? []),
     ...validateSecretRef(spec),
     ...validateSamePlace(spec, old?.spec),
     ...validateRules(spec.rules ?? [], "spec.rules"),
@@ -84,6 +87,16 @@ export function validateAccessKey(
     ...validateEnveloped(object),
     ...validateNoKeyElsewhere(object, old, { secrets, isOwnValue }),
   ];
+}
+
+export function validateSourceRanges(ranges: readonly string[]): readonly FieldError[] {
+  const path = "spec.allowedSourceRanges";
+  if (ranges.length > MAX_SOURCE_RANGES) return [tooManyError(path, ranges.length, MAX_SOURCE_RANGES)];
+  return ranges.flatMap((range, at) => {
+    if (parseIpNetwork(range) === undefined)
+      return [invalidError(indexPath(path, at), range, "must be an IP address, or a network such as 10.20.0.0/16")];
+    return ranges.indexOf(range) === at ? [] : [duplicateError(indexPath(path, at), range)];
+  });
 }
 
 /** Another place would leave the old one behind with a value that nothing renews. */

@@ -39,7 +39,7 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
     const { namespace = "", name = "" } = rule.metadata;
     // Validation says so.
     if (namespace !== "" && project === undefined) return;
-    const { user, rules, ttl = MAX_ISSUED_SECONDS } = rule.spec;
+    const { user, rules, allowedSourceRanges, ttl = MAX_ISSUED_SECONDS } = rule.spec;
     const scope = grantedScopeOf(rule.spec, project);
     const refuse = (why: string) =>
       forbiddenRequestError(
@@ -51,7 +51,10 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
     if (project !== undefined && !isPermissionSubset(restrictions, projectBounds(project)))
       throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
     // Template of the keys that the rule issues.
-    const given = { ...rule, spec: jsonOf({ user, ttl, scope, rules }) } as unknown as OwnedAccessKey;
+    const given = {
+      ...rule,
+      spec: jsonOf({ user, ttl, scope, rules, allowedSourceRanges }),
+    } as unknown as OwnedAccessKey;
     const fault = await creatorError(context, given, undefined, deps, async () =>
       project === undefined ? false : await mayUseBot(user, project, context, deps),
     );

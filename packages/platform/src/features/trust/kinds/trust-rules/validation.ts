@@ -15,7 +15,11 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateRules } from "../../../access-keys/kinds/owned-access-keys/validate-rules.ts";
-import { validateScope, validateSize } from "../../../access-keys/kinds/owned-access-keys/validation.ts";
+import {
+  validateScope,
+  validateSize,
+  validateSourceRanges,
+} from "../../../access-keys/kinds/owned-access-keys/validation.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import { conditionError } from "../../claim-conditions.ts";
 import { keySetError } from "../../key-set.ts";
@@ -61,6 +65,7 @@ export function validateTrustRule(
       : []),
     ...validateScope(spec.scope, restrictionNames(names.name)),
     ...validateRules(spec.rules ?? [], "spec.rules"),
+    ...validateSourceRanges(spec.allowedSourceRanges ?? []),
     ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
     ...(project === undefined ? [] : validateWithinProject(spec, project)),
   ];

@@ -80,6 +80,7 @@ export async function grantCertificate(
   if (!certificateIsWithin({ project, virtualCluster: name }, parent?.restrictions, names)) {
     throw refusal(info, BEYOND_THE_KEY);
   }
+  if (backend.isRemote && (parent?.sourceRanges.length ?? 0) > 0) throw refusal(info, FROM_ANYWHERE);
   const whole = insideIdentity(user, { project, virtualCluster: name });
   const inside = isReadOnly ? asViewer(whole, names) : whole;
   const subject = { commonName: inside.name, organizations: inside.groups };
@@ -148,6 +149,9 @@ function warnOfOtherEnd(
 
 const BEYOND_THE_KEY =
   "a certificate has access to the whole virtual cluster, but your access key does not: leave out spec.clientCert";
+
+const FROM_ANYWHERE =
+  "the cluster accepts a certificate from any address, and your access key has spec.allowedSourceRanges: leave out spec.clientCert";
 
 const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: string) =>
   forbiddenRequestError({ group: apiGroup, resource }, name, why);
