@@ -3,6 +3,7 @@
 
 import type { Socket } from "node:net";
 import Client from "undici/lib/dispatcher/client.js";
+import { passOverContinue } from "./undici-internals.ts";
 import type { Dial } from "./upstream-dialer.ts";
 
 export type PooledConnection = {
@@ -43,8 +44,12 @@ export function createUpstreamPool({ origin, dial, idleTimeoutMs }: UpstreamPool
     let isReused = false;
     const client = new Client(origin, {
       connect(_place, callback) {
-        if (lost === undefined) socket = dial(callback);
-        else callback(new LostConnectionError(lost), null);
+        if (lost === undefined) {
+          socket = dial((...result) => {
+            callback(...result);
+            if (result[1] !== null) passOverContinue(result[1]);
+          });
+        } else callback(new LostConnectionError(lost), null);
       },
       keepAliveTimeout: idleTimeoutMs,
       keepAliveMaxTimeout: idleTimeoutMs,
