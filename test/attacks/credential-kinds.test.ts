@@ -96,6 +96,17 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "scheduling.k8s.io/priorityclasses",
     "storage.k8s.io/storageclasses",
     "storage.k8s.io/csidrivers",
+    "storage.k8s.io/csinodes",
+    "storage.k8s.io/csistoragecapacities",
+    "storage.k8s.io/volumeattributesclasses",
+    "networking.k8s.io/ipaddresses",
+    "networking.k8s.io/servicecidrs",
+    "networking.k8s.io/servicecidrs/status",
+    // The server's own flow control does not read them.
+    "flowcontrol.apiserver.k8s.io/flowschemas",
+    "flowcontrol.apiserver.k8s.io/flowschemas/status",
+    "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
+    "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations/status",
     "node.k8s.io/runtimeclasses",
     // No request is passed on to the server that they name.
     "apiregistration.k8s.io/apiservices",

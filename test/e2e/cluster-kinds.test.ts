@@ -185,7 +185,7 @@ test("workloads are refused with the reason, and stored if the instance allows i
   await succeed(kubectl(["create", "cronjob", "often", "--image=busybox", "--schedule=*/5 * * * *"]));
   await kubectl.run(
     "apply -f -",
-    "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}",
+    "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}",
   );
   const all = (await kubectl.run("get all -o name"))
     .split("\n")

@@ -7,8 +7,11 @@ import { pruneNulls } from "@postern/apimachinery/schema/default";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { apiServices } from "./apiregistration/api-services.ts";
 import { horizontalPodAutoscalers, horizontalPodAutoscalersV1 } from "./autoscaling/horizontal-pod-autoscalers.ts";
+import { flowSchemas } from "./flowcontrol/flow-schemas.ts";
+import { priorityLevelConfigurations } from "./flowcontrol/priority-levels.ts";
 import { ingressClasses, ingresses } from "./networking/ingresses.ts";
 import { networkPolicies } from "./networking/network-policies.ts";
+import { ipAddresses, serviceCidrs } from "./networking/service-networks.ts";
 import { runtimeClasses } from "./node/runtime-classes.ts";
 import { podDisruptionBudgets } from "./policy/pod-disruption-budgets.ts";
 import { limitRanges } from "./quotas/limit-ranges.ts";
@@ -18,7 +21,10 @@ import { endpoints } from "./services/endpoints.ts";
 import type { ServiceAddresses } from "./services/service-addresses.ts";
 import { storedServices } from "./services/services.ts";
 import { csiDrivers } from "./storage/csi-drivers.ts";
+import { csiNodes } from "./storage/csi-nodes.ts";
+import { csiStorageCapacities } from "./storage/csi-storage-capacities.ts";
 import { priorityClasses, storageClasses } from "./storage/storage-kinds.ts";
+import { volumeAttributesClasses } from "./storage/volume-attributes-classes.ts";
 import { controllerRevisions, daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
 import { cronJobs, jobs } from "./workloads/batch.ts";
 import { pods, podTemplates } from "./workloads/pods.ts";
@@ -70,6 +76,13 @@ const OTHER_KINDS = [
   priorityClasses,
   storageClasses,
   csiDrivers,
+  csiNodes,
+  csiStorageCapacities,
+  volumeAttributesClasses,
+  serviceCidrs,
+  ipAddresses,
+  flowSchemas,
+  priorityLevelConfigurations,
   runtimeClasses,
   apiServices,
 ].map(inGoForm);

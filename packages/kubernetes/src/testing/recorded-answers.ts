@@ -12,7 +12,7 @@ export type RecordedRequest = {
 
 export type RecordedAnswer = {
   readonly status: number;
-  /** Of a refusal: its reason, text, and the reason and field of each cause. */
+  /** Of a refusal: its reason, text, and once each the reason and field of its causes. */
   readonly reason?: string;
   readonly message?: string;
   readonly causes?: readonly string[];
@@ -70,6 +70,6 @@ export function answerOf(status: number, body: unknown): RecordedAnswer {
     status,
     ...(reason === undefined ? {} : { reason }),
     message: withoutObjects(message ?? ""),
-    ...(causes.length === 0 ? {} : { causes: causes.map((cause) => `${cause.reason} ${cause.field}`) }),
+    ...(causes.length === 0 ? {} : { causes: [...new Set(causes.map((cause) => `${cause.reason} ${cause.field}`))] }),
   };
 }

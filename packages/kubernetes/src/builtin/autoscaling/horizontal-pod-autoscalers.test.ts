@@ -28,7 +28,7 @@ describe("validation", () => {
     ["nothing of a plain one", {}, []],
     ["nothing of all sources", { metrics: [cpu(average), { type: "Object", object }] }, []],
     ["minReplicas", { minReplicas: 0 }, ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"]],
-    ["maxReplicas", { maxReplicas: 0 }, ["spec.maxReplicas: Invalid value: 0: must be greater than 0"]],
+    ["maxReplicas", { maxReplicas: 0 }, ["spec.maxReplicas: Required value: must be set and greater than 0"]],
     [
       "both",
       { minReplicas: 4 },
@@ -36,7 +36,7 @@ describe("validation", () => {
     ],
     [
       "the reference",
-      { scaleTargetRef: { kind: "", name: "a/b" } },
+      { scaleTargetRef: { apiVersion: "apps/v1", kind: "", name: "a/b" } },
       [
         "spec.scaleTargetRef.kind: Required value",
         "spec.scaleTargetRef.name: Invalid value: \"a/b\": may not contain '/'",

@@ -66,14 +66,12 @@ const withDefaultsV1 = (object: KubeObject): KubeObject => {
   return spec === undefined ? object : { ...rest, spec: { ...spec, minReplicas: spec.minReplicas ?? 1 } };
 };
 
-const strategy = statusStrategy<Scaler>(validateScaler, undefined, { desiredReplicas: 0 });
+const strategy = statusStrategy<Scaler>((scaler) => validateScaler(scaler), undefined, { desiredReplicas: 0 });
 
 const scalerStrategy: Strategy<Scaler> = {
   ...strategy,
   validateUpdate: (scaler, old, context) =>
-    context.info.subresource === "status"
-      ? validateScalerStatus(scaler)
-      : (strategy.validateUpdate?.(scaler, old, context) ?? []),
+    context.info.subresource === "status" ? validateScalerStatus(scaler) : validateScaler(scaler, old),
 };
 
 /** Hooks that look at v1 in v2, so that both are checked alike. */

@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/apis/autoscaling/validation/validation.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import {
   childPath,
@@ -30,17 +31,19 @@ const TARGET_TYPES = ["Utilization", "Value", "AverageValue"];
 
 type Faults = readonly FieldError[];
 
-export function validateScaler({ spec }: Scaler): Faults {
-  const { minReplicas, maxReplicas, scaleTargetRef, metrics = [], behavior = {} } = spec;
+export function validateScaler(scaler: Scaler, old?: Scaler): Faults {
+  const { minReplicas, maxReplicas, scaleTargetRef, metrics = [], behavior = {} } = scaler.spec;
   return [
     ...(minReplicas !== undefined && minReplicas < 1
       ? [invalidError("spec.minReplicas", minReplicas, "must be greater than or equal to 1")]
       : []),
-    ...(maxReplicas < 1 ? [invalidError("spec.maxReplicas", maxReplicas, "must be greater than 0")] : []),
+    ...(maxReplicas === 0 ? [requiredError("spec.maxReplicas", "must be set and greater than 0")] : []),
+    ...(maxReplicas < 0 ? [invalidError("spec.maxReplicas", maxReplicas, "must be greater than 0")] : []),
     ...(minReplicas !== undefined && maxReplicas < minReplicas
       ? [invalidError("spec.maxReplicas", maxReplicas, "must be greater than or equal to `minReplicas`")]
       : []),
     ...referenceFaults(scaleTargetRef, "spec.scaleTargetRef"),
+    ...versionFaults(scaler, "spec.scaleTargetRef.apiVersion", old),
     ...metrics.flatMap((metric, index) => metricFaults(metric, indexPath("spec.metrics", index))),
     ...rulesFaults(behavior.scaleUp, "spec.behavior.scaleUp"),
     ...rulesFaults(behavior.scaleDown, "spec.behavior.scaleDown"),
@@ -59,6 +62,17 @@ const referenceFaults = ({ kind, name }: { readonly kind: string; readonly name:
   ...segmentFaults(kind, childPath(path, "kind")),
   ...segmentFaults(name, childPath(path, "name")),
 ];
+
+/** Everything that scales is in a group, but for ReplicationControllers; a reference that does not change stays. */
+function versionFaults({ spec: { scaleTargetRef } }: Scaler, path: string, old: Scaler | undefined): Faults {
+  const { apiVersion = "", kind } = scaleTargetRef;
+  const before = old?.spec.scaleTargetRef;
+  const isSame = before !== undefined && (before.apiVersion ?? "") === apiVersion && before.kind === kind;
+  if (isSame || kind === "ReplicationController" || isGrouped(apiVersion)) return [];
+  return [invalidError(path, apiVersion, "apiVersion must specify API group")];
+}
+
+const isGrouped = (apiVersion: string): boolean => (parseApiVersion(apiVersion)?.group ?? "") !== "";
 
 const segmentFaults = (value: string, path: string, why = ""): Faults =>
   value === ""

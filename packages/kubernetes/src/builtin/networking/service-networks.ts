@@ -1,0 +1,171 @@
+// ServiceCIDRs and IPAddresses: the networks of Services, and who has which address. They are stored; addresses of Services are chosen without them.
+// Source: k8s.io/kubernetes/pkg/registry/networking/{servicecidr,ipaddress}/strategy.go, pkg/apis/networking/validation/validation.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { conditionFields } from "../condition-fields.ts";
+import { addressFaults, networkFaults, subdomainFaults, textFaults } from "../field-checks.ts";
+import { statusStrategy } from "../workloads/status-strategy.ts";
+
+const networkFields = s
+  .object({
+    spec: s
+      .object({
+        cidrs: s.list(s.string()).describe("CIDRs defines the IP blocks in CIDR notation (e.g."),
+      })
+      .describe("spec is the desired state of the ServiceCIDR."),
+    status: s
+      .object({
+        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+          "conditions holds an array of metav1.Condition that describe the state of the ServiceCIDR.",
+        ),
+      })
+      .describe("status represents the current state of the ServiceCIDR."),
+  })
+  .describe("ServiceCIDR defines a range of IP addresses using CIDR format (e.g. 192.168.0.0/24 or 2001:db2::/64).");
+
+type ServiceCidr = KindOf<typeof networkFields>;
+
+const IMMUTABLE = "field is immutable";
+const cidrsOf = ({ spec }: ServiceCidr): readonly string[] => spec?.cidrs ?? [];
+
+function validateNetworks(network: ServiceCidr): readonly FieldError[] {
+  const path = "spec.cidrs";
+  const cidrs = cidrsOf(network);
+  if (cidrs.length === 0) return [requiredError(path, "at least one CIDR required")];
+  if (cidrs.length > 2) return [invalidError(path, { CIDRs: [...cidrs] }, "may only hold up to 2 values")];
+  const faults = cidrs.flatMap((cidr, index) => networkFaults(indexPath(path, index), cidr));
+  const [first = "", second] = cidrs;
+  const isOneFamily = second !== undefined && faults.length === 0 && first.includes(":") === second.includes(":");
+  return isOneFamily
+    ? [
+        invalidError(
+          path,
+          [...cidrs],
+          "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64",
+        ),
+      ]
+    : faults;
+}
+
+/** A network of the other family may be added; otherwise they stay. */
+function validateNetworkChange(next: ServiceCidr, old: ServiceCidr): readonly FieldError[] {
+  const [now, before] = [cidrsOf(next), cidrsOf(old)];
+  const isExtended = before.length === 1 && now.length === 2;
+  if (now.length !== before.length && !isExtended) return [invalidError("spec.cidrs", [...now], IMMUTABLE)];
+  const changed = before.flatMap((cidr, index) =>
+    now[index] === cidr ? [] : [invalidError(indexPath("spec.cidrs", index), now[index], IMMUTABLE)],
+  );
+  return isExtended ? [...changed, ...validateNetworks(next)] : changed;
+}
+
+const networkStrategy = statusStrategy<ServiceCidr>(validateNetworks);
+
+export const serviceCidrs: ResourceDefinition = defineBuiltin({
+  group: "networking.k8s.io",
+  version: "v1",
+  kind: "ServiceCIDR",
+  plural: "servicecidrs",
+  singular: "servicecidr",
+  namespaced: false,
+  hasStatus: true,
+  schema: kindSchema(networkFields.schema),
+  columns: [
+    {
+      name: "CIDRs",
+      type: "string",
+      description: "CIDRs defines the IP blocks in CIDR notation.",
+      // Stored objects have passed the schema of their kind.
+      value: (object) => cidrsOf(object as ServiceCidr).join(","),
+    },
+    ageColumn,
+  ],
+  strategy: {
+    ...networkStrategy,
+    validateUpdate: (
+      next: ServiceCidr,
+      old: ServiceCidr,
+      { info }: { readonly info: { readonly subresource: string } },
+    ) => (info.subresource === "status" ? [] : validateNetworkChange(next, old)),
+  } as never,
+});
+
+const addressFields = s
+  .object({
+    spec: s
+      .object({
+        parentRef: s
+          .object({
+            group: s.string().describe("Group is the group of the object being referenced."),
+            resource: s.string().describe("Resource is the resource of the object being referenced."),
+            namespace: s.string().describe("Namespace is the namespace of the object being referenced."),
+            name: s.string().describe("Name is the name of the object being referenced."),
+          })
+          .describe("ParentRef references the resource that an IPAddress is attached to."),
+      })
+      .describe("spec is the desired state of the IPAddress."),
+  })
+  .describe("IPAddress represents a single IP of a single IP Family.");
+
+type IpAddress = KindOf<typeof addressFields>;
+
+function validateAddress({ spec }: IpAddress): readonly FieldError[] {
+  const parent = spec?.parentRef;
+  const path = "spec.parentRef";
+  if (parent === undefined) return [requiredError(path)];
+  const { group = "", resource = "", name = "", namespace = "" } = parent;
+  return [
+    ...(group === "" ? [] : subdomainFaults(`${path}.group`, group)),
+    ...segmentFaults(`${path}.resource`, resource),
+    ...segmentFaults(`${path}.name`, name),
+    ...(namespace === "" ? [] : textFaults(`${path}.namespace`, namespace, isValidPathSegmentName)),
+  ];
+}
+
+const segmentFaults = (path: string, text: string): readonly FieldError[] =>
+  text === "" ? [requiredError(path)] : textFaults(path, text, isValidPathSegmentName);
+
+const parentText = ({ spec }: IpAddress): string => {
+  const parent = spec?.parentRef;
+  if (parent === undefined) return "<none>";
+  const { group = "", resource = "", namespace = "", name = "" } = parent;
+  return [group === "" ? resource : `${resource}.${group}`, namespace, name].filter((part) => part !== "").join("/");
+};
+
+export const ipAddresses: ResourceDefinition = defineBuiltin({
+  group: "networking.k8s.io",
+  version: "v1",
+  kind: "IPAddress",
+  plural: "ipaddresses",
+  singular: "ipaddress",
+  shortNames: ["ip"],
+  namespaced: false,
+  schema: kindSchema(addressFields.schema),
+  selectableFields: [".spec.parentRef.name"],
+  columns: [
+    {
+      name: "ParentRef",
+      type: "string",
+      description: "ParentRef references the resource that an IPAddress is attached to.",
+      value: (object) => parentText(object as IpAddress),
+    },
+    ageColumn,
+  ],
+  strategy: {
+    allowUnconditionalUpdate: true,
+    validateName: (name) => addressFaults("", name).map(({ message }) => message.slice(message.indexOf('": ') + 3)),
+    validate: validateAddress,
+    validateUpdate: (next: IpAddress, old: IpAddress) => {
+      const now = (next.spec?.parentRef ?? null) as JsonValue;
+      return equalJson(now, (old.spec?.parentRef ?? null) as JsonValue)
+        ? []
+        : [invalidError("spec.parentRef", now, IMMUTABLE)];
+    },
+  },
+});

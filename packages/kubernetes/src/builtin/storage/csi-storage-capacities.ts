@@ -1,0 +1,83 @@
+// CSIStorageCapacities: how much a driver may still provide. They are stored, but have no effect.
+// Source: k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity/strategy.go, pkg/apis/storage/validation/validation.go (ValidateCSIStorageCapacity)
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseAmount } from "@postern/apimachinery/quantity/quantity";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { defineBuiltin } from "../builtin-resource.ts";
+import { subdomainFaults } from "../field-checks.ts";
+import { quantity, quantityText } from "../quotas/quantities.ts";
+import { labelSelector } from "../rbac/rbac-fields.ts";
+
+const fields = s
+  .object({
+    nodeTopology: labelSelector.describe(
+      "nodeTopology defines which nodes have access to the storage for which capacity was reported.",
+    ),
+    storageClassName: s
+      .string()
+      .describe("storageClassName represents the name of the StorageClass that the reported capacity applies to."),
+    capacity: quantity.describe(
+      "capacity is the value reported by the CSI driver in its GetCapacityResponse for a GetCapacityRequest with topology and parameters that match the previous fields.",
+    ),
+    maximumVolumeSize: quantity.describe(
+      "maximumVolumeSize is the value reported by the CSI driver in its GetCapacityResponse for a GetCapacityRequest with topology and parameters that match the previous fields.",
+    ),
+  })
+  .describe("CSIStorageCapacity stores the result of one CSI GetCapacity call.");
+
+type Capacity = KindOf<typeof fields>;
+
+function validate({ storageClassName = "", capacity, nodeTopology }: Capacity): readonly FieldError[] {
+  const amount = quantityText(capacity);
+  return [
+    ...subdomainFaults("storageClassName", storageClassName),
+    ...((parseAmount(amount) ?? 0n) < 0n
+      ? [invalidError("capacity", amount, "must be greater than or equal to 0")]
+      : []),
+    ...validateLabelSelector(nodeTopology, "nodeTopology"),
+  ];
+}
+
+export const csiStorageCapacities: ResourceDefinition = defineBuiltin({
+  group: "storage.k8s.io",
+  version: "v1",
+  kind: "CSIStorageCapacity",
+  plural: "csistoragecapacities",
+  listKind: "CSIStorageCapacityList",
+  singular: "csistoragecapacity",
+  namespaced: true,
+  schema: kindSchema(fields.schema),
+  columns: [
+    {
+      name: "StorageClassName",
+      type: "string",
+      description: "storageClassName represents the name of the StorageClass that the reported capacity applies to.",
+      value: ".storageClassName",
+    },
+    {
+      name: "Capacity",
+      type: "string",
+      description: "capacity is the value reported by the CSI driver.",
+      // Stored objects have passed the schema of their kind.
+      value: (object) => quantityText((object as Capacity).capacity) || "<unset>",
+    },
+  ],
+  strategy: {
+    validate,
+    validateUpdate: (next: Capacity, old: Capacity) => [
+      ...validate(next),
+      ...validateImmutable(
+        (next.nodeTopology ?? null) as JsonValue,
+        (old.nodeTopology ?? null) as JsonValue,
+        "nodeTopology",
+      ),
+      ...validateImmutable(next.storageClassName ?? "", old.storageClassName ?? "", "storageClassName"),
+    ],
+  },
+});
