@@ -25,6 +25,9 @@ const HANDOUTS: readonly Handout[] = [
     field: ["accessKey"],
     again: true,
   },
+  // The value of a join, and what agents get for it and later for their key.
+  { place: /^POST \S*\/clusters\/[^/\s]+\/join(\?\S*)? 20[01]$/, field: ["status", "url"] },
+  { place: /^POST \/(join|tunnel\/key) 201$/, field: ["key"] },
   { place: /^POST \S*\/serviceaccounts\/[^/\s]+\/token(\?\S*)? 20[01]$/, field: ["status", "token"] },
 ];
 
@@ -51,6 +54,7 @@ const FIELD_OF_KIND: { readonly [kind: string]: readonly string[] | undefined } 
   VirtualClusterInstanceKubeConfig: ["status", "kubeConfig"],
   VirtualClusterInstanceAccessKey: ["accessKey"],
   ClusterAccessKey: ["accessKey"],
+  ClusterJoin: ["status", "url"],
   TokenRequest: ["status", "token"],
 };
 

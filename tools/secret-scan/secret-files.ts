@@ -13,6 +13,8 @@ type SecretFile = {
 const KUBE_CONFIG_FIELD = /("?(?:token|client-key-data)"?: *"?)([^\s"]+)/g;
 
 const SECRET_FILES: readonly SecretFile[] = [
+  // The state of an agent that runs outside of its cluster: a join value, then the key.
+  { name: /-agent\.key$/, part: /("(?:key|join)": *")([^"]+)/g, kinds: ["access key"] },
   // And the private keys of test servers.
   { name: /(^|\/)server\.key$/, kinds: ["secret of a server", "private key"] },
   // Written for bootstrap manifests.

@@ -31,7 +31,7 @@ export const clusterFields = s
         networkPeer: s
           .boolean()
           .describe(
-            "Whether the cluster connects to the platform through an agent. This release does not support such clusters.",
+            "Whether an agent in the cluster connects to the platform, through a tunnel that it opens. The platform then needs no kubeconfig, and no address of the cluster.",
           ),
         unusable: s.boolean().describe("Whether the cluster is closed to new instances. Same as usable: false."),
         config: ignoredSecretRef("Reference to a kubeconfig. Use spec.kubeConfigRef instead."),
@@ -52,7 +52,14 @@ export const clusterFields = s
         message: s.string().describe("Human-readable message about the phase. Set by the server."),
         version: s.string().describe("Kubernetes version of the cluster. Set by the server."),
         conditions: conditionsField,
-        online: s.boolean().describe("Whether the cluster's agent is connected. Stored as given."),
+        online: s.boolean().describe("Whether the cluster's agent is connected. Set by the server."),
+        agent: s
+          .object({
+            version: s.string().describe("Version of the agent."),
+            connections: s.int32().describe("Tunnels that the agent has open to the server that looked."),
+            roundTripMilliseconds: s.int32().describe("Time of a message to the agent and back, some seconds ago."),
+          })
+          .describe("The agent of the cluster, while it is connected. Set by the server."),
       })
       .describe("Observed state of the cluster."),
   })

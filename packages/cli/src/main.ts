@@ -8,7 +8,7 @@ import { readAnswer, readSecret } from "./read-secret.ts";
 import { run } from "./run.ts";
 
 // The reader of the output may stop early, like `head`. A server goes on without it.
-const isServer = process.argv[2] === "serve";
+const isServer = process.argv[2] === "serve" || process.argv[2] === "agent";
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (isServer) return;
   if (error.code !== "EPIPE") throw error;

@@ -10,6 +10,7 @@ export type OutputFlags = { readonly output: OutputFormat };
 
 /** Commands without `-o`, and why. A test compares them with the tree of commands. */
 export const WITHOUT_OUTPUT: { readonly [command: string]: string } = {
+  "postern agent": "runs until it is stopped",
   "postern serve": "runs until it is stopped; its log is JSON already",
   "postern credentials get": "prints the ExecCredential that kubectl reads, which is JSON",
   "postern completion": "prints a script",

@@ -1,6 +1,7 @@
 // The tree of commands.
 
 import { Command } from "commander";
+import { createAgentCommand } from "./agent/agent.ts";
 import { createAuditCommand } from "./audit/audit.ts";
 import { createBackupCommand } from "./backup/backup.ts";
 import { createRestoreCommand } from "./backup/restore.ts";
@@ -47,6 +48,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(await createRestoreCommand(context));
   program.addCommand(await createStoreCommand(context));
   program.addCommand(createEncryptionKeyCommand(context));
+  program.addCommand(createAgentCommand(context));
   program.addCommand(createAuditCommand(context));
   program.addCommand(await createDoctorCommand(context));
   program.addCommand(createVersionCommand(context));

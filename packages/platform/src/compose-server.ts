@@ -26,6 +26,7 @@ import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
 import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
 import { LINK_PATH, PROFILE_PATH } from "./features/sign-in/sign-in-deps.ts";
 import type { CountedClusters } from "./features/virtual-clusters/embedded/threads/counted-clusters.ts";
+import type { PlatformEndpoint } from "./features/virtual-clusters/platform-endpoint.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
 import { SETTLE_MS } from "./foundation/store/open-sealed-store.ts";
 import type { ServerStore } from "./foundation/store/open-server-store.ts";
@@ -129,6 +130,13 @@ export async function composeServer(parts: {
   const log = await openAuditLog(configuration, gaugeNewestRecord(metrics, runtime.clock));
   teardown.use(log.sink);
   const preparation = createPreparation();
+  const endpoint: PlatformEndpoint = {
+    url: () => url,
+    get certificateAuthorityPem() {
+      return serving.current.certificateAuthorityPem;
+    },
+    onAuthorityChange: serving.onAuthorityChange,
+  };
   const platform = composePlatform(
     {
       configuration,
@@ -146,13 +154,7 @@ export async function composeServer(parts: {
       signal,
       serverKeys: store.serverKeys,
       memory: parts.memory,
-      endpoint: {
-        url: () => url,
-        get certificateAuthorityPem() {
-          return serving.current.certificateAuthorityPem;
-        },
-        onAuthorityChange: serving.onAuthorityChange,
-      },
+      endpoint,
       tracing,
       routes: createNonResourceRoutes({
         store,
@@ -202,6 +204,7 @@ export async function composeServer(parts: {
     home: parts.loadConsole === undefined || !configuration.console ? PROFILE_PATH : "/",
     loadConsole: parts.loadConsole,
     freshness,
+    endpoint,
     replicas,
     turn,
     tracing,

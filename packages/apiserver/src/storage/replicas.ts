@@ -12,6 +12,8 @@ export type Replicas = AsyncDisposable & {
    * ended, or has been without news for as long as a server may be. Never rejects.
    */
   allKnow(): Promise<void>;
+  /** Resolves with the number of servers, this one included. */
+  count(): Promise<number>;
 };
 
 export type ReplicasDeps = {

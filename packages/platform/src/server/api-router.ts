@@ -2,6 +2,7 @@
 // them.
 
 import { EMBEDDED_CLUSTER } from "@postern/api/cluster";
+import { JOIN_PATH, TUNNEL_PATH } from "@postern/api/cluster-tunnel";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { canonicalPath } from "@postern/apiserver/request/canonical-path";
@@ -34,10 +35,12 @@ export function createApiRouter(surfaces: {
   readonly exchange: HandlerChain;
   readonly signIn: HandlerChain;
   readonly scim: HandlerChain;
+  readonly join: HandlerChain;
+  readonly tunnel: HandlerChain;
   /** Undefined: this server has none. */
   readonly console: HandlerChain | undefined;
 }): ApiHandler {
-  const { sessions, leaks, exchange, signIn, scim, console } = surfaces;
+  const { sessions, leaks, exchange, signIn, scim, join, tunnel, console } = surfaces;
   const management = openedBySessions(surfaces.management, resolveManagementRequest, sessions);
   const proxy = openedBySessions(surfaces.proxy, resolveProxiedRequest, sessions);
   const mounted: ApiHandler = (request) => {
@@ -58,11 +61,16 @@ export function createApiRouter(surfaces: {
     if (path === TOKEN_EXCHANGE_PATH) return exchange(request);
     // Codes stand in the query, which is not for logs.
     if (isSignInPath(path)) return signIn(request.with({ requestUri: path }));
-    if (path === SCIM_PATH || path.startsWith(`${SCIM_PATH}/`)) return scim(request);
+    if (isBelow(path, SCIM_PATH)) return scim(request);
+    if (isBelow(path, TUNNEL_PATH)) return tunnel(request);
+    // The value stands in the path, which is not for logs.
+    if (isBelow(path, JOIN_PATH)) return join(request.with({ requestUri: JOIN_PATH }));
     if (console !== undefined && isConsoleRequest(request, path)) return console(request);
     return management(request);
   };
 }
+
+const isBelow = (path: string, root: string): boolean => path === root || path.startsWith(`${root}/`);
 
 /** The path as every handler behind this one sees it, in `info`. Undefined for one that can be read in two ways: it is refused further on. */
 function routedPath({ path }: ApiRequest): string | undefined {

@@ -30,6 +30,8 @@ import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import { gaugeStorage } from "../features/budgets/storage-metrics.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { gaugeCredentials, openCertificates } from "../features/certificates/feature.ts";
+import { clusterTunnelControllers } from "../features/cluster-tunnels/controllers/index.ts";
+import { type ClusterTunnels, openClusterTunnels } from "../features/cluster-tunnels/feature.ts";
 import type { Directory } from "../features/directory/directory.ts";
 import { openDirectory } from "../features/directory/feature.ts";
 import { directoryKinds } from "../features/directory/kinds/index.ts";
@@ -81,6 +83,7 @@ export type Platform = {
   readonly certificates: CertificateLedger;
   readonly authorization: Authorization;
   readonly trust: Trust;
+  readonly tunnels: ClusterTunnels;
   readonly clusters: VirtualClusters;
   readonly signIn: SignIn;
   readonly api: ManagementApi;
@@ -108,9 +111,10 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const mint = createKeyMint(base, keys);
   const quota = openKeyQuota(base, { keys, directory, authorization });
   const budgets = use(openBudgets(base, { keys, memory }));
+  const tunnels = use(openClusterTunnels(base, { keys, mint }));
   // biome-ignore format: the dependencies of the whole product fit on one screen
   const clusters = use(openVirtualClusters(base, {
-    keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, threads, tracing,
+    keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, tunnels, threads, tracing,
   }));
   const signIn = createSignIn(base, { providers, directory, keys, mint, trust, publicUrl: endpoint.url });
   const notices = createNoticeMetrics(metrics);
@@ -126,7 +130,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const ofProjects = projectKinds(base, { directory, authorization, budgets, endpoint });
   // biome-ignore format: as above
   const ofClusters = virtualClusterKinds(base, {
-    clusters, keys, mint, directory, authorization, certificates, credentials, endpoint,
+    clusters, tunnels, keys, mint, directory, authorization, certificates, credentials, endpoint,
   });
   const ofTrust = trustKinds(base, { trust, keys, directory, authorization });
   const ofSignIn = signInKinds(base, { authorization });
@@ -163,7 +167,8 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       createNoticeController(port, base, { keys, directory, webhook, metrics: notices }),
       ...keyRecordControllers(port, base, { keys }),
       ...projectControllers(port, base, { quota }),
-      ...virtualClusterControllers(port, base, { clusters }),
+      ...virtualClusterControllers(port, base, { clusters, tunnels }),
+      ...clusterTunnelControllers(port, base, { tunnels }),
       ...trustControllers(port, base, { trust }),
       ...endedCredentialControllers(port, { keys, certificates }),
       createTakenTokenReaper(port, trust.takenTokens),
@@ -171,5 +176,8 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       spaceController(port, base, { clusters }),
     ];
   };
-  return { base, directory, keys, mint, certificates, authorization, trust, clusters, signIn, api, startControllers };
+  return {
+    ...{ base, directory, keys, mint, certificates, authorization, trust, tunnels, clusters, signIn, api },
+    startControllers,
+  };
 }

@@ -21,6 +21,7 @@ import { recordingUse } from "../features/access-keys/usage/key-usage.ts";
 import type { Authorization } from "../features/authorization/feature.ts";
 import { provisioningAuthenticator } from "../features/authorization/provisioning.ts";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
+import { joinRoute, tunnelRoute } from "../features/cluster-tunnels/routes/index.ts";
 import type { ConsoleBuild } from "../features/console/console-build.ts";
 import { consoleRoute } from "../features/console/console-route.ts";
 import { proxyRoute } from "../features/proxy/routes/index.ts";
@@ -29,6 +30,7 @@ import { signInRoute } from "../features/sign-in/feature.ts";
 import { createManagementCall } from "../features/sign-in/management-call.ts";
 import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
 import { exchangeRoute } from "../features/trust/routes/index.ts";
+import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import type { FeatureRoute } from "../foundation/http/feature-route.ts";
 import { createApiRouter } from "./api-router.ts";
 import type { Platform } from "./compose.ts";
@@ -45,6 +47,8 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
   /** Undefined: there is no console in this process. */
   readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;
   readonly freshness: Freshness;
+  /** Where clients reach the platform. */
+  readonly endpoint: PlatformEndpoint;
   /** Absent: no other server can be on this store. */
   readonly replicas: Replicas | undefined;
   readonly audit: AuditOptions;
@@ -56,7 +60,7 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
 };
 
 export function createRequestHandler(platform: Platform, parts: RequestHandlerParts): ApiHandler {
-  const { base, directory, keys, mint, authorization, trust, clusters, signIn, api } = platform;
+  const { base, directory, keys, mint, authorization, trust, tunnels, clusters, signIn, api } = platform;
   const { configuration, names, runtime, metrics, signal } = base;
   const { clock } = runtime;
   const { freshness, audit, administrator, home } = parts;
@@ -128,6 +132,19 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     signIn: chain(confirmed, fresh(pages)),
     leaks: chain(confirmed, leakRoute(base, { keys })),
     exchange: chain(shared, fresh(exchangeRoute(base, { trust, keys, mint, redeem }))),
+    // Used once, on whichever server: the newest values have to be known.
+    join: chain(confirmed, fresh(joinRoute(base, { tunnels, keys, endpoint: parts.endpoint }))),
+    tunnel: chain(
+      confirmed,
+      fresh(
+        tunnelRoute(base, {
+          tunnels,
+          keys,
+          servers: async () => (await parts.replicas?.count()) ?? 1,
+          destinations: clusters.destinations,
+        }),
+      ),
+    ),
     proxy: chain(confirmed, fresh(proxyRoute(base, { keys, authorization, clusters }))),
   });
 }

@@ -101,6 +101,10 @@ class EtcdReplicas implements Replicas {
     }
   }
 
+  async count(): Promise<number> {
+    return (await this.#readOthers()).size + 1;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort();
     this.#following[Symbol.dispose]();

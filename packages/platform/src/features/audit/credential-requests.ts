@@ -1,5 +1,6 @@
 // Requests that issue credentials: always in the audit log, but never with their secrets, whatever the policy says.
 
+import { JOIN_PATH, TUNNEL_KEY_PATH } from "@postern/api/cluster-tunnel";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
 import type { AuditRules } from "@postern/apiserver/audit/audit-policy";
@@ -12,7 +13,7 @@ import { TOKEN_EXCHANGE_PATH } from "../trust/token-exchange.ts";
 type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
 
 /** Subresources of the management group that answer with a key or a kubeconfig. */
-const ISSUING: ReadonlySet<string> = new Set(["kubeconfig", "accesskey", "rotate"]);
+const ISSUING: ReadonlySet<string> = new Set(["kubeconfig", "accesskey", "rotate", "join"]);
 /** Resources of the platform whose bodies hold keys. */
 const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "selves"]);
 /** Resources of the platform whose bodies are secret as a whole. */
@@ -21,6 +22,8 @@ const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]
 const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrules/test"]);
 /** As token exchange, these steps of a sign-in answer with a key as well. */
 const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
+/** Agents exchange a value, or the key that they have, for a key. */
+const AGENT_KEYS: ReadonlySet<string> = new Set([JOIN_PATH, TUNNEL_KEY_PATH]);
 /** Requests behind a proxy are not known here, so they are taken for secret. */
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
@@ -39,7 +42,7 @@ export function alwaysRecordingCredentials(policy: AuditRules, groups: Groups): 
 
 export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
   const { isResourceRequest, apiGroup, resource, subresource, verb, path } = info;
-  if (!isResourceRequest && path === TOKEN_EXCHANGE_PATH) return true;
+  if (!isResourceRequest && (path === TOKEN_EXCHANGE_PATH || AGENT_KEYS.has(path))) return true;
   if (!isResourceRequest && SIGN_INS.test(path)) return verb !== "get" || path.startsWith("/login/callback/");
   if (!isResourceRequest || (apiGroup !== groups.managementGroup && apiGroup !== groups.storageGroup)) return false;
   if (subresource !== "") return ISSUING.has(subresource);
@@ -58,6 +61,7 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
   "refreshToken",
   "connectorData",
   "nonce",
+  "url",
 ]);
 
 /**
@@ -73,6 +77,8 @@ export function bodyRedaction(groups: Groups, format: Pick<AccessKeyFormat, "fin
     if (
       PROXIES.test(path) ||
       path === TOKEN_EXCHANGE_PATH ||
+      AGENT_KEYS.has(path) ||
+      path.startsWith(`${JOIN_PATH}/`) ||
       SIGN_INS.test(path) ||
       TESTED.has(`${resource}/${subresource}`)
     )

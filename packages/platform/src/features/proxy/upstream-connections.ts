@@ -7,7 +7,7 @@ import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import type { AddressRules } from "./address-rules.ts";
 import type { ProxyTarget } from "./proxy-target.ts";
 import type { ResolveHost } from "./resolve-host.ts";
-import { createDialer } from "./upstream-dialer.ts";
+import { createDialer, type Dial } from "./upstream-dialer.ts";
 import {
   type ExchangeLimits,
   exchange,
@@ -39,6 +39,8 @@ export type UpstreamDeps = {
   readonly scheduler: Scheduler;
   readonly addresses: AddressRules;
   readonly limits?: Partial<UpstreamLimits>;
+  /** Opens connections instead of the target's address, in a tunnel. Absent: they go to its address. */
+  readonly dial?: Dial;
   /** Absent: the operating system's. */
   readonly resolve?: ResolveHost;
   /** Absent: no tracing. */
@@ -65,7 +67,7 @@ export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDep
   const { scheduler, addresses, resolve, tracing } = deps;
   const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...deps.limits };
   const { connectTimeoutMs, idleTimeoutMs } = limits;
-  const dial = createDialer(target, { scheduler, addresses, resolve, connectTimeoutMs });
+  const dial = deps.dial ?? createDialer(target, { scheduler, addresses, resolve, connectTimeoutMs });
   const { origin, pathname, hostname, port } = new URL(target.server);
   const basePath = trimTrailing(pathname, "/");
   const pool = createUpstreamPool({ origin, dial, idleTimeoutMs });

@@ -1,6 +1,7 @@
 // Opens connections to one target: its TLS, and only allowed addresses.
 
 import { connect as connectPlain, isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AddressRules } from "./address-rules.ts";
@@ -10,10 +11,10 @@ import type { ResolveHost } from "./resolve-host.ts";
 import { ConnectTimeoutError } from "./upstream-failure.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 
-/** Calls back once, with a connection that has ended its handshake. Throws AddressRefusedError. */
-export type Dial = (
-  callback: (...result: [error: null, socket: Socket] | [error: Error, socket: null]) => void,
-) => Socket;
+/** Calls back once, with a connection that has ended its handshake. Throws AddressRefusedError or ApiError. */
+export type Dial = (callback: (...result: [error: null, socket: Duplex] | [error: Error, socket: null]) => void) => {
+  destroy(): void;
+};
 
 export type DialerDeps = {
   readonly scheduler: Scheduler;

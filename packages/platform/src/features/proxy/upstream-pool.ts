@@ -1,7 +1,6 @@
 // The connections to one target: each carries one request at a time, and is kept for the next. They are undici's, without its pool, which does not say whether a
 // request went out on a connection that was used before.
 
-import type { Socket } from "node:net";
 import Client from "undici/lib/dispatcher/client.js";
 import { passOverContinue } from "./undici-internals.ts";
 import type { Dial } from "./upstream-dialer.ts";
@@ -39,14 +38,15 @@ export function createUpstreamPool({ origin, dial, idleTimeoutMs }: UpstreamPool
   let isClosed = false;
 
   function create(keeps: boolean): PooledConnection {
-    let socket: Socket | undefined;
+    let socket: ReturnType<Dial> | undefined;
     let lost: Error | undefined;
     let isReused = false;
     const client = new Client(origin, {
       connect(_place, callback) {
         if (lost === undefined) {
           socket = dial((...result) => {
-            callback(...result);
+            // Undici uses what each Duplex has, whatever its type says.
+            callback(...(result as Parameters<typeof callback>));
             if (result[1] !== null) passOverContinue(result[1]);
           });
         } else callback(new LostConnectionError(lost), null);

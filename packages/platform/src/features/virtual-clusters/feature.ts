@@ -22,6 +22,7 @@ import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import { describeCertificate } from "../certificates/describe-certificate.ts";
 import { issuedToCreator } from "../certificates/issued-to-creator.ts";
 import { createLineageVerifier, decodeLineage, sourceRefusalOf } from "../certificates/key-lineage.ts";
+import type { ClusterTunnels } from "../cluster-tunnels/feature.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type BackendRegistry, createBackendRegistry } from "./backend-registry.ts";
 import { type ControlPlaneKeys, createControlPlaneKeys } from "./control-plane-keys.ts";
@@ -68,6 +69,7 @@ export type VirtualClustersNeeds = {
   readonly memory: MemoryBudgets;
   readonly endpoint: PlatformEndpoint;
   readonly continueTokens: ContinueTokens;
+  readonly tunnels: ClusterTunnels;
   /** Absent: this thread serves embedded clusters. */
   readonly threads?: ThreadsNeeds | undefined;
   /** Absent: no tracing. */
@@ -177,7 +179,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
           lineages,
           onCertificateSigned,
         });
-  const reached = reachClusters(base, needs.tracing);
+  const reached = reachClusters(base, needs.tracing, needs.tunnels.registry);
   const embedded: EmbeddedBackendDeps = {
     clusters,
     names,

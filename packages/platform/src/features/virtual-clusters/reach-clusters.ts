@@ -2,26 +2,34 @@
 
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Foundation } from "../../foundation/foundation.ts";
+import type { TunnelRegistry } from "../cluster-tunnels/tunnel-registry.ts";
 import { createAddressRules } from "../proxy/address-rules.ts";
 import { createClusterConnections } from "./kubernetes-backend/cluster-connections.ts";
 import { createKubernetesBackends, type KubernetesBackends } from "./kubernetes-backend/kubernetes-backends.ts";
+import { createTunnelConnections } from "./kubernetes-backend/tunnel-source.ts";
 import { tenantAddressRules } from "./tenant-addresses.ts";
 
-/** `tracing` undefined: no tracing. */
+/** `tracing` undefined: no tracing. `tunnels`: of the agents of clusters. */
 export function reachClusters(
   { configuration, names, runtime, lookup }: Pick<Foundation, "configuration" | "names" | "runtime" | "lookup">,
   tracing: Tracing | undefined,
+  tunnels: Pick<TunnelRegistry, "dialer">,
 ): KubernetesBackends & Disposable {
   const { scheduler } = runtime;
   const shared = { scheduler, userAgent: names.name, tracing };
   const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
   const addresses = tenantAddressRules(configuration);
   const external = createClusterConnections({ ...shared, addresses });
+  const tunnelled = createTunnelConnections(tunnels.dialer, { ...shared, addresses: createAddressRules() });
   return {
-    ...createKubernetesBackends({ names, runtime, lookup, secret: lookup.secret, connected, external, addresses }),
+    ...createKubernetesBackends({
+      ...{ names, runtime, lookup, secret: lookup.secret },
+      ...{ connected, external, tunnelled, addresses },
+    }),
     [Symbol.dispose]() {
       connected[Symbol.dispose]();
       external[Symbol.dispose]();
+      tunnelled[Symbol.dispose]();
     },
   };
 }

@@ -24,6 +24,16 @@ export const RECORD_KINDS = {
     limit: "2,000 and 4 MiB",
     whenFull: "expired and revoked ones go; then 403, or the condition Failed of the CertificateSigningRequest",
   },
+  "cluster-agents": {
+    owner: "the connected cluster that an agent connects",
+    limit: "one for each; deleted with it",
+    whenFull: "cannot be full",
+  },
+  "cluster-joins": {
+    owner: "the connected cluster that is about to join",
+    limit: "one for each, for an hour",
+    whenFull: "a new value replaces it",
+  },
   "key-activity": {
     owner: "the access key",
     limit: "a few timestamps for each key; the keys of an owner have a limit",

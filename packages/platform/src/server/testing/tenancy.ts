@@ -23,6 +23,7 @@ import { type InstancePlace, insideIdentity } from "../../features/authorization
 import { createInstancePermissionIndex } from "../../features/authorization/instance-permissions.ts";
 import { createProjectMembershipIndex } from "../../features/authorization/project-memberships.ts";
 import { SEES_EVERYTHING } from "../../features/authorization/testing/sees-everything.ts";
+import { clusterJoin } from "../../features/cluster-tunnels/kinds/cluster-join.ts";
 import type { Directory, DirectoryTeam, DirectoryUser } from "../../features/directory/directory.ts";
 import { createProjectController } from "../../features/projects/controllers/project-controller.ts";
 import { projects } from "../../features/projects/kinds/projects/index.ts";
@@ -146,6 +147,8 @@ export async function createTenancy(options: TenancyOptions = {}) {
     revoke: async (name) => void revoked.push(name),
     recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
   });
+  const joins = { create: async () => ({ value: `join-value-${joined++}`, until: runtime.clock.now() }) };
+  let joined = 0;
   const endpoint = { url: () => PLATFORM_URL, certificateAuthorityPem: PLATFORM_CA };
   const deps = {
     names,
@@ -190,7 +193,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
         budgets: { ofProject: () => ({ used: NOTHING_STORED, limit: NOTHING_STORED }) },
         createNamespace: createProjectNamespace({ runtime }, names, () => resource("Namespace", "")),
       }),
-      clusters({ ...deps, keys: controlPlaneKeys }),
+      clusters({ ...deps, keys: controlPlaneKeys, join: clusterJoin({ names, lookup, joins, endpoint }) }),
       virtualClusterInstances({ ...deps, clusterUsage: { of: () => undefined } }),
       virtualClusterTemplates(deps),
       spaceInstances(deps),

@@ -3,27 +3,30 @@
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { SERVED_VERSION } from "../../../foundation/served-version.ts";
+import type { ClusterTunnels } from "../../cluster-tunnels/feature.ts";
 import type { VirtualClusters } from "../feature.ts";
 import { createClusterController } from "./clusters/cluster-controller.ts";
 import { createInsideBindingsController } from "./inside-bindings/inside-bindings-controller.ts";
 import { createSpaceController } from "./space-instances/space-controller.ts";
 import { createVirtualClusterController } from "./virtual-cluster-instances/virtual-cluster-controller.ts";
 
-type Needs = { readonly clusters: VirtualClusters };
+type Needs = { readonly clusters: VirtualClusters; readonly tunnels: ClusterTunnels };
 
 const recheckMsOf = ({ configuration }: Foundation): number => configuration.proxy.healthCheckIntervalSeconds * 1000;
 
 export function virtualClusterControllers(
   port: ControllerPort,
   base: Foundation,
-  { clusters: { backends, embedded, reached, controlPlaneKeys, faults } }: Needs,
+  { clusters: { backends, embedded, reached, controlPlaneKeys, faults }, tunnels: { registry: tunnels } }: Needs,
 ): readonly Controller[] {
   const { names, lookup, own } = base;
   const clusters = own("Cluster");
   const instances = own("VirtualClusterInstance");
   const recheckMs = recheckMsOf(base);
   return [
-    createClusterController(port, { clusters, localVersion: SERVED_VERSION.gitVersion, reached, recheckMs }),
+    createClusterController(port, {
+      ...{ clusters, localVersion: SERVED_VERSION.gitVersion, reached, tunnels, recheckMs },
+    }),
     createVirtualClusterController(port, {
       names,
       instances,
@@ -47,7 +50,7 @@ export function virtualClusterControllers(
 export const spaceController = (
   port: ControllerPort,
   base: Foundation,
-  { clusters: { spaces, faults } }: Needs,
+  { clusters: { spaces, faults } }: Pick<Needs, "clusters">,
 ): Controller =>
   createSpaceController(port, {
     names: base.names,

@@ -10,6 +10,8 @@ import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
 import type { Authorization } from "../../authorization/feature.ts";
 import { insideIdentity } from "../../authorization/inside-groups.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
+import type { ClusterTunnels } from "../../cluster-tunnels/feature.ts";
+import { clusterJoin } from "../../cluster-tunnels/kinds/cluster-join.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { VirtualClusters } from "../feature.ts";
 import type { PlatformEndpoint } from "../platform-endpoint.ts";
@@ -20,6 +22,7 @@ import { virtualClusterTemplates } from "./virtual-cluster-templates/index.ts";
 
 export type VirtualClusterKindsNeeds = {
   readonly clusters: VirtualClusters;
+  readonly tunnels: ClusterTunnels;
   readonly keys: AccessKeys;
   readonly mint: KeyMint;
   readonly directory: Directory;
@@ -55,6 +58,7 @@ export function virtualClusterKinds(
       authorizer,
       endpoint,
       keys: own.controlPlaneKeys,
+      join: clusterJoin({ names, lookup, joins: needs.tunnels.joins, endpoint }),
       visibility: visibilityOf("clusters"),
     }),
     virtualClusterInstances: virtualClusterInstances({

@@ -9,9 +9,12 @@ import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../../proxy/address-rules.ts";
 import type { ResolveHost } from "../../proxy/resolve-host.ts";
+import type { Dial } from "../../proxy/upstream-dialer.ts";
+import { unreachableError } from "../../proxy/upstream-failure.ts";
 import { createClusterConnections } from "./cluster-connections.ts";
 import { createKubernetesBackends } from "./kubernetes-backends.ts";
 import { serveCluster } from "./testing/serve-cluster.ts";
+import { createTunnelConnections } from "./tunnel-source.ts";
 
 const { signal } = new AbortController();
 const names = createPlatformNames({ domain: "example.com", name: "example", projectNamespacePrefix: "p-" });
@@ -48,6 +51,19 @@ async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: 
     return cluster;
   };
   const cluster = connect("cluster-uid");
+  const dialled: string[] = [];
+  const dialer = (uid: string): Dial => {
+    return () => {
+      dialled.push(uid);
+      throw unreachableError({ reason: "AgentNotConnected", message: "the test has no agent" });
+    };
+  };
+  const tunnelled = createTunnelConnections(dialer, {
+    scheduler: systemRuntime.scheduler,
+    userAgent: "test",
+    addresses: createAddressRules(),
+  });
+  onTestFinished(() => tunnelled[Symbol.dispose]());
   const backends = createKubernetesBackends({
     names,
     runtime: systemRuntime,
@@ -55,9 +71,10 @@ async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: 
     secret: (namespace, name) => secrets.get(`${namespace}/${name}`),
     connected: connections(LOCAL_TO_A_LINK),
     external: connections(refuse),
+    tunnelled,
     addresses: createAddressRules({ refuse, option: "--allow" }),
   });
-  return { host, secrets, connect, cluster, backends };
+  return { host, secrets, clusters, connect, cluster, backends, dialled };
 }
 
 const instance = (spec: VirtualClusterInstance["spec"] & object): VirtualClusterInstance => ({
@@ -86,6 +103,22 @@ describe("a connected cluster", () => {
   });
 });
 
+describe("a cluster that an agent connects", () => {
+  test("is reached through its tunnel alone, and by its kubeconfig again once its spec says so", async () => {
+    const { backends, cluster, clusters, dialled, host } = await createPlatform();
+    const { spec } = cluster;
+    clusters.set("host", { ...cluster, spec: { ...spec, networkPeer: true } });
+    const backend = backends.ofCluster(cluster);
+    expect(await faultOf(backend.health(signal))).toBe("AgentNotConnected");
+    expect(dialled).toContain("cluster-uid");
+    expect(host.requests).toEqual([]);
+    clusters.set("host", cluster);
+    dialled.length = 0;
+    expect(await backend.health(signal)).toMatchObject({ ready: true });
+    expect(dialled).toEqual([]);
+  });
+});
+
 describe("the Secret of a connected cluster", () => {
   const withUid = (namespace: string, kubeConfig: string, uid: string): KubeObject => {
     const secret = secretOf(namespace, "host-credentials", kubeConfig);
@@ -95,6 +128,19 @@ describe("the Secret of a connected cluster", () => {
   test("is the one that the reference was written for, in the namespace of a project", async () => {
     const { backends, secrets, host, connect } = await createPlatform();
     const cluster = connect("cluster-uid");
+    const dialled: string[] = [];
+    const dialer = (uid: string): Dial => {
+      return () => {
+        dialled.push(uid);
+        throw unreachableError({ reason: "AgentNotConnected", message: "the test has no agent" });
+      };
+    };
+    const tunnelled = createTunnelConnections(dialer, {
+      scheduler: systemRuntime.scheduler,
+      userAgent: "test",
+      addresses: createAddressRules(),
+    });
+    onTestFinished(() => tunnelled[Symbol.dispose]());
     const backend = backends.ofCluster(cluster);
     Object.assign(cluster.spec ?? {}, { managementNamespace: "p-shop" });
     secrets.set("p-shop/host-credentials", withUid("p-shop", host.kubeConfig, "first"));
@@ -116,6 +162,19 @@ describe("the Secret of a connected cluster", () => {
   test("may be created again anywhere else", async () => {
     const { backends, secrets, host, connect } = await createPlatform();
     const cluster = connect("cluster-uid");
+    const dialled: string[] = [];
+    const dialer = (uid: string): Dial => {
+      return () => {
+        dialled.push(uid);
+        throw unreachableError({ reason: "AgentNotConnected", message: "the test has no agent" });
+      };
+    };
+    const tunnelled = createTunnelConnections(dialer, {
+      scheduler: systemRuntime.scheduler,
+      userAgent: "test",
+      addresses: createAddressRules(),
+    });
+    onTestFinished(() => tunnelled[Symbol.dispose]());
     Object.assign(cluster.metadata, { annotations: { [names.key("kubeconfig-secret-uid")]: "first" } });
     secrets.set("system/host-credentials", withUid("system", host.kubeConfig, "second"));
     expect(await backends.ofCluster(cluster).health(signal)).toMatchObject({ ready: true });

@@ -11,7 +11,6 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
 import type { AddressRules } from "../../proxy/address-rules.ts";
 import { AddressRefusedError } from "../../proxy/guarded-lookup.ts";
-import { NETWORK_PEER_NOT_SERVED } from "../../proxy/network-peer.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
@@ -21,6 +20,7 @@ import { createKubernetesBackend } from "./kubernetes-backend.ts";
 import { checkRecordedSecret } from "./recorded-secret.ts";
 import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
 import { spaceOwnerLabel } from "./space-namespace.ts";
+import { createTunnelSource, type TunnelConnections } from "./tunnel-source.ts";
 import { createVclusterSource } from "./vcluster-source.ts";
 
 export type KubernetesBackends = {
@@ -46,10 +46,12 @@ export function createKubernetesBackends(deps: {
   readonly connected: ClusterConnections;
   /** To targets that tenants registered, with address rules that protect the platform's network. */
   readonly external: ClusterConnections;
+  /** To clusters whose agents connect themselves. */
+  readonly tunnelled: TunnelConnections;
   /** The rules of `external`. */
   readonly addresses: AddressRules;
 }): KubernetesBackends {
-  const { names, runtime, lookup, secret, connected, external, addresses } = deps;
+  const { names, runtime, lookup, secret, connected, external, tunnelled, addresses } = deps;
   const { clock, scheduler } = runtime;
   const backends = new Map<string, VirtualClusterBackend>();
   const spaces = new Map<string, SpaceBackend>();
@@ -59,7 +61,6 @@ export function createKubernetesBackends(deps: {
     const currentCluster = (): Cluster => {
       const cluster = lookup.cluster(name);
       if (cluster === undefined || cluster.metadata.uid !== uid) throw clusterNotFound(name);
-      if (cluster.spec?.networkPeer === true) throw unreachableError(NETWORK_PEER_NOT_SERVED);
       return cluster;
     };
     const find: SecretSourceDeps["find"] = () => {
@@ -72,7 +73,20 @@ export function createKubernetesBackends(deps: {
       if (object !== undefined) checkRecordedSecret(cluster, object, names);
       return { object, entry: key, place: `${namespace}/${secretName}` };
     };
-    return createSecretSource({ connections: connected, key: uid, find });
+    const bySecret = createSecretSource({ connections: connected, key: uid, find });
+    const byTunnel = createTunnelSource(tunnelled, uid, () => void currentCluster());
+    // Either closes with the other's next request.
+    const chosen = (): ClusterSource => {
+      const isTunnelled = currentCluster().spec?.networkPeer === true;
+      (isTunnelled ? connected : tunnelled).remove(uid);
+      return isTunnelled ? byTunnel : bySecret;
+    };
+    return {
+      connect: async (signal) => await chosen().connect(signal),
+      current: () => chosen().current(),
+      assertReached: () => chosen().assertReached(),
+      invalidate: () => bySecret.invalidate(),
+    };
   }
 
   function hostOf(name: string): ClusterSource {
@@ -137,8 +151,7 @@ export function createKubernetesBackends(deps: {
     remove(uid) {
       for (const key of [uid, `${uid}${EXTERNAL}`]) backends.delete(key);
       spaces.delete(uid);
-      connected.remove(uid);
-      external.remove(uid);
+      for (const connections of [connected, external, tunnelled]) connections.remove(uid);
     },
   };
 }

@@ -1,7 +1,7 @@
 // Says in the status of every connected cluster whether it is reached, and cuts the connections to those that are gone.
 
 import { type Cluster, isLocalCluster } from "@postern/api/cluster";
-import { withCondition } from "@postern/api/conditions";
+import { type Condition, withCondition } from "@postern/api/conditions";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/view-informer";
@@ -9,6 +9,8 @@ import { ignoringConflicts, updateControlled } from "@postern/apiserver/controll
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { type AgentStatus, agentStatus } from "../../../cluster-tunnels/tunnel-conditions.ts";
+import type { TunnelRegistry } from "../../../cluster-tunnels/tunnel-registry.ts";
 import { reasonOf } from "../../backend-registry.ts";
 import type { KubernetesBackends } from "../../kubernetes-backend/kubernetes-backends.ts";
 import type { VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
@@ -19,13 +21,15 @@ export type ClusterControllerDeps = {
   /** Version that the server itself answers with. */
   readonly localVersion: string;
   readonly reached: Pick<KubernetesBackends, "ofCluster" | "remove">;
+  /** Of clusters whose agents connect. */
+  readonly tunnels: Pick<TunnelRegistry, "of" | "refusedBy" | "onChange">;
   /** A cluster may fall silent, and one that was silent may come back: each is looked at again after this. */
   readonly recheckMs: number;
 };
 
 export function createClusterController(
   port: Omit<ControllerPort, "resources">,
-  { clusters, localVersion, reached, recheckMs }: ClusterControllerDeps,
+  { clusters, localVersion, reached, tunnels, recheckMs }: ClusterControllerDeps,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const { view, keys } = clusters;
@@ -42,7 +46,13 @@ export function createClusterController(
     const health: VirtualClusterHealth = isLocal
       ? { ready: true, version: localVersion }
       : await healthOf(cluster, signal);
-    const transform = (current: KubeObject) => ({ ...current, status: clusterStatus(current, health, clock.now()) });
+    const transform = (current: KubeObject) => {
+      // The store holds what the schema of the kind has let through.
+      const { metadata, status } = current as Cluster;
+      const agent =
+        cluster.spec?.networkPeer === true ? agentStatus(tunnels, metadata.uid ?? "", status?.agent) : undefined;
+      return { ...current, status: clusterStatus(current, health, agent, clock.now()) };
+    };
     await ignoringConflicts(() =>
       updateControlled(port, clusters, cluster, { subresource: "status", transform }, signal),
     );
@@ -73,15 +83,36 @@ export function createClusterController(
     put: ({ key }) => queue.add(key),
     delete: ({ key }) => queue.add(key),
   });
-  return createQueueController(queue, [following]);
+  const connecting = tunnels.onChange((changed) => {
+    for (const [key, uid] of uids) if (uid === changed) queue.add(key);
+  });
+  return createQueueController(queue, [following, connecting]);
 }
 
+/** They end with spec.networkPeer, and AgentOutdated with the connection. */
+const AGENT_CONDITIONS: readonly string[] = ["Connected", "AgentOutdated"];
+
 /** `now` in milliseconds. A cluster that has never been reached is pending; one that no longer is has failed. */
-function clusterStatus(current: KubeObject, health: VirtualClusterHealth, now: number): NonNullable<Cluster["status"]> {
+function clusterStatus(
+  current: KubeObject,
+  health: VirtualClusterHealth,
+  connection: AgentStatus | undefined,
+  now: number,
+): NonNullable<Cluster["status"]> {
   // The store holds what the schema of the kind has let through.
   const { status } = current as Cluster;
-  const { reason: _reason, message: _message, ...kept } = status ?? {};
-  const conditions = withCondition(kept.conditions ?? [], readyCondition(health), now);
+  const { reason: _reason, message: _message, agent: _agent, online: _online, ...others } = status ?? {};
+  const kept = {
+    ...others,
+    ...(connection === undefined ? {} : { online: connection.online }),
+    ...(connection?.agent === undefined ? {} : { agent: connection.agent }),
+  };
+  const states = [readyCondition(health), ...(connection?.conditions ?? [])];
+  const types = states.map(({ type }) => type);
+  const left: readonly Condition[] = (kept.conditions ?? []).filter(
+    ({ type }) => types.includes(type) || !AGENT_CONDITIONS.includes(type),
+  );
+  const conditions = states.reduce((list, state) => withCondition(list, state, now), left);
   if (health.ready) return { ...kept, phase: "Initialized", version: health.version, conditions };
   const phase = kept.version === undefined ? "Pending" : "Failed";
   return { ...kept, phase, reason: health.reason, message: health.message, conditions };

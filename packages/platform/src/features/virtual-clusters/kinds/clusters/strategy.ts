@@ -10,7 +10,6 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectLookup } from "../../../../foundation/lookup/object-lookup.ts";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import { networkPeerWarnings } from "../../../proxy/network-peer.ts";
 import { recordedSecret } from "../../kubernetes-backend/recorded-secret.ts";
 
 export type ClusterStrategyDeps = {
@@ -31,8 +30,8 @@ export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> =>
   },
   prepareForUpdate: (cluster, old, context) => withRecordedSecret(cluster, old, context, deps),
   validate: validateCluster,
-  warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
-  warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
+  warningsOnCreate: unusedKubeconfig,
+  warningsOnUpdate: unusedKubeconfig,
   validateUpdate: (cluster, old) => [
     ...validateCluster(cluster),
     ...(isLocalCluster(cluster) === isLocalCluster(old)
@@ -115,9 +114,17 @@ const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({
   phase: isLocalCluster(cluster) ? "Initialized" : "Pending",
 });
 
+const unusedKubeconfig = ({ spec }: Cluster): readonly string[] =>
+  spec?.networkPeer === true && spec.kubeConfigRef !== undefined
+    ? ["spec.kubeConfigRef: not used while spec.networkPeer is true: the agent of the cluster connects"]
+    : [];
+
 function validateCluster({ spec }: Cluster): readonly FieldError[] {
   if (spec?.local === true && spec.kubeConfigRef !== undefined) {
     return [forbiddenError("spec.kubeConfigRef", "a local cluster has no kubeconfig")];
+  }
+  if (spec?.local === true && spec.networkPeer === true) {
+    return [forbiddenError("spec.networkPeer", "no agent connects to the local cluster")];
   }
   const { secretNamespace = "", secretName = "" } = spec?.kubeConfigRef ?? {};
   if (secretName === "" || secretNamespace !== "" || (spec?.managementNamespace ?? "") !== "") return [];

@@ -1,0 +1,50 @@
+// The protocol of tunnels: paths, headers and bodies that the agent of a cluster and the server agree on (ADR 246).
+
+/** Of the Upgrade header. After the 101 the connection is HTTP/2, of which the agent is the server. */
+export const TUNNEL_PROTOCOL = "cluster-tunnel/1";
+
+/** GET with an upgrade opens a tunnel, with the agent's key. */
+export const TUNNEL_PATH = "/tunnel";
+/** POST replaces the agent's key. */
+export const TUNNEL_KEY_PATH = `${TUNNEL_PATH}/key`;
+/** GET says how many servers there are. */
+export const TUNNEL_SERVERS_PATH = `${TUNNEL_PATH}/servers`;
+/** POST exchanges a join value for the agent's key; a GET below it serves the manifests. */
+export const JOIN_PATH = "/join";
+
+/** Headers of a request for a tunnel. */
+export const AGENT_HEADERS = {
+  /** Version of the agent. */
+  version: "x-agent-version",
+  /** Identifies the process, for people. */
+  id: "x-agent-id",
+  /** Uid of the namespace kube-system of the agent's cluster. */
+  clusterUid: "x-agent-cluster-uid",
+} as const;
+
+/** Headers of the 101. */
+export const SERVER_HEADERS = {
+  /** Identifies the server process: an agent connects to each. */
+  id: "x-server-id",
+  /** How many servers there are. */
+  count: "x-server-count",
+  version: "x-server-version",
+} as const;
+
+/** The authority of the one stream that an agent opens: to its own API server. */
+export const API_SERVER_AUTHORITY = "kubernetes";
+
+/** Requests of the server that the agent answers itself, over HTTP/2. POST has it replace its key now. */
+export const AGENT_ROTATE_PATH = "/rotate-key";
+
+/** Milliseconds. Each side pings, and closes the tunnel where no answer comes: a dead peer is found after the sum at the latest. */
+export const TUNNEL_PING = { intervalMs: 5_000, timeoutMs: 10_000 } as const;
+
+/** The answer to a join value, or to the key that an agent has. */
+export type AgentKey = {
+  /** Name of the Cluster. */
+  readonly cluster: string;
+  readonly key: string;
+  /** RFC 3339; absent: it does not expire. */
+  readonly expirationTimestamp?: string;
+};

@@ -1,0 +1,102 @@
+// The key of an agent: exchanged for the join value, and replaced from time to time by one of the replicas.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AgentKey } from "@postern/api/cluster-tunnel";
+import type { AgentLog } from "./agent-log.ts";
+import type { AgentState, AgentStore } from "./agent-state.ts";
+import { PlatformRefusal, type PlatformRequests } from "./platform-requests.ts";
+
+export type AgentKeys = {
+  /** The key, after the join where there is none yet. `isRefused`: read it again, another replica may have replaced it. */
+  current(isRefused: boolean): Promise<string>;
+  /** Replaces the key where it is old. `isWanted`: in any case. Resolves with whether it is another one now. */
+  rotate(isWanted: boolean, signal: AbortSignal): Promise<boolean>;
+};
+
+export type AgentKeysDeps = {
+  readonly store: AgentStore;
+  readonly requests: Pick<PlatformRequests, "join" | "nextKey">;
+  readonly log: AgentLog;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+};
+
+const ROTATE_AFTER_MS = 7 * 24 * 60 * 60_000;
+const CLAIM_MS = 60_000;
+const READ_AGAIN_MS = 30_000;
+/** Another replica may have used the value, and is about to write the key. */
+const OTHER_REPLICA_MS = 2_000;
+const WRITE_ATTEMPTS = 20;
+
+export function createAgentKeys({ store, requests, log, now, signal }: AgentKeysDeps): AgentKeys {
+  let state: AgentState | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
+
+  async function read(): Promise<AgentState> {
+    state = await store.read();
+    readAt = performance.now();
+    return state;
+  }
+
+  const stateWith = ({ key, expirationTimestamp }: AgentKey) => ({
+    key,
+    "key-made": new Date(now()).toISOString(),
+    "key-expires": expirationTimestamp,
+    "key-claimed": undefined,
+    join: undefined,
+  });
+
+  /** The key is in no other place: it has to be written. */
+  async function keep(issued: AgentKey): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        if (await store.write(stateWith(issued))) return void (await read());
+        await read();
+      } catch (error) {
+        log.warn("the key is not kept yet", { reason: error instanceof Error ? error.message : String(error) });
+      }
+      if (attempt === WRITE_ATTEMPTS) throw new Error("the new key of the agent could not be kept: join again");
+      await sleep(500, undefined, { signal });
+    }
+  }
+
+  async function join(value: string): Promise<string> {
+    try {
+      const issued = await requests.join(value, signal);
+      await keep(issued);
+      log.info("joined", { cluster: issued.cluster });
+      return issued.key;
+    } catch (error) {
+      if (!(error instanceof PlatformRefusal)) throw error;
+      await sleep(OTHER_REPLICA_MS, undefined, { signal });
+      const { key } = await read();
+      if (key !== undefined) return key;
+      throw error;
+    }
+  }
+
+  return {
+    async current(isRefused) {
+      const isOld = state === undefined || isRefused || performance.now() - readAt > READ_AGAIN_MS;
+      const found = isOld ? await read() : (state ?? {});
+      // A new value in the Secret means that an administrator joins the cluster again.
+      if (found.join !== undefined && (found.key === undefined || isRefused)) return await join(found.join);
+      if (found.key === undefined) throw new Error("there is neither a key nor a join value: join the cluster again");
+      return found.key;
+    },
+    async rotate(isWanted, stop) {
+      const found = await read();
+      const { key } = found;
+      if (key === undefined) return false;
+      const ageMs = now() - Date.parse(found["key-made"] ?? "");
+      const leftMs = Date.parse(found["key-expires"] ?? "") - now();
+      const isDue = isWanted || ageMs > ROTATE_AFTER_MS || leftMs < ROTATE_AFTER_MS;
+      if (!isDue || Date.parse(found["key-claimed"] ?? "") > now()) return false;
+      if (!(await store.write({ "key-claimed": new Date(now() + CLAIM_MS).toISOString() }))) return false;
+      const issued = await requests.nextKey(key, stop);
+      await keep(issued);
+      log.info("key replaced");
+      return true;
+    },
+  };
+}

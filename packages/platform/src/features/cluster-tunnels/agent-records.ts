@@ -1,0 +1,88 @@
+// The keys of the agent of each Cluster, and which cluster it runs in: written when it joins, deleted with the Cluster.
+
+import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+
+/** A key that opens the tunnel. */
+export type AgentKeyRecord = {
+  readonly uid: string;
+  readonly name: string;
+  /** Milliseconds since the epoch at which it was made. */
+  readonly madeAt: number;
+  /** Milliseconds since the epoch at which it is revoked; absent while no newer one has been used. */
+  readonly until?: number;
+};
+
+export type AgentRecord = {
+  /** Name of the Cluster. */
+  readonly cluster: string;
+  /** Uid of the namespace kube-system there: a copied key is refused in any other cluster. */
+  readonly peerUid: string;
+  /** The newest is the last one. */
+  readonly keys: readonly AgentKeyRecord[];
+};
+
+export type AgentRecords = {
+  /** As memory shows it. By the uid of the Cluster. */
+  of(clusterUid: string): AgentRecord | undefined;
+  /** Uids of the Clusters that have one. */
+  uids(): readonly string[];
+  /** Writes what `change` makes of the newest record; undefined leaves it as it is. Resolves with what the store then has. */
+  change(
+    clusterUid: string,
+    change: (record: AgentRecord | undefined) => AgentRecord | undefined,
+  ): Promise<AgentRecord | undefined>;
+  remove(clusterUid: string): Promise<void>;
+};
+
+export function createAgentRecords(
+  { view, prefix }: ViewPrefix,
+  storage: Pick<Storage, "get" | "create" | "update" | "delete">,
+): AgentRecords {
+  const readEntry = CachedObject.entryReader();
+  // This file writes the records.
+  const recordIn = (object: CachedObject): AgentRecord => {
+    const { cluster, peerUid, keys } = object.decode() as unknown as AgentRecord;
+    return { cluster, peerUid, keys };
+  };
+  const newest = async (key: string): Promise<CachedObject | undefined> => {
+    const entry = await storage.get(key);
+    return entry && readEntry(entry);
+  };
+
+  return {
+    of(clusterUid) {
+      const object = view.get(prefix + clusterUid);
+      return object && recordIn(object);
+    },
+    uids: () => [...view.list(prefix)].map(({ key }) => key.slice(prefix.length)),
+    async change(clusterUid, change) {
+      const key = prefix + clusterUid;
+      for (;;) {
+        const found = await newest(key);
+        const before = found && recordIn(found);
+        const after = change(before);
+        if (after === undefined) return before;
+        const metadata = { name: clusterUid };
+        const bytes = encodeStoredValue({ apiVersion: "v1", kind: "ClusterAgent", metadata, ...after });
+        try {
+          await (found === undefined ? storage.create(key, bytes) : storage.update(key, bytes, found.revision));
+          return after;
+        } catch (error) {
+          if (!(error instanceof KeyExistsError || error instanceof RevisionConflictError)) throw error;
+        }
+      }
+    },
+    async remove(clusterUid) {
+      const found = await newest(prefix + clusterUid);
+      if (found === undefined) return;
+      try {
+        await storage.delete(found.key, found.revision);
+      } catch (error) {
+        if (!(error instanceof RevisionConflictError)) throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,55 @@
+// Tunnels that the agents of clusters open: their join values, keys and connections.
+
+import type { Foundation } from "../../foundation/foundation.ts";
+import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
+import type { AccessKeys } from "../access-keys/feature.ts";
+import type { KeyMint } from "../access-keys/kinds/mint-keys.ts";
+import { type AgentKeys, createAgentKeys } from "./agent-keys.ts";
+import { type AgentRecords, createAgentRecords } from "./agent-records.ts";
+import { createJoinValues, type JoinValues } from "./join-values.ts";
+import { gaugeTunnels, type TunnelMetrics } from "./tunnel-metrics.ts";
+import { createTunnelRegistry, type TunnelRegistry } from "./tunnel-registry.ts";
+
+export type ClusterTunnels = Disposable & {
+  /** Of this server process, by which an agent tells servers apart. */
+  readonly serverId: string;
+  readonly registry: TunnelRegistry;
+  readonly joins: JoinValues;
+  readonly joinRecords: ExpiringRecords;
+  readonly agents: AgentRecords;
+  readonly keys: AgentKeys;
+  readonly metrics: TunnelMetrics;
+};
+
+export function openClusterTunnels(
+  { names, storage, runtime, lookup, metrics, records }: Foundation,
+  { keys, mint }: { readonly keys: AccessKeys; readonly mint: KeyMint },
+): ClusterTunnels {
+  const { clock, random, scheduler } = runtime;
+  const joinRecords = { ...records("cluster-joins"), storage };
+  const joins = createJoinValues({ records: joinRecords, clock, random, format: keys.secrets.format });
+  const agents = createAgentRecords(records("cluster-agents"), storage);
+  const registry = createTunnelRegistry({
+    scheduler,
+    expected: () => lookup.clusters().filter(({ spec }) => spec?.networkPeer === true).length,
+  });
+  return {
+    serverId: Buffer.from(random.bytes(8)).toString("hex"),
+    registry,
+    joins,
+    joinRecords,
+    agents,
+    keys: createAgentKeys({
+      names,
+      keys: keys.index,
+      joins,
+      agents,
+      cluster: (name) => lookup.cluster(name),
+      mint: mint.mint,
+      revoke: mint.revoke,
+      clock,
+    }),
+    metrics: gaugeTunnels(metrics, registry),
+    [Symbol.dispose]: () => registry[Symbol.dispose](),
+  };
+}

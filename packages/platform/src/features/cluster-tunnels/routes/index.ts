@@ -1,0 +1,61 @@
+// GET /join/<value>, POST /join, and what agents do with their key below /tunnel.
+
+import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import { allowAnybody, anonymousCallers } from "../../../foundation/http/anonymous-callers.ts";
+import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
+import type { AccessKeys } from "../../access-keys/feature.ts";
+import { AGENT_IMAGE, type AgentManifestOptions } from "../agent-manifests.ts";
+import type { ClusterTunnels } from "../feature.ts";
+import { createJoinRoute } from "./join-route.ts";
+import { createTunnelAuthorizer, createTunnelRoute } from "./tunnel-route.ts";
+
+type Needs = { readonly tunnels: ClusterTunnels; readonly keys: AccessKeys };
+
+export const joinRoute = (
+  { names, recordEvent, signal }: Foundation,
+  {
+    tunnels,
+    keys,
+    endpoint,
+  }: Needs & { readonly endpoint: { url(): string; readonly certificateAuthorityPem: string | undefined } },
+): FeatureRoute => ({
+  handle: createJoinRoute({
+    names,
+    tunnels,
+    idOf: keys.secrets.format.idOf,
+    manifests: (): Omit<AgentManifestOptions, "joinValue"> => ({
+      server: endpoint.url(),
+      certificateAuthority: endpoint.certificateAuthorityPem,
+      image: AGENT_IMAGE,
+    }),
+    recordEvent,
+    signal,
+  }),
+  // The value is the credential.
+  authenticator: anonymousCallers,
+  authorizer: allowAnybody("the join value is the credential"),
+});
+
+export const tunnelRoute = (
+  { names, runtime, recordEvent, signal }: Foundation,
+  {
+    tunnels,
+    keys,
+    servers,
+    destinations,
+  }: Needs & { readonly servers: () => Promise<number>; readonly destinations: PolicyVersion },
+): FeatureRoute => ({
+  handle: createTunnelRoute({
+    names,
+    tunnels,
+    keys: keys.index,
+    servers,
+    runtime,
+    idOf: keys.secrets.format.idOf,
+    recordEvent,
+    signal,
+  }),
+  authenticator: keys.authenticator,
+  authorizer: createTunnelAuthorizer({ tunnels, keys: keys.index }, destinations),
+});

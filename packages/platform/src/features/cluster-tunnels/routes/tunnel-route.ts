@@ -1,0 +1,199 @@
+// GET /tunnel with an upgrade: the tunnel of an agent. POST /tunnel/key: the next key of the agent.
+
+import type { Duplex } from "node:stream";
+import {
+  AGENT_HEADERS,
+  SERVER_HEADERS,
+  TUNNEL_KEY_PATH,
+  TUNNEL_PATH,
+  TUNNEL_PROTOCOL,
+  TUNNEL_SERVERS_PATH,
+} from "@postern/api/cluster-tunnel";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import {
+  ApiError,
+  badRequestError,
+  forbiddenPathError,
+  methodNotAllowedError,
+  resourceNotFoundError,
+  unauthorizedError,
+} from "@postern/apimachinery/meta/api-error";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
+import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
+import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { headerOf } from "@postern/apiserver/transport/api-request";
+import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
+import type { KnownAgent } from "../agent-keys.ts";
+import type { ClusterTunnels } from "../feature.ts";
+import { openTunnel } from "../tunnel.ts";
+import { MAX_TUNNELS_OF_CLUSTER } from "../tunnel-registry.ts";
+import { clusterEvent } from "./cluster-events.ts";
+
+export type TunnelRouteDeps = {
+  readonly names: PlatformNames;
+  readonly tunnels: ClusterTunnels;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  /** How many servers there are. */
+  readonly servers: () => Promise<number>;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  readonly idOf: (key: string) => string | undefined;
+  readonly recordEvent: EventRecorder;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+/** Nothing but the key of the agent, for as long as it belongs to the Cluster: decided again when Clusters change. */
+export const createTunnelAuthorizer = (
+  { tunnels, keys }: Pick<TunnelRouteDeps, "tunnels" | "keys">,
+  policyVersion: PolicyVersion,
+): Authorizer => ({
+  policyVersion,
+  authorize({ credential, verb }) {
+    if (verb === "impersonate") return { verdict: "deny", reason: "agents act for nobody" };
+    try {
+      tunnels.keys.agentOf(credential && keys.byId(credential.id));
+      return { verdict: "allow", reason: "the key of the cluster's agent" };
+    } catch {
+      return { verdict: "deny", reason: "not the key of a cluster's agent" };
+    }
+  },
+});
+
+export function createTunnelRoute(deps: TunnelRouteDeps): Handler {
+  const { tunnels, keys } = deps;
+  return async (context) => {
+    const { path, method } = context.request;
+    const { credential } = context;
+    if (credential === undefined) throw unauthorizedError();
+    const agent = tunnels.keys.agentOf(keys.byId(credential.id));
+    if (path === TUNNEL_KEY_PATH) {
+      if (method !== "POST") throw methodNotAllowedError();
+      mustRunInItsCluster(context, agent, deps);
+      return await rotate(context, agent, deps);
+    }
+    if (path === TUNNEL_SERVERS_PATH) {
+      if (method !== "GET") throw methodNotAllowedError();
+      return jsonResponse(200, JSON.stringify({ count: await deps.servers() }), { "cache-control": "no-store" });
+    }
+    if (path !== TUNNEL_PATH) throw resourceNotFoundError();
+    if (method !== "GET") throw methodNotAllowedError();
+    return await open(context, agent, deps);
+  };
+}
+
+async function rotate(
+  { audit }: RequestContext,
+  agent: KnownAgent,
+  { tunnels, idOf, signal }: TunnelRouteDeps,
+): Promise<ApiResponse> {
+  // The server's signal: a client that leaves must not stop it between two writes.
+  const issued = await tunnels.keys.rotate(agent, signal);
+  const id = idOf(issued.key);
+  if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+  return jsonResponse(201, JSON.stringify(issued), { "cache-control": "no-store" });
+}
+
+async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRouteDeps): Promise<ApiResponse> {
+  const { names, tunnels, servers, runtime, recordEvent } = deps;
+  const { request, signal } = context;
+  const { upgrade } = request;
+  const { registry, metrics } = tunnels;
+  if (upgrade?.protocol.toLowerCase() !== TUNNEL_PROTOCOL) {
+    metrics.refused("protocol");
+    throw upgradeRequired();
+  }
+  mustRunInItsCluster(context, agent, deps);
+  const { clusterUid, key, cluster } = agent;
+  if (registry.of(clusterUid).length >= MAX_TUNNELS_OF_CLUSTER) {
+    metrics.refused("limit");
+    throw new ApiError({
+      code: 429,
+      reason: "TooManyRequests",
+      message: `the cluster has ${MAX_TUNNELS_OF_CLUSTER} tunnels already`,
+    });
+  }
+  await tunnels.keys.used(agent);
+  const count = await servers();
+  signal.throwIfAborted();
+  const { socket, head } = upgrade.accept();
+  const headers = {
+    connection: "Upgrade",
+    upgrade: TUNNEL_PROTOCOL,
+    [SERVER_HEADERS.id]: tunnels.serverId,
+    [SERVER_HEADERS.count]: String(count),
+    [SERVER_HEADERS.version]: BUILD_INFO.version,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  await written(socket, `HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`);
+  const described = {
+    id: printable(headerOf(request, AGENT_HEADERS.id)),
+    version: printable(headerOf(request, AGENT_HEADERS.version)),
+  };
+  const tunnel = openTunnel(socket, head, {
+    ...runtime,
+    agent: described,
+    keyUid: key.uid,
+    onChange: () => registry.changed(clusterUid),
+  });
+  const isFirst = registry.of(clusterUid).length === 0;
+  registry.add(clusterUid, tunnel);
+  metrics.opened();
+  const place = { name: cluster.metadata.name ?? "", uid: clusterUid };
+  if (isFirst) {
+    registry.refuse(clusterUid, undefined);
+    recordEvent(clusterEvent(names, place, "AgentConnected", `Agent ${described.version} connected`));
+  }
+  const close = (): void => tunnel[Symbol.dispose]();
+  signal.addEventListener("abort", close, { once: true });
+  if (signal.aborted) close();
+  const done = tunnel.closed.then(() => {
+    signal.removeEventListener("abort", close);
+    if (registry.of(clusterUid).length > 0) return;
+    recordEvent(clusterEvent(names, place, "AgentLost", "The last tunnel of the agent to a server was closed"));
+  });
+  return { status: 101, headers: {}, body: { type: "upgraded", done } };
+}
+
+/** A key that was copied to another cluster would lead requests for this one there. Throws ApiError 403. */
+function mustRunInItsCluster(
+  { request }: RequestContext,
+  { cluster, clusterUid, record }: KnownAgent,
+  { names, tunnels, runtime, recordEvent }: TunnelRouteDeps,
+): void {
+  const given = headerOf(request, AGENT_HEADERS.clusterUid);
+  if (given === record.peerUid) return;
+  const message =
+    given === ""
+      ? "the agent does not say which cluster it runs in"
+      : "an agent in another cluster has a copy of the key";
+  tunnels.metrics.refused("cluster");
+  tunnels.registry.refuse(clusterUid, { at: runtime.clock.now(), message });
+  recordEvent(
+    clusterEvent(
+      names,
+      { name: cluster.metadata.name ?? "", uid: clusterUid },
+      "AgentRefused",
+      `${message} and was refused, from ${request.remoteAddress}`,
+    ),
+  );
+  throw forbiddenPathError(`${message}: join this cluster with a value of its own`);
+}
+
+/** A write that is under way when HTTP/2 takes the socket over ends the process: an assertion in Node fails. */
+const written = (socket: Duplex, text: string): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => void setImmediate(resolve);
+    socket.once("close", done);
+    socket.write(Buffer.from(text, "latin1"), done);
+  });
+
+const upgradeRequired = () => badRequestError(`this endpoint takes an upgrade to ${TUNNEL_PROTOCOL}`);
+
+const MAX_TEXT = 100;
+/** It is shown in a status. */
+const printable = (text: string): string => text.replaceAll(/[^\w.+-]/g, "").slice(0, MAX_TEXT);

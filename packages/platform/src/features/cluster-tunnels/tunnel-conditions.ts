@@ -1,0 +1,74 @@
+// The conditions of a Cluster that are about its agent.
+
+import type { Cluster } from "@postern/api/cluster";
+import type { ConditionState } from "@postern/api/conditions";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import { AGENT_NOT_CONNECTED, type TunnelRegistry } from "./tunnel-registry.ts";
+
+export type AgentStatus = {
+  readonly online: boolean;
+  readonly agent: NonNullable<Cluster["status"]>["agent"];
+  readonly conditions: readonly ConditionState[];
+};
+
+/** A status that is written with each ping would keep every watch of Clusters busy. */
+const SAME_ROUND_TRIP = { share: 0.25, milliseconds: 5 };
+/** Releases between those of agent and server that work with each other. */
+const MAX_MINORS_APART = 1;
+
+/** `before`: as the status shows it now. */
+export function agentStatus(
+  tunnels: Pick<TunnelRegistry, "of" | "refusedBy">,
+  uid: string,
+  before: NonNullable<Cluster["status"]>["agent"],
+): AgentStatus {
+  const open = tunnels.of(uid);
+  const refused = tunnels.refusedBy(uid);
+  const [first] = open;
+  if (first === undefined) {
+    const fault = refused === undefined ? AGENT_NOT_CONNECTED : { reason: "AgentRefused", message: refused.message };
+    return { online: false, agent: undefined, conditions: [{ type: "Connected", holds: false, ...fault }] };
+  }
+  const { version } = first.agent;
+  const times = open.flatMap(({ roundTripMs }) => (roundTripMs === undefined ? [] : [roundTripMs]));
+  const roundTrip = times.length === 0 ? undefined : Math.round(Math.min(...times));
+  const also = refused === undefined ? "" : `; ${refused.message} and was refused`;
+  return {
+    online: true,
+    agent: {
+      version,
+      connections: open.length,
+      ...(roundTrip === undefined ? {} : { roundTripMilliseconds: steady(roundTrip, before?.roundTripMilliseconds) }),
+    },
+    conditions: [
+      { type: "Connected", holds: true, reason: "AgentConnected", message: `Agent ${version} is connected${also}` },
+      outdated(version),
+    ],
+  };
+}
+
+function steady(now: number, before: number | undefined): number {
+  if (before === undefined) return now;
+  const { share, milliseconds } = SAME_ROUND_TRIP;
+  return Math.abs(now - before) <= Math.max(milliseconds, before * share) ? before : now;
+}
+
+function outdated(version: string): ConditionState {
+  const [server, agent] = [BUILD_INFO.version, version].map(releaseOf);
+  const isKnown = server !== undefined && agent !== undefined;
+  const isApart = isKnown && (server.major !== agent.major || Math.abs(server.minor - agent.minor) > MAX_MINORS_APART);
+  const words = `agent ${version}, server ${BUILD_INFO.version}`;
+  return isApart
+    ? {
+        type: "AgentOutdated",
+        holds: true,
+        reason: server.minor > agent.minor || server.major > agent.major ? "AgentTooOld" : "AgentTooNew",
+        message: `They are more than one minor release apart: ${words}`,
+      }
+    : { type: "AgentOutdated", holds: false, reason: "VersionsMatch", message: `They work together: ${words}` };
+}
+
+function releaseOf(version: string): { readonly major: number; readonly minor: number } | undefined {
+  const [, major, minor] = /^v?(\d{1,6})\.(\d{1,6})/.exec(version) ?? [];
+  return major === undefined || minor === undefined ? undefined : { major: Number(major), minor: Number(minor) };
+}

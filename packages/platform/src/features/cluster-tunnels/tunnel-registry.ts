@@ -1,0 +1,113 @@
+// The tunnels of this server, by the uid of their Cluster, and the dialer that opens connections through them.
+
+import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Dial } from "../proxy/upstream-dialer.ts";
+import { ConnectTimeoutError, unreachableError } from "../proxy/upstream-failure.ts";
+import type { Tunnel } from "./tunnel.ts";
+
+/** An agent that was turned away although its key is good. */
+export type RefusedAgent = { readonly at: number; readonly message: string };
+
+export type TunnelRegistry = Disposable & {
+  /** Of an agent. Ends with the tunnel, or when disposed. */
+  add(uid: string, tunnel: Tunnel): Disposable;
+  /** Those that can be used. */
+  of(uid: string): readonly Tunnel[];
+  /** For the connections of a cluster; it fails with an ApiError 503 where no tunnel is open. */
+  dialer(uid: string): Dial;
+  /** Remembers the last agent that was refused; undefined forgets it. */
+  refuse(uid: string, refused: RefusedAgent | undefined): void;
+  refusedBy(uid: string): RefusedAgent | undefined;
+  /** Closes all tunnels of a cluster. */
+  close(uid: string): void;
+  /** Calls back with the uid of a Cluster whose tunnels have changed. */
+  onChange(listener: (uid: string) => void): Disposable;
+  /** Says that a tunnel of the Cluster is not usable any more. */
+  changed(uid: string): void;
+  /** Clusters with a tunnel, and those that are to have one. */
+  counts(): { readonly connected: number; readonly expected: number };
+  /** All that are open, in no order. */
+  all(): Iterable<Tunnel>;
+};
+
+/** Two replicas with two connections each, twice while they are replaced, and room. */
+export const MAX_TUNNELS_OF_CLUSTER = 16;
+/** Opening a stream takes one round trip. */
+const OPEN_TIMEOUT_MS = 10_000;
+
+export const AGENT_NOT_CONNECTED = {
+  reason: "AgentNotConnected",
+  message: "its agent is not connected to this server",
+};
+
+export type TunnelRegistryDeps = {
+  readonly scheduler: Scheduler;
+  /** How many Clusters are to be connected by an agent. */
+  readonly expected: () => number;
+};
+
+export function createTunnelRegistry({ scheduler, expected }: TunnelRegistryDeps): TunnelRegistry {
+  const tunnels = new Map<string, Set<Tunnel>>();
+  const refused = new Map<string, RefusedAgent>();
+  const listeners = new ChangeListeners<[uid: string]>();
+
+  const usable = (uid: string): Tunnel[] => [...(tunnels.get(uid) ?? [])].filter(({ isUsable }) => isUsable);
+  /** The one with the fewest streams. */
+  const choose = (uid: string): Tunnel | undefined =>
+    usable(uid).reduce<Tunnel | undefined>(
+      (best, each) => (best === undefined || each.streams < best.streams ? each : best),
+      undefined,
+    );
+
+  function* all(): Generator<Tunnel> {
+    for (const of of tunnels.values()) yield* of;
+  }
+
+  return {
+    add(uid, tunnel) {
+      const of = tunnels.get(uid) ?? new Set();
+      tunnels.set(uid, of.add(tunnel));
+      const remove = (): void => {
+        if (!of.delete(tunnel)) return;
+        if (of.size === 0) tunnels.delete(uid);
+        listeners.call(uid);
+      };
+      void tunnel.closed.then(remove);
+      listeners.call(uid);
+      return { [Symbol.dispose]: remove };
+    },
+    of: usable,
+    dialer: (uid) => (callback) => {
+      const tunnel = choose(uid);
+      if (tunnel === undefined) throw unreachableError(AGENT_NOT_CONNECTED);
+      let timer: Disposable | undefined;
+      const opening = tunnel.open((...result) => {
+        timer?.[Symbol.dispose]();
+        callback(...result);
+      });
+      timer = scheduler.schedule(OPEN_TIMEOUT_MS, () => opening.cancel(new ConnectTimeoutError()));
+      return { destroy: () => opening.cancel(new Error("the connection is not wanted")) };
+    },
+    refuse(uid, agent) {
+      if (agent === undefined) refused.delete(uid);
+      else refused.set(uid, agent);
+      listeners.call(uid);
+    },
+    refusedBy: (uid) => refused.get(uid),
+    close(uid) {
+      refused.delete(uid);
+      for (const tunnel of [...(tunnels.get(uid) ?? [])]) tunnel[Symbol.dispose]();
+    },
+    onChange: (listener) => listeners.add(listener),
+    changed: (uid) => listeners.call(uid),
+    counts: () => ({
+      connected: [...tunnels.keys()].filter((uid) => usable(uid).length > 0).length,
+      expected: expected(),
+    }),
+    all,
+    [Symbol.dispose]() {
+      for (const tunnel of [...all()]) tunnel[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,192 @@
+// One tunnel: an HTTP/2 connection over a socket that an agent opened, of which this server is the client.
+
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import type { Duplex } from "node:stream";
+import { API_SERVER_AUTHORITY, TUNNEL_PING } from "@postern/api/cluster-tunnel";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import { Http2StreamSocket } from "@postern/client/transport/http2-stream-socket";
+
+/** The agent at the other end, as it said. */
+export type TunnelAgent = { readonly id: string; readonly version: string };
+
+export type Tunnel = Disposable & {
+  readonly agent: TunnelAgent;
+  /** Of the key that opened it. */
+  readonly keyUid: string;
+  /** Milliseconds of the last ping and its answer; undefined before the first. */
+  readonly roundTripMs: number | undefined;
+  /** Streams that are open. */
+  readonly streams: number;
+  /** False from the moment when the agent takes no new streams. */
+  readonly isUsable: boolean;
+  /** Opens a stream to the API server. Calls back once. */
+  open(callback: (...result: [error: null, socket: Duplex] | [error: Error, socket: null]) => void): {
+    /** Calls back with the error, where it has not called back yet. */
+    cancel(error: Error): void;
+  };
+  /** Sends a request that the agent answers itself. Resolves with the status. */
+  ask(method: string, path: string, signal: AbortSignal): Promise<number>;
+  /** Resolves when the connection is closed. */
+  readonly closed: Promise<void>;
+};
+
+export type TunnelDeps = {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly agent: TunnelAgent;
+  readonly keyUid: string;
+  /** Called after each answer to a ping, and when the agent begins to leave. */
+  readonly onChange: () => void;
+};
+
+/** One stream may have so much on the way: a list of some megabytes takes a few round trips. */
+const STREAM_WINDOW_BYTES = 1 << 20;
+/** Of all streams together. Node gives the window back as bytes come, whether or not they are read. */
+const CONNECTION_WINDOW_BYTES = 16 << 20;
+/** Node refuses new streams above it. Bytes that wait for their readers are bounded by the windows of the streams. */
+const MAX_SESSION_MEMORY_MB = 512;
+/** The answer to a CONNECT has a status alone. */
+const MAX_HEADER_LIST_BYTES = 4 << 10;
+const MAX_HEADER_PAIRS = 16;
+
+/** `head` came behind the request for the upgrade. The 101 has been written. */
+export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): Tunnel {
+  const { clock, scheduler, agent, keyUid, onChange } = deps;
+  if (head.length > 0) socket.unshift(head);
+  const session = connect("http://agent", {
+    createConnection: () => socket,
+    settings: {
+      // The agent may open no stream here.
+      enablePush: false,
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxHeaderListSize: MAX_HEADER_LIST_BYTES,
+    },
+    maxHeaderListPairs: MAX_HEADER_PAIRS,
+    maxSessionMemory: MAX_SESSION_MEMORY_MB,
+    maxReservedRemoteStreams: 0,
+  });
+  const open = new Set<ClientHttp2Stream>();
+  let roundTripMs: number | undefined;
+  let isLeaving = false;
+  session.once("connect", () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
+  session.on("error", ignore);
+  // A client of HTTP/2 is pushed nothing: where something comes all the same, it is not read.
+  session.on("stream", (stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM));
+  session.once("goaway", () => {
+    isLeaving = true;
+    onChange();
+  });
+  const stopPings = pingRegularly(session, { clock, scheduler }, (milliseconds) => {
+    roundTripMs = milliseconds;
+    onChange();
+  });
+  const closed = new Promise<void>((resolve) => {
+    session.once("close", () => {
+      stopPings[Symbol.dispose]();
+      // Node leaves the socket of a session open that never began.
+      socket.destroy();
+      resolve();
+    });
+    socket.once("close", () => session.destroy());
+  });
+
+  const request = (headers: { readonly [name: string]: string }, endStream: boolean): ClientHttp2Stream => {
+    const stream = session.request(headers, { endStream });
+    open.add(stream);
+    stream.once("close", () => open.delete(stream));
+    return stream;
+  };
+
+  return {
+    agent,
+    keyUid,
+    get roundTripMs() {
+      return roundTripMs;
+    },
+    get streams() {
+      return open.size;
+    },
+    get isUsable() {
+      return !isLeaving && !session.closed && !session.destroyed;
+    },
+    open(callback) {
+      const stream = request({ ":method": "CONNECT", ":authority": API_SERVER_AUTHORITY }, false);
+      let isSettled = false;
+      const fail = (error: Error): void => {
+        if (isSettled) return;
+        isSettled = true;
+        callback(error, null);
+      };
+      stream.on("error", fail);
+      stream.once("close", () => fail(new Error("the tunnel was closed")));
+      stream.once("response", ({ ":status": status }) => {
+        if (isSettled) return;
+        if (status !== 200) {
+          fail(new TunnelRefusedError(`the agent answered with ${status}`));
+          stream.close(constants.NGHTTP2_CANCEL);
+          return;
+        }
+        isSettled = true;
+        callback(null, new Http2StreamSocket(stream));
+      });
+      return {
+        cancel(error) {
+          fail(error);
+          stream.close(constants.NGHTTP2_CANCEL);
+        },
+      };
+    },
+    ask: (method, path, signal) =>
+      new Promise((resolve, reject) => {
+        const stream = request({ ":method": method, ":path": path, ":authority": "agent", ":scheme": "http" }, true);
+        const onAbort = (): void => stream.close(constants.NGHTTP2_CANCEL);
+        signal.addEventListener("abort", onAbort, { once: true });
+        stream.on("error", reject);
+        stream.once("close", () => {
+          signal.removeEventListener("abort", onAbort);
+          reject(new Error("the tunnel was closed"));
+        });
+        stream.once("response", ({ ":status": status }) => {
+          resolve(Number(status));
+          // Nothing is expected behind the status.
+          stream.close(constants.NGHTTP2_NO_ERROR);
+        });
+      }),
+    closed,
+    [Symbol.dispose]: () => session.destroy(),
+  };
+}
+
+/** The agent did not open a stream to its API server. */
+export class TunnelRefusedError extends Error {
+  override readonly name = "TunnelRefusedError";
+}
+
+/** Destroys the session where no answer comes in time. */
+function pingRegularly(
+  session: ClientHttp2Session,
+  { clock, scheduler }: Pick<TunnelDeps, "clock" | "scheduler">,
+  onAnswer: (milliseconds: number) => void,
+): Disposable {
+  let timer: Disposable | undefined;
+  const after = (milliseconds: number, work: () => void): void => {
+    timer?.[Symbol.dispose]();
+    timer = scheduler.schedule(milliseconds, work);
+  };
+  const ping = (): void => {
+    if (session.destroyed) return;
+    const begunAt = clock.elapsed();
+    after(TUNNEL_PING.timeoutMs, () => session.destroy(new Error("the agent does not answer")));
+    session.ping((error) => {
+      if (error !== null || session.destroyed) return;
+      onAnswer(clock.elapsed() - begunAt);
+      after(TUNNEL_PING.intervalMs, ping);
+    });
+  };
+  session.once("connect", ping);
+  // The first answer has to come in time as well.
+  after(TUNNEL_PING.timeoutMs, () => session.destroy(new Error("the agent does not answer")));
+  return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
+}
+
+const ignore = (): void => undefined;

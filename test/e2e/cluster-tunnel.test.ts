@@ -1,0 +1,188 @@
+// A cluster that an agent connects, over real TLS: what works with a kubeconfig works through the tunnel.
+
+import { readFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "./testing/postern-process.ts";
+import { type AgentProcess, connectByAgent } from "./testing/tunnelled-cluster.ts";
+import { clusterPath, MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts";
+
+const WAIT = { timeout: 60_000, interval: 100 };
+const SPACES = `${MANAGEMENT}/namespaces/p-default/spaceinstances`;
+/** The connected cluster, through the tunnel, and at the far server itself. */
+const THROUGH = "/kubernetes/cluster/edge";
+const DIRECT = clusterPath("demo");
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let near: Server;
+let far: Server;
+let agent: AgentProcess;
+
+const clusterStatus = async (): Promise<any> => (await near.send(`${MANAGEMENT}/clusters/edge`)).status;
+const conditionOf = async (type: string): Promise<any> =>
+  (await clusterStatus()).conditions?.find((condition: { type: string }) => condition.type === type);
+
+/** The far cluster's own RBAC decides about callers, by their names here. */
+async function letAdminIn(): Promise<void> {
+  const binding = {
+    ...{ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", metadata: { name: "near-admin" } },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "admin" }],
+  };
+  const path = `${DIRECT}/apis/rbac.authorization.k8s.io/v1/clusterrolebindings`;
+  const { status } = await far.http(path, { key: far.key, body: binding });
+  expect([201, 409]).toContain(status);
+  await expect
+    .poll(async () => (await near.http(`${THROUGH}/api/v1/namespaces`, { key: near.key })).status, WAIT)
+    .toBe(200);
+}
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  const flags = ["--proxy-health-check-interval-seconds", "1"];
+  [near, far] = await Promise.all([
+    startServer(join(directory.path, "near"), flags),
+    startServer(join(directory.path, "far")),
+  ]);
+  ({ agent } = await connectByAgent({ near, far, directory: directory.path }, "edge"));
+});
+afterAll(async () => {
+  await agent?.[Symbol.asyncDispose]();
+  await near?.[Symbol.asyncDispose]();
+  await far?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+describe("a cluster that an agent connects", () => {
+  it("is Connected and Initialized, and shows version and agent", async () => {
+    await expect.poll(() => clusterStatus(), WAIT).toMatchObject({ phase: "Initialized", online: true });
+    expect(await conditionOf("Connected")).toMatchObject({ status: "True", reason: "AgentConnected" });
+    expect(await conditionOf("AgentOutdated")).toMatchObject({ status: "False", reason: "VersionsMatch" });
+    const { version } = await far.send(`${DIRECT}/version`).then((answer) => ({ version: answer.gitVersion }));
+    await expect.poll(async () => (await clusterStatus()).agent?.connections, WAIT).toBe(2);
+    expect((await clusterStatus()).version).toBe(version);
+  });
+
+  it("has its API: reads, writes, apply, and a watch that sees them as they happen", async () => {
+    await letAdminIn();
+    const maps = `${THROUGH}/api/v1/namespaces/default/configmaps`;
+    await using watch = await openWatch(`${maps}?watch=1`);
+    const made = await near.send(maps, {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "made" },
+      data: { a: "b" },
+    });
+    expect(made.metadata.uid).toBe(
+      (await far.send(`${DIRECT}/api/v1/namespaces/default/configmaps/made`)).metadata.uid,
+    );
+    await expect.poll(() => watch.text(), WAIT).toContain('"name":"made"');
+    await far.send(`${DIRECT}/api/v1/namespaces/default/configmaps/made`, { data: { a: "c" } }, "PATCH");
+    await expect.poll(() => watch.text(), WAIT).toContain('"a":"c"');
+    const applied = await near.http(`${maps}/applied?fieldManager=test`, {
+      method: "PATCH",
+      key: near.key,
+      body: JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "applied" }, data: { x: "y" } }),
+      headers: { "content-type": "application/apply-patch+yaml" },
+    });
+    expect(applied.status, applied.text).toBe(201);
+    const all = await near.send(`${maps}?limit=500`);
+    expect(all.items.map(({ metadata }: any) => metadata.name)).toEqual(expect.arrayContaining(["applied", "made"]));
+  });
+
+  it("takes a body of megabytes, and gives one", async () => {
+    await letAdminIn();
+    const data = { text: "x".repeat(900_000) };
+    const maps = `${THROUGH}/api/v1/namespaces/default/configmaps`;
+    await near.send(maps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "large" }, data });
+    const answers = await Promise.all(Array.from({ length: 8 }, () => near.send(`${maps}/large`)));
+    for (const answer of answers) expect(answer.data.text.length).toBe(900_000);
+  });
+
+  it("takes upgrades: a watch over a WebSocket", async () => {
+    await letAdminIn();
+    const socket = await openWebSocket(near, `${THROUGH}/api/v1/namespaces/default/configmaps?watch=1`);
+    await near.send(`${THROUGH}/api/v1/namespaces/default/configmaps`, {
+      ...{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "over-websocket" } },
+    });
+    await expect.poll(() => socket.text(), WAIT).toContain("over-websocket");
+    socket.close();
+  });
+
+  it("has spaces, whose namespaces are made through the tunnel", async () => {
+    await near.create(SPACES, {
+      kind: "SpaceInstance",
+      metadata: { name: "team" },
+      spec: { owner: { user: "admin" }, clusterRef: { cluster: "edge", namespace: "team-a" } },
+    });
+    await expect.poll(async () => (await near.send(`${SPACES}/team`)).status, WAIT).toMatchObject({ phase: "Ready" });
+    expect((await far.send(`${DIRECT}/api/v1/namespaces/team-a`)).metadata.labels).toMatchObject({
+      "app.kubernetes.io/managed-by": "postern",
+    });
+    const maps = "/kubernetes/project/default/space/team/api/v1/namespaces/team-a/configmaps";
+    const made = await near.http(maps, {
+      key: near.key,
+      body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "in-space" } },
+    });
+    expect(made.status, made.text).toBe(201);
+    await near.send(`${SPACES}/team`, undefined, "DELETE");
+  });
+
+  it("answers requests, by the names of their callers", async () => {
+    const path = `${THROUGH}/apis/authentication.k8s.io/v1/selfsubjectreviews`;
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    const { userInfo } = (await near.send(path, review)).status;
+    expect(userInfo.username).toBe("admin");
+    expect(userInfo.groups.filter((group: string) => group.startsWith("system:"))).toEqual(["system:authenticated"]);
+  });
+});
+
+type Opened = AsyncDisposable & { text(): string; close(): void; readonly ended: Promise<void> };
+
+/** A watch of the administrator's, as it comes. */
+async function openWatch(path: string): Promise<Opened> {
+  const ca = await readFile(near.process.caFile);
+  return await new Promise((resolve, reject) => {
+    const sent = request(`${near.process.url}${path}`, {
+      ca,
+      agent: false,
+      headers: { authorization: `Bearer ${near.key}` },
+    });
+    sent.on("error", reject);
+    sent.once("response", (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+      const ended = new Promise<void>((end) => response.once("close", end));
+      response.on("error", () => undefined);
+      const close = (): void => void sent.destroy();
+      resolve({ text: () => text, close, ended, [Symbol.asyncDispose]: async () => close() });
+    });
+    sent.end();
+  });
+}
+
+async function openWebSocket(server: Server, path: string): Promise<Pick<Opened, "text" | "close">> {
+  const ca = await readFile(server.process.caFile);
+  return await new Promise((resolve, reject) => {
+    const sent = request(`${server.process.url}${path}`, {
+      ...{ ca, agent: false },
+      headers: {
+        authorization: `Bearer ${server.key}`,
+        connection: "Upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      },
+    });
+    sent.on("error", reject);
+    sent.once("response", ({ statusCode }) => reject(new Error(`no upgrade: ${statusCode}`)));
+    sent.once("upgrade", (_response, socket, head) => {
+      let text = head.toString("latin1");
+      socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
+      socket.on("error", () => undefined);
+      resolve({ text: () => text, close: () => void socket.destroy() });
+    });
+    sent.end();
+  });
+}
