@@ -44,6 +44,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "backup",
         "restore",
         "store",
+        "agent",
         "audit",
         "version",
         "completion",

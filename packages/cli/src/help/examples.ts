@@ -80,6 +80,10 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
   "postern encryption-key": ["postern encryption-key status", "postern encryption-key rotate"],
   "postern encryption-key status": ["postern encryption-key status"],
   "postern encryption-key rotate": ["postern encryption-key rotate --no-wait"],
+  "postern agent": [
+    "postern agent --probe-port 8080",
+    "postern agent --platform https://postern.example.com --join-value-file join.txt --kubeconfig edge.kubeconfig --state-file agent.json",
+  ],
   "postern audit": ["postern audit search --key ci --since 24h", "postern audit verify audit.log"],
   "postern audit verify": ["postern audit verify audit.log.1 audit.log --key-file audit.key"],
   "postern audit search": [
