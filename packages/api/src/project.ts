@@ -121,11 +121,9 @@ export type Project = KindOf<typeof projectFields>;
 export type ProjectMember = Infer<typeof memberFields>;
 export type ProjectStatus = Infer<typeof projectFields>["status"];
 
-// Which clusters the instances of a project may be placed in.
-
 const EVERY_CLUSTER = "*";
 
-/** Without a list it is the built-in cluster alone. A star counts only as the whole name. */
+/** Whether instances of the project may be placed in the cluster. Without a list it is the built-in cluster alone. A star counts only as the whole name. */
 export function allowsCluster({ spec }: Project, cluster: string): boolean {
   const allowed = spec?.allowedClusters ?? [];
   if (allowed.length === 0) return cluster === EMBEDDED_CLUSTER;

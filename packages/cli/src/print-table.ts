@@ -50,9 +50,7 @@ const pad = (text: string, width: number): string => text + " ".repeat(width - [
 export const cellText = (cell: JsonValue | undefined): string =>
   plainText(cell === null || cell === undefined ? "<none>" : String(cell));
 
-// Prints one object with one field per line.
-
-/** Leaves out empty values. */
+/** One object with one field per line, without empty values. */
 export function printFields(fields: readonly (readonly [name: string, value: string])[]): string {
   const shown = fields.filter(([, value]) => value !== "");
   const width = Math.max(0, ...shown.map(([name]) => name.length)) + 2;

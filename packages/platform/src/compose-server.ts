@@ -103,7 +103,7 @@ export async function composeServer(parts: {
   const freshness = replicas === undefined ? alone : bothFresh(alone, replicas);
   // Probes are answered from here on: very many objects take seconds to load.
   const starting = createStartingHandler(logger);
-  const turn = createEventLoopBudget(runtime.clock);
+  const eventLoopBudget = createEventLoopBudget(runtime.clock);
   const transport = createHttpTransport({
     tls: serving.current.tls,
     bindAddress: configuration.bindAddress,
@@ -113,7 +113,7 @@ export async function composeServer(parts: {
     clock: runtime.clock,
     scheduler,
     random,
-    turn,
+    eventLoopBudget,
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     onConnectionDropped: (reason) => metrics.connectionDropped(reason),
     onTakenBack: () => metrics.requestTakenBack(),
@@ -206,7 +206,7 @@ export async function composeServer(parts: {
     freshness,
     endpoint,
     replicas,
-    turn,
+    eventLoopBudget,
     tracing,
   });
   transport.serve(handler);

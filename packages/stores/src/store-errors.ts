@@ -5,9 +5,7 @@ export class StoreVersionError extends Error {
   override readonly name = "StoreVersionError";
 }
 
-// The error of a store that can be read but not written.
-
-/** The credentials do not allow writing. The message says where. */
+/** The store can be read, but the credentials do not allow writing. The message says where. */
 export class StoreWriteRefusedError extends Error {
   override readonly name = "StoreWriteRefusedError";
 }

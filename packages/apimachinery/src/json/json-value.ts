@@ -21,17 +21,12 @@ export function isJsonArray(value: JsonValue | undefined): value is JsonArray {
   return Array.isArray(value);
 }
 
-// Names JSON values as Go's decoder does in its refusals.
-// Source: encoding/json (UnmarshalTypeError)
-
-/** Such as `array` in `json: cannot unmarshal array into …`. */
+/** As Go names values, such as `array` in `json: cannot unmarshal array into …`. Source: encoding/json (UnmarshalTypeError) */
 export function goKindOf(value: JsonValue): string {
   if (Array.isArray(value)) return "array";
   if (typeof value === "boolean") return "bool";
   return typeof value === "bigint" ? "number" : typeof value;
 }
-
-// Writes a member of an object under construction without ever reaching a prototype.
 
 /** A JSON object that its maker still fills. */
 export type MutableJsonObject = { [member: string]: JsonValue | undefined };

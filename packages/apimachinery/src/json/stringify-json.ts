@@ -92,9 +92,7 @@ function countValues(value: JsonValue | undefined, most = SMALL): number {
   return count;
 }
 
-// Orders the members of objects by name, as Go writes its maps.
-
-/** The same value with the members of every object in byte order. */
+/** The same value with the members of every object in byte order, as Go writes its maps. */
 export function withSortedMembers(value: JsonValue): JsonValue {
   if (isJsonArray(value)) return value.map(withSortedMembers);
   if (!isJsonObject(value)) return value;

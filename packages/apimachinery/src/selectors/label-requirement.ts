@@ -235,12 +235,10 @@ const boundOf = ([first = ""]: readonly string[]): bigint => parseInt64(first) ?
 const greatest = (a: bigint | undefined, b: bigint): bigint => (a === undefined || b > a ? b : a);
 const least = (a: bigint | undefined, b: bigint): bigint => (a === undefined || b < a ? b : a);
 
-// Reads a decimal int64 as Go's strconv.ParseInt(text, 10, 64) does.
-
 const DECIMAL = /^[+-]?\d+$/;
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** The integer; undefined if the text is not one, or is out of range. */
+/** The integer, as Go's strconv.ParseInt(text, 10, 64) reads it; undefined if the text is not one, or is out of range. */
 export function parseInt64(text: string): bigint | undefined {
   // Label values are short; the bound keeps BigInt, which takes quadratic time, away from anything else.
   if (text.length > 100 || !DECIMAL.test(text)) return undefined;

@@ -258,5 +258,3 @@ function makeAuditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
   if (extra !== undefined && Object.keys(extra).length > 0) user.extra = extra;
   return user;
 }
-
-// Data that the stages of one request add to its audit event on the way.

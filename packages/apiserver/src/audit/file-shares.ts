@@ -99,7 +99,7 @@ function clientOf({ user: { username = "" }, annotations }: AuditEvent): string 
 }
 
 /**
- * Strangers change nothing. For the others, refusals and repeated reads are counted; changes and connections are always written, so that no client
+ * Unauthenticated clients change nothing. For the others, refusals and repeated reads are counted; changes and connections are always written, so that no client
  * can hide an action behind a flood of its own. `reads` are those that are recorded already; undefined: there is no room for further ones.
  */
 function isCountable(event: AuditEvent, client: string, reads: Set<string> | undefined): boolean {

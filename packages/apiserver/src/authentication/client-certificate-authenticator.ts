@@ -75,8 +75,8 @@ type Verified = { readonly certificate: ClientCertificate; readonly validFrom: n
 function parseAuthorities(texts: readonly string[]): readonly X509Certificate[] {
   const anchors = texts.flatMap((text) => text.match(PEM_CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem));
   if (anchors.length === 0) throw new Error("no certificate authority for client certificates given");
-  const stranger = anchors.find(({ ca }) => !ca);
-  if (stranger !== undefined) throw new Error(`${stranger.subject} is not a certificate authority`);
+  const other = anchors.find(({ ca }) => !ca);
+  if (other !== undefined) throw new Error(`${other.subject} is not a certificate authority`);
   return anchors;
 }
 

@@ -120,7 +120,7 @@ function release(call: RequestState): void {
 /** Requests without a credential are distinguished by where they come from. */
 function claimantOf({ request, caller, credential }: RequestState): Claimant {
   if (credential === undefined) {
-    return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress, isStranger: true };
+    return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress, isUnauthenticated: true };
   }
   return { user: flowUserOf(caller), key: credential.id };
 }

@@ -5,8 +5,8 @@ export type Claimant = {
   /** The authenticated user, and not the impersonated one; for requests without a credential their source address. */
   readonly user: string;
   readonly key: string;
-  /** Without a credential. Strangers have every second place that becomes free between them, from however many addresses they come. */
-  readonly isStranger?: boolean;
+  /** Without a credential. Such clients have every second place that becomes free between them, from however many addresses they come. */
+  readonly isUnauthenticated?: boolean;
 };
 
 /** Why a request was refused: too many of the same user or key wait, it waited too long, or bodies take too much memory. */

@@ -52,7 +52,7 @@ describe("places", () => {
   it("go to known clients and to strangers in turns, from any number of addresses", async () => {
     const { given, take, giveBack } = takers(shared(1));
     await take(of("first"));
-    const strangers = Array.from({ length: 20 }, (_, number) => ({ ...of(`s${number}`), isStranger: true }));
+    const strangers = Array.from({ length: 20 }, (_, number) => ({ ...of(`s${number}`), isUnauthenticated: true }));
     await take(...strangers, of("a"), of("b"), of("c"));
     for (let times = 0; times < 8; times++) await giveBack();
     expect(given.join(" ")).toBe("first a s0 b s1 c s2 s3 s4");
@@ -153,16 +153,16 @@ describe("users that owe time", () => {
         return { [Symbol.dispose]: () => void timers.delete(timer) };
       },
     };
-    const turn = createEventLoopBudget(clock);
-    const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, turn });
-    const startLast = turn.follow((user) => {
+    const eventLoopBudget = createEventLoopBudget(clock);
+    const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, eventLoopBudget });
+    const startLast = eventLoopBudget.follow((user) => {
       asked++;
       return waits(user);
     });
     (await shares.take("readOnly", of("dear"), never))[Symbol.dispose]();
     now += 20;
-    turn.rest();
-    turn.restart();
+    eventLoopBudget.rest();
+    eventLoopBudget.restart();
     const given: string[] = [];
     const ask = (user: string, lane: Lane = "readOnly"): void =>
       void Promise.resolve(shares.take(lane, of(user), never)).then((place) => {

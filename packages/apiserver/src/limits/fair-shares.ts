@@ -60,7 +60,7 @@ const WAITING_PER_PLACE = 10;
 type Waiter = { readonly key: string; readonly grant: () => void };
 type UserState = {
   taken: number;
-  readonly isStranger: boolean;
+  readonly isUnauthenticated: boolean;
   readonly keys: Map<string, number>;
   readonly waiting: Waiter[];
 };
@@ -69,7 +69,7 @@ export type FairSharesDeps = {
   readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   /** After which the event loop looks for others' requests, of which the most modest come next. Default: one of their own. */
-  readonly turn?: EventLoopBudget | undefined;
+  readonly eventLoopBudget?: EventLoopBudget | undefined;
   /** Memory of the process is short: large bodies are refused. Default: it never is. */
   readonly isShort?: (() => boolean) | undefined;
 };
@@ -79,7 +79,7 @@ const RETRY_MS = 10;
 
 export function createFairShares(
   limits: FairShareLimits,
-  { clock, scheduler, turn = createEventLoopBudget(clock), isShort }: FairSharesDeps,
+  { clock, scheduler, eventLoopBudget: budget = createEventLoopBudget(clock), isShort }: FairSharesDeps,
 ): FairShares {
   const lanes = Object.fromEntries(LANES.map((lane) => [lane, new LaneState(limits, limits.places[lane])])) as Record<
     Lane,
@@ -102,16 +102,16 @@ export function createFairShares(
   let payment: Disposable | undefined;
   let soonestMs = Number.POSITIVE_INFINITY;
   const owesNothing = (user: string): boolean => {
-    const debtMs = turn.debtMs(user);
+    const debtMs = budget.debtMs(user);
     if (debtMs > 0) soonestMs = Math.min(soonestMs, debtMs);
     return debtMs === 0;
   };
-  const isAlone = (user: string): boolean => !turn.isAnyOtherWaiting(user);
+  const isAlone = (user: string): boolean => !budget.isAnyOtherWaiting(user);
   const takeStep = (): void => {
-    turn.rest();
+    budget.rest();
     payment?.[Symbol.dispose]();
     payment = undefined;
-    if (turn.isOver()) {
+    if (budget.isOver()) {
       setImmediate(stepAnew);
       return;
     }
@@ -134,7 +134,7 @@ export function createFairShares(
   const step = caught(failStep, takeStep);
   // Newly arrived requests may take whole turns, one after the other: earlier ones go on beside them.
   const stepAnew = caught(failStep, () => {
-    turn.restart();
+    budget.restart();
     takeStep();
   });
   const stepSoon = (): void => {
@@ -142,7 +142,7 @@ export function createFairShares(
     isStepping = true;
     process.nextTick(step);
   };
-  turn.whenNoneWaits(() => {
+  budget.whenNoneWaits(() => {
     if (payment !== undefined) stepSoon();
   });
   const placeIn = (state: LaneState, claimant: Claimant): Place => new HeldPlace(state, claimant, stepSoon);
@@ -162,7 +162,7 @@ export function createFairShares(
         key: claimant.key,
         grant() {
           settle();
-          turn.work(claimant.user);
+          budget.work(claimant.user);
           resolve(placeIn(state, claimant));
         },
       };
@@ -177,9 +177,9 @@ export function createFairShares(
   return {
     take(lane, claimant, request) {
       const state = lanes[lane];
-      const hasPaid = lane === "urgent" || turn.debtMs(claimant.user) === 0 || isAlone(claimant.user);
-      if (hasPaid && state.isFree(claimant) && !turn.isOver()) {
-        turn.work(claimant.user);
+      const hasPaid = lane === "urgent" || budget.debtMs(claimant.user) === 0 || isAlone(claimant.user);
+      if (hasPaid && state.isFree(claimant) && !budget.isOver()) {
+        budget.work(claimant.user);
         return placeIn(state, claimant);
       }
       if (state.isQueueFull(claimant) || (limits.queueMs === 0 && !state.isFree(claimant))) {
@@ -189,7 +189,7 @@ export function createFairShares(
     },
     takeAgain(lane, claimant, request) {
       const state = lanes[lane];
-      if (state.isFree(claimant) && !turn.isOver()) return placeIn(state, claimant);
+      if (state.isFree(claimant) && !budget.isOver()) return placeIn(state, claimant);
       return wait(state, claimant, request.signal, undefined);
     },
     takeTurn: (lane, claimant, request) => wait(lanes[lane], claimant, request.signal, undefined),
@@ -238,7 +238,7 @@ class LaneState {
   readonly #perKey: number;
   /** Users with places or waiting requests, the most recently served one last. */
   readonly #users = new Map<string, UserState>();
-  #isStrangersTurn = false;
+  #isUnauthenticatedTurn = false;
   taken = 0;
   waiting = 0;
 
@@ -304,20 +304,20 @@ class LaneState {
   grantNext(isGiven: (user: string) => boolean): boolean {
     if (this.waiting === 0 || this.taken >= this.#places) return false;
     let known: Next | undefined;
-    let stranger: Next | undefined;
+    let unauthenticated: Next | undefined;
     for (const [user, state] of this.#users) {
-      const best = state.isStranger ? stranger : known;
+      const best = state.isUnauthenticated ? unauthenticated : known;
       if (state.waiting.length === 0 || (best !== undefined && state.taken >= best.state.taken)) continue;
       if (!isGiven(user)) continue;
       const at = state.waiting.findIndex(({ key }) => this.#mayHold(state, key));
       if (at < 0) continue;
-      if (state.isStranger) stranger = { user, state, at };
+      if (state.isUnauthenticated) unauthenticated = { user, state, at };
       else known = { user, state, at };
     }
-    const next = this.#isStrangersTurn ? (stranger ?? known) : (known ?? stranger);
+    const next = this.#isUnauthenticatedTurn ? (unauthenticated ?? known) : (known ?? unauthenticated);
     if (next === undefined) return false;
     const { user, state, at } = next;
-    this.#isStrangersTurn = !state.isStranger;
+    this.#isUnauthenticatedTurn = !state.isUnauthenticated;
     const [waiter] = state.waiting.splice(at, 1);
     this.waiting -= 1;
     this.#users.delete(user);
@@ -330,10 +330,10 @@ class LaneState {
     return taken + ahead < this.#perUser && (keys.get(key) ?? 0) + ahead < this.#perKey;
   }
 
-  #stateOf({ user, isStranger = false }: Claimant): UserState {
+  #stateOf({ user, isUnauthenticated = false }: Claimant): UserState {
     const known = this.#users.get(user);
     if (known !== undefined) return known;
-    const state: UserState = { taken: 0, isStranger, keys: new Map(), waiting: [] };
+    const state: UserState = { taken: 0, isUnauthenticated, keys: new Map(), waiting: [] };
     this.#users.set(user, state);
     return state;
   }

@@ -73,11 +73,9 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, 
   };
 }
 
-// Groups senders by the address of the peer: which addresses count as one.
-
 const GROUPS_OF_NETWORK = 4;
 
-/** An address, or the /64 network for IPv6, since a client can use all addresses of its network. */
+/** The part of an address that counts as one sender: for IPv6 its /64 network, since a client can use all addresses of its network. */
 export function sourceOf(address = ""): string {
   if (!address.includes(":") || address.includes(".")) return address;
   const [before = "", after] = address.split("::");

@@ -69,13 +69,17 @@ describe("a request that arrives with others", () => {
 it("a request whose turn it is gets its place although that is over (security book 50)", async () => {
   let now = 0;
   const clock = { elapsed: () => now };
-  const turn = createEventLoopBudget(clock);
-  const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler, turn });
+  const eventLoopBudget = createEventLoopBudget(clock);
+  const shares = createFairShares(DEFAULT_FAIR_SHARES, {
+    clock,
+    scheduler: systemRuntime.scheduler,
+    eventLoopBudget,
+  });
   const claimant = { user: "a", key: "a" };
   const takes = () => shares.take("readOnly", claimant, createSharedAbortController());
   const places: (Disposable | Promise<Disposable>)[] = [];
   await new Promise<void>((resolve) => {
-    createRequestQueue(turn).add(known("a"), () => {
+    createRequestQueue(eventLoopBudget).add(known("a"), () => {
       now += 11;
       places.push(takes());
       queueMicrotask(() => {
@@ -92,10 +96,10 @@ describe("requests of a user that owes time", () => {
   async function outcomes(...requests: readonly ("take" | "do without")[]): Promise<readonly string[]> {
     let now = 0;
     const clock = { elapsed: () => now };
-    const turn = createEventLoopBudget(clock);
+    const eventLoopBudget = createEventLoopBudget(clock);
     const scheduler = { schedule: () => ({ [Symbol.dispose]: () => undefined }) };
-    const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, turn });
-    const arrivals = createRequestQueue(turn);
+    const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler, eventLoopBudget });
+    const arrivals = createRequestQueue(eventLoopBudget);
     const given: string[] = [];
     const take = (number: number): void => {
       const place = shares.take("readOnly", { user: "dear", key: "dear" }, createSharedAbortController());
@@ -106,9 +110,9 @@ describe("requests of a user that owes time", () => {
       if (place instanceof Promise) void place.then(has("waited"));
       else has("at once")(place);
     };
-    turn.work("dear");
+    eventLoopBudget.work("dear");
     now += 20;
-    turn.rest();
+    eventLoopBudget.rest();
     await new Promise<void>((resolve) => {
       for (const [number, what] of requests.entries()) {
         arrivals.add(known("dear"), () => {
@@ -133,9 +137,13 @@ describe("requests of a user that owes time", () => {
 it("waiting requests get a place although more arrive than any turn has time for", async () => {
   let now = 0;
   const clock = { elapsed: () => now };
-  const turn = createEventLoopBudget(clock);
-  const arrivals = createRequestQueue(turn);
-  const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler, turn });
+  const eventLoopBudget = createEventLoopBudget(clock);
+  const arrivals = createRequestQueue(eventLoopBudget);
+  const shares = createFairShares(DEFAULT_FAIR_SHARES, {
+    clock,
+    scheduler: systemRuntime.scheduler,
+    eventLoopBudget,
+  });
   let begun = 0;
   let begunUntilPlace: number | undefined;
   const attack = (): void => {
@@ -146,7 +154,7 @@ it("waiting requests get a place although more arrive than any turn has time for
   };
   for (let each = 0; each < 20; each++) arrivals.add(stranger("x"), attack);
   await new Promise((resolve) => setImmediate(resolve));
-  expect(turn.isOver()).toBe(true);
+  expect(eventLoopBudget.isOver()).toBe(true);
   using _ = await shares.take("readOnly", { user: "good", key: "good" }, createSharedAbortController());
   begunUntilPlace = begun;
   expect(begunUntilPlace).toBeLessThan(10);

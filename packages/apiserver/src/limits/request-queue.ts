@@ -23,12 +23,12 @@ export type RequestQueue = {
 /** Starts a request. True if it has been answered: nothing of it is left to wait for. */
 export type Begin = () => unknown;
 
-export function createRequestQueue(turn: EventLoopBudget): RequestQueue {
+export function createRequestQueue(budget: EventLoopBudget): RequestQueue {
   const known: WaitingByClient<Begin> = new Map();
   const unauthenticated: WaitingByClient<Begin> = new Map();
   let isUnauthenticatedTurn = false;
   const isEmpty = (): boolean => known.size === 0 && unauthenticated.size === 0;
-  const onNoneWaits = turn.follow((user) => unauthenticated.size > 0 || known.size > (known.has(user) ? 1 : 0));
+  const onNoneWaits = budget.follow((user) => unauthenticated.size > 0 || known.size > (known.has(user) ? 1 : 0));
 
   /** An error must not hold up those that wait. */
   const failStep = (error: unknown): void => {
@@ -36,15 +36,15 @@ export function createRequestQueue(turn: EventLoopBudget): RequestQueue {
     throwLater(error);
   };
   const finish = caught(failStep, () => {
-    turn.rest();
+    budget.rest();
     if (isEmpty()) onNoneWaits();
   });
   const takeSteps = (): void => {
     for (;;) {
-      turn.rest();
+      budget.rest();
       if (isEmpty()) return;
       if (unauthenticated.size === 0 && known.size === 1) onNoneWaits();
-      if (turn.isOver()) {
+      if (budget.isOver()) {
         setImmediate(beginTurn);
         return;
       }
@@ -54,7 +54,7 @@ export function createRequestQueue(turn: EventLoopBudget): RequestQueue {
       const proceed = isEmpty() ? finish : step;
       let isDone = false;
       try {
-        isDone = begin !== undefined && turn.start(begin) === true;
+        isDone = begin !== undefined && budget.start(begin) === true;
       } finally {
         // It runs until it first waits before the next one starts, so that its time is known.
         const next = (): void => process.nextTick(proceed);
@@ -69,7 +69,7 @@ export function createRequestQueue(turn: EventLoopBudget): RequestQueue {
   };
   const step = caught(failStep, takeSteps);
   const beginTurn = caught(failStep, () => {
-    turn.restart();
+    budget.restart();
     takeSteps();
   });
   const add: RequestQueue["add"] = ({ client, isKnown }, begin) => {
@@ -79,13 +79,13 @@ export function createRequestQueue(turn: EventLoopBudget): RequestQueue {
   return {
     add,
     addAtOnce(arriving, begin) {
-      if (!isEmpty() || turn.isOver()) {
+      if (!isEmpty() || budget.isOver()) {
         add(arriving, begin);
         return;
       }
-      turn.rest();
-      turn.start(begin);
-      turn.rest();
+      budget.rest();
+      budget.start(begin);
+      budget.rest();
     },
   };
 }

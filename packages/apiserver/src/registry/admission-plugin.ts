@@ -48,10 +48,10 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): Required<Ad
   };
 }
 
-// The 403 with which an admission plugin refuses.
-// Source: k8s.io/apiserver/pkg/admission/errors.go
-
-/** Named by the object, or by its prefix where the name is generated later. */
+/**
+ * 403. It names the object, or its prefix where the name is generated later.
+ * Source: k8s.io/apiserver/pkg/admission/errors.go
+ */
 export function forbiddenByAdmission({ resource, name, object }: AdmissionAttributes, why: string): ApiError {
   const named = name !== "" ? name : (object?.metadata.name ?? object?.metadata.generateName ?? "Unknown!");
   return forbiddenRequestError({ group: resource.group, resource: resource.plural }, named, why);

@@ -184,9 +184,7 @@ function oncePerTurn(present: (object: CachedObject) => CachedObject): (object: 
   };
 }
 
-// The one store of all resources: a ResourceStorage driven by a definition and its strategy.
-// Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go
-
+/** Every resource has this store. Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go */
 export function createGenericStore(store: StoreContext): Required<ResourceStorage> {
   return {
     get: (...request) => getObject(store, ...request),

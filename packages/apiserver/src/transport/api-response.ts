@@ -108,9 +108,7 @@ export const withHeaders = (response: ApiResponse, headers: ResponseHeaders): Ap
   headers: { ...response.headers, ...headers },
 });
 
-// Learns when the whole of a response has been written, which for a stream is long after it was made.
-
-/** Calls `done` once: immediately for bytes, else at the end of the stream or upgraded connection. */
+/** Calls `done` once the whole response is written: immediately for bytes, else at the end of the stream or upgraded connection. */
 export function afterResponse(response: ApiResponse, done: () => void): ApiResponse {
   const { body } = response;
   if (body.type === "bytes") {

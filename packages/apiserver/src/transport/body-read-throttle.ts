@@ -19,7 +19,7 @@ const BYTES_IN_A_TURN = 512 * 1024;
 const PART_BYTES = 64 * 1024;
 
 export function createBodyReadThrottle(): BodyReadThrottle {
-  const turn = createTurnBudget(BYTES_IN_A_TURN);
+  const budget = createTurnBudget(BYTES_IN_A_TURN);
   return {
     join(stream) {
       /** Bytes since the stream was resumed. */
@@ -32,10 +32,10 @@ export function createBodyReadThrottle(): BodyReadThrottle {
       };
       return {
         came(count) {
-          turn.spend(count);
+          budget.spend(count);
           bytes += count;
-          if (held !== undefined || bytes < PART_BYTES || !turn.isOver()) return;
-          held = turn.later(resume, () => PART_BYTES);
+          if (held !== undefined || bytes < PART_BYTES || !budget.isOver()) return;
+          held = budget.later(resume, () => PART_BYTES);
           stream.pause();
         },
         [Symbol.dispose]: () => held?.[Symbol.dispose](),

@@ -69,7 +69,7 @@ export function installConnectionGate(
 ): ConnectionGate {
   const { maxHandshakes, maxStrangers, maxConnections, sourceShare, strangerTimeoutMs } = limits;
   const handshakes = new Room<Socket>(maxHandshakes, sourceShare, () => false);
-  const strangers = new Room<Guest>(maxStrangers, sourceShare, (guest) => guest.isBusy());
+  const unauthenticated = new Room<Guest>(maxStrangers, sourceShare, (guest) => guest.isBusy());
   const known = new Room<Guest>(maxConnections, sourceShare, (guest) => guest.isBusy());
   const timers = new Map<Guest, Disposable>();
   // TLS hands out another socket than came in: what both know is the other end.
@@ -91,14 +91,14 @@ export function installConnectionGate(
       scheduler.schedule(strangerTimeoutMs, () => endSilent(guest)),
     );
   };
-  const forgetStranger = (guest: Guest): void => {
+  const forgetUnauthenticated = (guest: Guest): void => {
     timers.get(guest)?.[Symbol.dispose]();
     timers.delete(guest);
-    strangers.delete(guest);
+    unauthenticated.delete(guest);
   };
   const drop = (guest: Guest | undefined, reason: DropReason): void => {
     if (guest === undefined) return;
-    forgetStranger(guest);
+    forgetUnauthenticated(guest);
     known.delete(guest);
     onDrop(reason);
     guest.end(reason);
@@ -157,16 +157,16 @@ export function installConnectionGate(
         queue.done(socket, () => guest.certificateBytes());
       }
       watchSilence(guest);
-      drop(strangers.add(guest, sourceOf(guest.address)), "stranger");
+      drop(unauthenticated.add(guest, sourceOf(guest.address)), "stranger");
     },
     know(guest, user) {
-      if (!strangers.has(guest)) return;
+      if (!unauthenticated.has(guest)) return;
       queue.prove(sourceOf(guest.address));
-      forgetStranger(guest);
+      forgetUnauthenticated(guest);
       drop(known.add(guest, user), "known");
     },
     leave(guest) {
-      forgetStranger(guest);
+      forgetUnauthenticated(guest);
       known.delete(guest);
     },
     close() {

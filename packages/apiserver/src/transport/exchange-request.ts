@@ -18,7 +18,7 @@ import type { ConnectionBacklog } from "./watch-backlog.ts";
 export type ApiRequestOptions = {
   readonly limits: TransportLimits;
   readonly scheduler: Scheduler;
-  readonly bodyTurns: BodyReadThrottle;
+  readonly bodyThrottle: BodyReadThrottle;
   readonly serverStopping: AbortSignal;
 };
 
@@ -92,7 +92,7 @@ class ExchangeRequest extends ApiRequest {
       stallTimeoutMs: options.limits.bodyStallTimeoutMs,
       leavesEnd: exchange.endsByItself === true,
       scheduler: options.scheduler,
-      turns: options.bodyTurns,
+      throttle: options.bodyThrottle,
       ...(onBytes === undefined ? {} : { onBytes }),
     });
   }

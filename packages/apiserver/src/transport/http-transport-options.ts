@@ -25,7 +25,7 @@ export type HttpTransportOptions = {
   readonly scheduler: Scheduler;
   readonly random: Random;
   /** Shared with the fair shares of the handler. Default: one of its own. */
-  readonly turn?: EventLoopBudget | undefined;
+  readonly eventLoopBudget?: EventLoopBudget | undefined;
   readonly limits?: Partial<TransportLimits>;
   /** Default: none. */
   readonly trustedProxies?: TrustedProxies | undefined;

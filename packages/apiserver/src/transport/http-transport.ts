@@ -90,13 +90,13 @@ export class HttpTransport {
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
     const { handler, logger, clock, scheduler, trustedProxies, onConnectionDropped: onDrop } = options;
     this.#faults = options.faults ?? createFaults({ logger });
-    this.#arrivals = createRequestQueue(options.turn ?? createEventLoopBudget(clock));
+    this.#arrivals = createRequestQueue(options.eventLoopBudget ?? createEventLoopBudget(clock));
     this.#serve = {
       handler,
       logger,
       faults: this.#faults,
       scheduler,
-      bodyTurns: createBodyReadThrottle(),
+      bodyThrottle: createBodyReadThrottle(),
       limits: this.#limits,
       serverStopping: this.#stopping.signal,
       onPending: (exchange) => {

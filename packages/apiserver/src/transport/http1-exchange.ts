@@ -102,8 +102,8 @@ class Http1Exchange implements Exchange {
     }
     // Closing with data unread makes the operating system reset the connection, which can take the response with it.
     if (bytes !== undefined) response.write(asBytes(bytes));
-    const { limits, scheduler, bodyTurns: turns } = this.#options;
-    const options = { stallTimeoutMs: limits.bodyStallTimeoutMs, scheduler, turns };
+    const { limits, scheduler, bodyThrottle: throttle } = this.#options;
+    const options = { stallTimeoutMs: limits.bodyStallTimeoutMs, scheduler, throttle };
     void discardBody(this.#request, limits.maxUnreadBodyBytes, options).then(() => response.end());
   }
 

@@ -27,7 +27,7 @@ async function reading(
           return { [Symbol.dispose]: () => timers-- };
         },
       },
-      turns: createBodyReadThrottle(),
+      throttle: createBodyReadThrottle(),
       leavesEnd,
       onBytes,
     });

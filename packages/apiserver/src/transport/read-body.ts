@@ -17,7 +17,7 @@ export type ReadBodyOptions = {
   /** The end of a body that is taken at once stays unread: the exchange reads it when it is over. */
   readonly leavesEnd?: boolean;
   /** Shared by all bodies of a listener. */
-  readonly turns: BodyReadThrottle;
+  readonly throttle: BodyReadThrottle;
   /** Is called with the length of each part. An error it throws ends the reading. */
   readonly onBytes?: (count: number) => void;
 };
@@ -38,12 +38,12 @@ export function readBody(stream: Readable, options: ReadBodyOptions): Awaitable<
 }
 
 function readArriving(stream: Readable, options: ReadBodyOptions): Promise<Uint8Array> {
-  const { limitBytes, stallTimeoutMs, scheduler, turns, onBytes } = options;
+  const { limitBytes, stallTimeoutMs, scheduler, throttle, onBytes } = options;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     let progressed = false;
-    const reading = turns.join(stream);
+    const reading = throttle.join(stream);
     const fail = (error: unknown): void => {
       release();
       stream.pause();
@@ -97,11 +97,11 @@ function readAtHand(stream: Readable, { contentLength, leavesEnd, onBytes }: Rea
 export function discardBody(
   stream: Readable,
   maxBytes: number,
-  { stallTimeoutMs, scheduler, turns }: Pick<ReadBodyOptions, "stallTimeoutMs" | "scheduler" | "turns">,
+  { stallTimeoutMs, scheduler, throttle }: Pick<ReadBodyOptions, "stallTimeoutMs" | "scheduler" | "throttle">,
 ): Promise<void> {
   return new Promise((resolve) => {
     let left = maxBytes;
-    const reading = turns.join(stream);
+    const reading = throttle.join(stream);
     const done = (): void => {
       timer[Symbol.dispose]();
       reading[Symbol.dispose]();

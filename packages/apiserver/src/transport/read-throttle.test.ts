@@ -41,7 +41,7 @@ it("nothing is read of a connection that is stopped (security book 48)", async (
 });
 
 /**
- * Connections of one crowd, of which each opens `streams` in every turn in which it is read, and which of them are read in each turn. At the end of each
+ * Connections of one source, of which each opens `streams` in every turn in which it is read, and which of them are read in each turn. At the end of each
  * turn `started` of the streams start.
  */
 async function readInEachTurn(

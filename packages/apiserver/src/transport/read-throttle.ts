@@ -1,6 +1,6 @@
 // In which order connections of HTTP/2 are read that bring much at once. All that came in a packet is taken before anything else is done, so that
 // many busy connections would be read in one turn of the event loop while everybody else waits. Connections of one user, and those of
-// all strangers together, may open so many streams in a turn, and have so many that wait to start. Above that none of them is read; later
+// all unauthenticated clients together, may open so many streams in a turn, and have so many that wait to start. Above that none of them is read; later
 // one is, and twice as many in each turn that stays below the limit.
 
 import type { TLSSocket } from "node:tls";
@@ -90,7 +90,7 @@ export function createReadThrottle(): ReadThrottle {
   };
   return {
     join(socket) {
-      let name = "strangers";
+      let name = "unauthenticated";
       let group = groupOf(name);
       group.sockets.add(socket);
       const own: Counts = { ...NOTHING };

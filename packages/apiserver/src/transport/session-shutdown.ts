@@ -67,14 +67,14 @@ export type SessionEnds = {
 };
 
 export function createSessionEnds(): SessionEnds {
-  const turn = createTurnBudget(STREAMS_IN_A_TURN);
+  const budget = createTurnBudget(STREAMS_IN_A_TURN);
   const endInTurn = (openStreams: () => number, end: () => unknown): void => {
     const count = openStreams();
-    if (count > 0 && turn.isOver()) {
-      turn.later(end, openStreams);
+    if (count > 0 && budget.isOver()) {
+      budget.later(end, openStreams);
       return;
     }
-    turn.spend(count);
+    budget.spend(count);
     end();
   };
   return {

@@ -75,10 +75,10 @@ function leafConstraints(purpose: string): readonly Uint8Array[] {
   ];
 }
 
-// Serial numbers of certificates: random, because they name a credential that can be revoked.
-// Source: RFC 5280 section 4.1.2.2
-
-/** 16 octets with 126 random bits: the two highest bits are 01, so that every serial is positive and has one length. */
+/**
+ * Random, because a serial names a credential that can be revoked. 16 octets with 126 random bits: the two highest bits are 01, so that every serial
+ * is positive and has one length. Source: RFC 5280 section 4.1.2.2
+ */
 export function randomSerial(random: Random): Uint8Array {
   const serial = Uint8Array.from(random.bytes(16));
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;

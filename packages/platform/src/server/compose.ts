@@ -118,8 +118,8 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   }));
   const signIn = createSignIn(base, { providers, directory, keys, mint, trust, publicUrl: endpoint.url });
   const notices = createNoticeMetrics(metrics);
-  const census = gaugeCredentials(base, { keys, certificates });
-  gaugeStorage(metrics, { budgets: budgets.management, clusters, census });
+  const countCredentials = gaugeCredentials(base, { keys, certificates });
+  gaugeStorage(metrics, { budgets: budgets.management, clusters, countCredentials });
 
   const credentials = credentialsOf(base, { keys, certificates });
   // biome-ignore format: as above

@@ -74,12 +74,11 @@ export function trustedProxiesOf({ trustedProxies }: Configuration): TrustedProx
 const limiterOf = (qps: number, burst: number, clock: Clock): RateLimiter | undefined =>
   qps === 0 ? undefined : createRateLimiter({ qps, burst: burst === 0 ? 2 * qps : burst }, clock);
 
-// Which requests have places of their own in the flow control: those that take a key's power away, and those of administrators.
-
 const WITHDRAWING_VERBS: readonly string[] = ["update", "patch", "delete", "deletecollection"];
 /** Changing or deleting one of these can revoke permissions of a key. */
 const KEYS_AND_OWNERS: readonly string[] = ["ownedaccesskeys", "accesskeys", "users", "teams"];
 
+/** Requests with places of their own in the flow control: those that take a key's power away, and those of administrators. */
 export function createUrgentCheck({
   managementGroup,
   adminsGroup,

@@ -53,7 +53,7 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
   readonly replicas: Replicas | undefined;
   readonly audit: AuditOptions;
   /** Of the event loop, as the transport sees it. */
-  readonly turn: EventLoopBudget;
+  readonly eventLoopBudget: EventLoopBudget;
   readonly logger: Logger;
   /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
@@ -81,7 +81,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     // One for all surfaces: a place is a place, whichever path a request takes.
     shares: createFairShares(fairSharesOf(configuration, parts.memory), {
       ...runtime,
-      turn: parts.turn,
+      eventLoopBudget: parts.eventLoopBudget,
       isShort: parts.isMemoryShort,
     }),
     longWork: createLongWork(clock, startWorkThreads(signal, runtime), metrics.rowOverBudget),

@@ -188,9 +188,7 @@ function sortDeep(value: JsonValue): JsonValue {
   );
 }
 
-// A path to one field of an object, from its root.
-// Source: sigs.k8s.io/structured-merge-diff/fieldpath/path.go
-
+/** From the root of an object to one of its fields. Source: sigs.k8s.io/structured-merge-diff/fieldpath/path.go */
 export type FieldPath = readonly PathElement[];
 
 /** Far longer than the paths of any schema: longer ones are refused, for the sake of the stack. */

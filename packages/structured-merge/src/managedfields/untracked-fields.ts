@@ -24,12 +24,10 @@ const UNTRACKED = fieldSetOf(
 /** The set without what names an object or is kept by the server itself. */
 export const withoutUntracked = (set: FieldSet): FieldSet => difference(set, UNTRACKED);
 
-// Which fields a write through the main resource or a subresource may own.
-// Source: k8s.io/apiserver/pkg/registry/rest/rest.go (ResetFieldsStrategy)
-
 /**
  * A write owns only fields that it persists: not status on the main resource, nor spec on `status`. Like upstream, custom resources own metadata that
  * was changed through `status`, although it is not persisted.
+ * Source: k8s.io/apiserver/pkg/registry/rest/rest.go (ResetFieldsStrategy)
  */
 export function trackedFields(deps: {
   /** Empty for the main resource. */

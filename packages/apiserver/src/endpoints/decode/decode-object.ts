@@ -40,7 +40,7 @@ export type Body = {
 };
 
 /** The refusal of what cannot be read as an object of the kind. */
-export const refusalOf = (kind: BodyKind) => (why: string) =>
+export const unreadableBodyError = (kind: BodyKind) => (why: string) =>
   badRequestError(`${kind.kind} in version ${quoteGo(kind.version)} cannot be handled as a ${kind.kind}: ${why}`);
 
 /** Throws 400 or 422 with the texts of Kubernetes. */
@@ -55,13 +55,13 @@ export function* decodeObject(
   // To Go, null is an object without members.
   const typed = withKind(value ?? {}, kind, body.bytes);
   const conformed = yield* conform(typed, kind);
-  if ("fault" in conformed) throw refusalOf(kind)(conformed.fault);
+  if ("fault" in conformed) throw unreadableBodyError(kind)(conformed.fault);
   const { object, unknown } = conformed;
   applyFieldValidation(
     directive,
     { warnings: [...duplicates, ...unknown], errors: [...strictTexts, ...unknown] },
     context.warnings,
-    refusalOf(kind),
+    unreadableBodyError(kind),
   );
   return object;
 }

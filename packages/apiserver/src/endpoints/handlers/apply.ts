@@ -14,7 +14,7 @@ import { jsonOf, withoutManagedFields } from "@postern/structured-merge/managedf
 import type { ReadYaml } from "../../limits/work-threads.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
-import { complete, refusalOf } from "../decode/decode-object.ts";
+import { complete, unreadableBodyError } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf, type StrictErrors } from "../decode/field-validation.ts";
 import { checkValues, type ParsedBody, parseBodyInSteps } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
@@ -92,7 +92,7 @@ function* completed(merged: KubeObject, definition: ResourceDefinition): Steps<K
   // Defaults change neither apiVersion, kind nor the type of metadata.
   if (definition.strategicMergePatch !== true) return setDefaults(merged, definition.schema) as KubeObject;
   const typed = yield* complete(merged, definition);
-  if ("fault" in typed) throw refusalOf(definition)(typed.fault);
+  if ("fault" in typed) throw unreadableBodyError(definition)(typed.fault);
   return typed.object;
 }
 

@@ -24,12 +24,12 @@ export const commitPhases = <W extends Write>(send: (write: W) => Promise<Revisi
   orWithoutManagedFields([encode, sendWith(send)]),
 ];
 
-/** The same for a dry run: they throw as the write would, and take nothing. `show` sets the result. */
-export const rehearsalPhases = <W extends Write>(show: WritePhase<W>): readonly WritePhase<W>[] => [
+/** The same for a dry run: they throw as the write would, and take nothing. `setResult` sets the answer. */
+export const rehearsalPhases = <W extends Write>(setResult: WritePhase<W>): readonly WritePhase<W>[] => [
   checkLimits,
   rehearseReserve,
   orWithoutManagedFields([encode, checkRoom]),
-  show,
+  setResult,
 ];
 
 /** Splits the object into what is served and what is kept beside it, unseen. */

@@ -34,16 +34,16 @@ class Creation extends Write {
 /** From an object with a name to one that may be stored. */
 const PREPARE: readonly WritePhase<Creation>[] = [
   stamp,
-  prepare,
+  prepareForCreate,
   ...VALIDATE_NEW,
   warnOfFinalizers,
-  warn,
+  warnOnCreate,
   confirm,
   refuseVersion,
   seal,
 ];
 const STORE = commitPhases((write) => write.store.storage.create(write.key, write.value, contentOf(write)));
-const REHEARSE: readonly WritePhase[] = [refuseExisting, ...rehearsalPhases(show)];
+const REHEARSE: readonly WritePhase[] = [refuseExisting, ...rehearsalPhases(showUnstored)];
 const FINISH: readonly WritePhase[] = [runAfterCreate, reveal];
 
 /** How many generated names are tried before the client has to retry. */
@@ -92,12 +92,12 @@ function stamp(write: Write): void {
   write.object = withMeta(withoutStatus(write.object, definition), metadata);
 }
 
-async function prepare(write: Write): Promise<void> {
+async function prepareForCreate(write: Write): Promise<void> {
   const { store, object, context } = write;
   write.object = (await store.strategy.prepareForCreate?.(object, context)) ?? object;
 }
 
-function warn({ store, object, context }: Write): void {
+function warnOnCreate({ store, object, context }: Write): void {
   for (const warning of store.strategy.warningsOnCreate?.(object, context) ?? []) context.warnings.add(warning);
 }
 
@@ -112,7 +112,7 @@ function refuseExisting({ store, key }: Write): void {
   if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
 }
 
-function show(write: Write): void {
+function showUnstored(write: Write): void {
   write.result = CachedObject.fromObject(write.key, write.served);
 }
 

@@ -35,10 +35,10 @@ function cachedObject({ view, definition }: StoreContext, key: string, name: str
   return object;
 }
 
-// The key of the object that a path names.
-// Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (NamespaceKeyFunc)
-
-/** Throws 400 for a name that no object can have. */
+/**
+ * The key of the object that a path names. Throws 400 for a name that no object can have.
+ * Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (NamespaceKeyFunc)
+ */
 export function keyOfRequest({ keys }: StoreContext, namespace: string, name: string): string {
   const faults = isValidPathSegmentName(name);
   if (faults.length > 0) throw badRequestError(`Name parameter invalid: ${quoteGo(name)}: ${faults.join(";")}`);

@@ -37,10 +37,10 @@ export function checkedVersion(
   return submitted;
 }
 
-// The refusal of a write that means another object of the same name.
-// Source: k8s.io/apiserver/pkg/storage/errors.go, whose texts name the key in the store
-
-/** 409. `actual` is "" for an object that is not there. */
+/**
+ * 409 for a write that means another object of the same name. `actual` is "" for an object that is not there.
+ * Source: k8s.io/apiserver/pkg/storage/errors.go, whose texts name the key in the store
+ */
 export function uidPreconditionError(
   { group, plural }: Pick<ResourceDefinition, "group" | "plural">,
   { namespace, name }: { readonly namespace: string; readonly name: string },

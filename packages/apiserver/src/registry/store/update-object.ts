@@ -55,11 +55,11 @@ const PREPARE: readonly WritePhase<Update>[] = [
   transform,
   admit,
   merge,
-  prepare,
+  prepareForUpdate,
   countGeneration,
   ...VALIDATE_CHANGE,
   warnOfFinalizers,
-  warn,
+  warnOnUpdate,
   confirm,
   keepTimes,
   readSealed,
@@ -72,7 +72,11 @@ const UPDATE: readonly WritePhase<Update>[] = [
   ...commitPhases<Update>(({ store, key, value, current }) => store.storage.update(key, value, current.revision)),
   keepHook,
 ];
-const REHEARSE: readonly WritePhase<Update>[] = [...PREPARE, rehearseRemoval, ...rehearsalPhases<Update>(show)];
+const REHEARSE: readonly WritePhase<Update>[] = [
+  ...PREPARE,
+  rehearseRemoval,
+  ...rehearsalPhases<Update>(showUnchangedRevision),
+];
 
 type Target = {
   readonly store: StoreContext;
@@ -212,7 +216,7 @@ function merge(write: Update): void {
   write.object = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
 }
 
-async function prepare(write: Update): Promise<void> {
+async function prepareForUpdate(write: Update): Promise<void> {
   const { store, object, old, context } = write;
   write.object = (await store.strategy.prepareForUpdate?.(object, old, context)) ?? object;
 }
@@ -241,7 +245,7 @@ function desiredState({ metadata: _, status: _status, ...desired }: KubeObject):
   return desired;
 }
 
-function warn({ store, object, old, context }: Update): void {
+function warnOnUpdate({ store, object, old, context }: Update): void {
   for (const warning of store.strategy.warningsOnUpdate?.(object, old, context) ?? []) context.warnings.add(warning);
 }
 
@@ -271,18 +275,18 @@ async function removeReleased(write: Update): Promise<typeof DONE | undefined> {
   const revision = await store.storage.delete(key, current.revision);
   await store.cache.waitFor(revision, context);
   write.hook = () => store.strategy.afterDelete?.(served, context);
-  show(write);
+  showUnchangedRevision(write);
   return DONE;
 }
 
 async function rehearseRemoval(write: Update): Promise<typeof DONE | undefined> {
   if (!isReleased(write.store, write.served)) return undefined;
   await checkLimits(write);
-  show(write);
+  showUnchangedRevision(write);
   return DONE;
 }
 
-function show(write: Update): void {
+function showUnchangedRevision(write: Update): void {
   const { key, served, current } = write;
   write.result = CachedObject.fromObject(key, withRevision(served, current.revision));
 }

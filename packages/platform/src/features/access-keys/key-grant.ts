@@ -36,14 +36,14 @@ export type GrantedKey = {
 /** Where it is known what rules give now. */
 export type KeyGrants = {
   /** Why the rule does not give the key any more; undefined where it does. */
-  refusalOf(grant: KeyGrant, key: GrantedKey): KeyRefusal | undefined;
+  keyRefusalOf(grant: KeyGrant, key: GrantedKey): KeyRefusal | undefined;
   /** Calls back when a rule is not what it was. */
   onChange(listener: () => void): Disposable;
 };
 
 /** Without rules there is nothing that a key could have been issued by. */
 export const NO_GRANTS: KeyGrants = {
-  refusalOf: () => ({ reason: "Unknown", message: "its trust rule is not known" }),
+  keyRefusalOf: () => ({ reason: "Unknown", message: "its trust rule is not known" }),
   onChange: () => ({ [Symbol.dispose]: () => {} }),
 };
 

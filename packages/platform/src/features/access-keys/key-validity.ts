@@ -59,7 +59,7 @@ export function createKeyRefusal(deps: {
   readonly rotationMarks: Pick<RotationMarks, "lockedIdOf" | "isConfirmed">;
   readonly epochs: Pick<ClockEpochs, "latest">;
   /** Current grants of trust rules. Absent: none. */
-  readonly grants?: Pick<KeyGrants, "refusalOf">;
+  readonly grants?: Pick<KeyGrants, "keyRefusalOf">;
 }): (key: Pick<AccessKeyState, "uid" | "id">) => KeyRefusal | undefined {
   const { table, ends, directory, rotationMarks, epochs, grants = NO_GRANTS } = deps;
 
@@ -67,7 +67,7 @@ export function createKeyRefusal(deps: {
     if ((ends.graceLeft(record) ?? 1) <= 0) return { reason: "Deleting", message: "being deleted" };
     if (isRevoked(record)) return { reason: "Revoked", message: REVOKED };
     if (ends.hasEnded(record)) return { reason: "Expired", message: "expired" };
-    const withdrawn = record.grant && grants.refusalOf(record.grant, record);
+    const withdrawn = record.grant && grants.keyRefusalOf(record.grant, record);
     if (withdrawn !== undefined) return withdrawn;
     if (record.isLeaked) return { reason: "Leaked", message: LEAKED };
     if (record.disabled) return { reason: "Disabled", message: "disabled" };

@@ -175,7 +175,5 @@ export const withKey = <T extends KubeObject>(object: T, key: string): T => ({
   spec: { ...specOf(object), key },
 });
 
-// Names the credential that a request was answered with, in its audit event.
-
-/** The public handle. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go (IssuedCredentialIDAuditAnnotationKey) */
+/** In an audit event, the public handle of the credential that the request was answered with. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go (IssuedCredentialIDAuditAnnotationKey) */
 export const AUDIT_ISSUED_CREDENTIAL = "authentication.kubernetes.io/issued-credential-id";

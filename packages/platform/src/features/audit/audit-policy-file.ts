@@ -111,8 +111,8 @@ function createReader(path: string) {
     },
     object(value: unknown, at: string, known: readonly string[]): { readonly [member: string]: unknown } {
       if (typeof value !== "object" || value === null || Array.isArray(value)) throw fault(at, "must be a mapping");
-      const stranger = Object.keys(value).find((name) => !known.includes(name));
-      if (stranger !== undefined) throw fault(at, `has an unknown field ${JSON.stringify(stranger)}`);
+      const unknown = Object.keys(value).find((name) => !known.includes(name));
+      if (unknown !== undefined) throw fault(at, `has an unknown field ${JSON.stringify(unknown)}`);
       return { ...value };
     },
     choices<T extends string>(value: unknown, at: string, known: readonly T[]): readonly T[] {

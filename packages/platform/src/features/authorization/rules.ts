@@ -196,9 +196,7 @@ const namesResource = ({ resources }: AccessKeyRule, request: TargetedRequest, i
 const pathMatches = (urls: readonly string[], path: string): boolean =>
   urls.some((url) => url === "*" || url === path || (url.endsWith("/*") && path.startsWith(url.slice(0, -1))));
 
-// How names in scopes, rules and access lists are compared: exactly, or all names with a single star.
-
-/** `*` counts only as the whole value; within a longer one it is an ordinary character. */
+/** How names in scopes, rules and access lists are compared. `*` counts only as the whole value; within a longer one it is an ordinary character. */
 export const matchesName = (pattern: string, name: string): boolean =>
   pattern === name || (pattern === "*" && name !== "");
 

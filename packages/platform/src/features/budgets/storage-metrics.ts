@@ -12,12 +12,12 @@ export type StorageMetricsNeeds = {
   readonly budgets: ManagementBudgets;
   readonly clusters: { readonly memory: ClusterMemory; readonly usage: ClusterUsage };
   /** Bytes of the owner of access keys that has the most, by kind of owner. */
-  readonly census: () => Promise<{ readonly ownedBytes: { readonly [kind: string]: number } }>;
+  readonly countCredentials: () => Promise<{ readonly ownedBytes: { readonly [kind: string]: number } }>;
 };
 
 export function gaugeStorage(
   { registry }: Pick<ServerMetrics, "registry">,
-  { budgets, clusters, census }: StorageMetricsNeeds,
+  { budgets, clusters, countCredentials }: StorageMetricsNeeds,
 ): void {
   const registers = [registry];
   new Gauge({
@@ -26,7 +26,7 @@ export function gaugeStorage(
     labelNames: ["owner_kind"],
     registers,
     async collect() {
-      const { ownedBytes } = await census();
+      const { ownedBytes } = await countCredentials();
       for (const [kind, bytes] of Object.entries(ownedBytes))
         this.set({ owner_kind: kind }, bytes / budgets.ownerBytes);
       this.set({ owner_kind: "project" }, budgets.fullestProject);

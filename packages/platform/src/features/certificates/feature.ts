@@ -24,7 +24,7 @@ export function gaugeCredentials(
   { metrics: { registry }, runtime: { clock } }: Foundation,
   { keys, certificates }: { readonly keys: AccessKeys; readonly certificates: CertificateLedger },
 ): () => Promise<KeyCounts> {
-  const census = createKeyCounts({ keys: keys.index, certificates, clock });
+  const countCredentials = createKeyCounts({ keys: keys.index, certificates, clock });
   const registers = [registry];
   new Gauge({
     name: "postern_access_keys",
@@ -32,7 +32,7 @@ export function gaugeCredentials(
     labelNames: ["state", "type", "owner_kind"],
     registers,
     async collect() {
-      const counts = await census();
+      const counts = await countCredentials();
       this.reset();
       for (const { state, type, ownerKind, count } of counts.keys)
         this.set({ state, type, owner_kind: ownerKind }, count);
@@ -44,7 +44,7 @@ export function gaugeCredentials(
     labelNames: ["within"],
     registers,
     async collect() {
-      const { expiring } = await census();
+      const { expiring } = await countCredentials();
       EXPIRY_WINDOWS.forEach(({ within }, at) => {
         this.set({ within }, expiring[at] ?? 0);
       });
@@ -55,8 +55,8 @@ export function gaugeCredentials(
     help: "Client certificates that are valid",
     registers,
     async collect() {
-      this.set((await census()).liveCertificates);
+      this.set((await countCredentials()).liveCertificates);
     },
   });
-  return census;
+  return countCredentials;
 }

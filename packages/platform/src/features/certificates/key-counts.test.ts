@@ -6,8 +6,8 @@ import { createKeyCounts } from "./key-counts.ts";
 const DAY = 86_400_000;
 const NO_CERTIFICATES = { all: () => [], refusalOf: () => undefined };
 
-/** A census of `keys`, whose names with `off` in them are disabled, and how often each was looked at. */
-function censusOf(keys: readonly AccessKeyState[]) {
+/** Counts of `keys`, whose names with `off` in them are disabled, and how often each was looked at. */
+function countsOf(keys: readonly AccessKeyState[]) {
   const clock = { now: () => 0, elapsed: () => clock.at, at: 0 };
   let looks = 0;
   const stateOf = ({ name }: AccessKeyState) => {
@@ -15,18 +15,18 @@ function censusOf(keys: readonly AccessKeyState[]) {
     return name.includes("off") ? ({ reason: "Disabled", message: "disabled" } as const) : undefined;
   };
   const index = { all: () => keys, stateOf, whenRead: async () => {} };
-  const census = createKeyCounts({ keys: index, certificates: NO_CERTIFICATES, clock });
-  return { census, clock, looks: () => looks };
+  const count = createKeyCounts({ keys: index, certificates: NO_CERTIFICATES, clock });
+  return { count, clock, looks: () => looks };
 }
 
 it("counts keys by state, type and owner, and those that work by their expiry", async () => {
-  const { census } = censusOf([
+  const { count } = countsOf([
     accessKey({ name: "soon", type: "", expiresAt: DAY / 2 }),
     accessKey({ name: "later", type: "User", expiresAt: 20 * DAY }),
     accessKey({ name: "off", type: "Login", expiresAt: DAY / 2, owner: { kind: "team", name: "t" } }),
     accessKey({ name: "lasting", type: "Other" }),
   ]);
-  const { keys, expiring } = await census();
+  const { keys, expiring } = await count();
   expect(keys).toEqual([
     { state: "Accepted", type: "User", ownerKind: "user", count: 2 },
     { state: "Disabled", type: "Login", ownerKind: "team", count: 1 },
@@ -36,14 +36,14 @@ it("counts keys by state, type and owner, and those that work by their expiry", 
 });
 
 it("counts few keys at every scrape", async () => {
-  const { census, looks } = censusOf([accessKey({ name: "one" })]);
-  await census();
-  await census();
+  const { count, looks } = countsOf([accessKey({ name: "one" })]);
+  await count();
+  await count();
   expect(looks()).toBe(2);
 });
 
 it("does not count 100,000 keys for a scrape, and counts without blocking requests", async () => {
-  const { census, clock, looks } = censusOf(Array.from({ length: 100_000 }, (_, at) => accessKey({ name: `k${at}` })));
+  const { count, clock, looks } = countsOf(Array.from({ length: 100_000 }, (_, at) => accessKey({ name: `k${at}` })));
   let turns = 0;
   const turn = (): void => {
     turns += 1;
@@ -51,17 +51,17 @@ it("does not count 100,000 keys for a scrape, and counts without blocking reques
   };
   let isCounting = true;
   setImmediate(turn);
-  const first = await Promise.all([census(), census(), census()]);
+  const first = await Promise.all([count(), count(), count()]);
   isCounting = false;
   expect(first.map(({ keys }) => keys[0]?.count)).toEqual([100_000, 100_000, 100_000]);
   expect(looks()).toBe(100_000);
   expect(turns).toBeGreaterThan(300);
 
   clock.at = 29_999;
-  expect(await census()).toBe(first[0]);
+  expect(await count()).toBe(first[0]);
   expect(looks()).toBe(100_000);
 
   clock.at = 30_000;
-  expect(await census()).toBe(first[0]);
+  expect(await count()).toBe(first[0]);
   expect(looks()).toBeLessThan(100_500);
 });

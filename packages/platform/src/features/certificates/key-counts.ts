@@ -51,21 +51,19 @@ export function createKeyCounts(deps: {
     refusalOf(serial: string, instanceUid: string): string | undefined;
   };
   readonly clock: Clock;
-  /** How many records are counted before others get their turn. */
-  readonly slice?: number;
 }): () => Promise<KeyCounts> {
-  const { keys, certificates, clock, slice = SLICE } = deps;
-  let last: { readonly census: KeyCounts; readonly at: number; readonly records: number } | undefined;
+  const { keys, certificates, clock } = deps;
+  let last: { readonly counts: KeyCounts; readonly at: number; readonly records: number } | undefined;
   let running: Promise<KeyCounts> | undefined;
 
   async function count(): Promise<KeyCounts> {
     await keys.whenRead();
-    const counts = new Map<string, KeyCount>();
+    const byLabel = new Map<string, KeyCount>();
     const owned = new Map<string, number>();
     const ownedBytes = { user: 0, team: 0, subject: 0 };
     const expiring = EXPIRY_WINDOWS.map(() => 0);
     const now = clock.now();
-    let records = await inSlices(keys.all(), slice, (key) => {
+    let records = await inSlices(keys.all(), SLICE, (key) => {
       const { kind, name } = key.owner;
       const bytes = (owned.get(`${kind} ${name}`) ?? 0) + (key.amount?.bytes ?? 0);
       owned.set(`${kind} ${name}`, bytes);
@@ -74,8 +72,8 @@ export function createKeyCounts(deps: {
       const state = refusal?.reason ?? "Accepted";
       const type = key.type === "" ? "User" : key.type;
       const label = `${state} ${type} ${key.owner.kind}`;
-      const known = counts.get(label);
-      if (known === undefined) counts.set(label, { state, type, ownerKind: key.owner.kind, count: 1 });
+      const known = byLabel.get(label);
+      if (known === undefined) byLabel.set(label, { state, type, ownerKind: key.owner.kind, count: 1 });
       else known.count += 1;
       const end = refusal === undefined ? key.expiresAt : undefined;
       if (end === undefined) return;
@@ -85,12 +83,12 @@ export function createKeyCounts(deps: {
     });
     let liveCertificates = 0;
     // Certificates of the moment: those that come meanwhile are not waited for.
-    records += await inSlices([...certificates.all()], slice, ({ serial, instanceUid }) => {
+    records += await inSlices([...certificates.all()], SLICE, ({ serial, instanceUid }) => {
       if (certificates.refusalOf(serial, instanceUid) === undefined) liveCertificates += 1;
     });
-    const census = { keys: [...counts.values()], expiring, liveCertificates, ownedBytes };
-    last = { census, at: clock.elapsed(), records };
-    return census;
+    const counts = { keys: [...byLabel.values()], expiring, liveCertificates, ownedBytes };
+    last = { counts, at: clock.elapsed(), records };
+    return counts;
   }
 
   /** No callback resets it: an error there would be that of every later scrape. */
@@ -103,12 +101,12 @@ export function createKeyCounts(deps: {
   };
 
   return async () => {
-    if (last !== undefined && last.records > FEW && clock.elapsed() - last.at < MAX_AGE_MS) return last.census;
+    if (last !== undefined && last.records > FEW && clock.elapsed() - last.at < MAX_AGE_MS) return last.counts;
     running ??= countAlone();
     if (last === undefined || last.records <= FEW) return await running;
     // The next scrape reports the error and starts again.
     running.catch(() => {});
-    return last.census;
+    return last.counts;
   };
 }
 

@@ -48,7 +48,7 @@ export const openedBySessions =
     const resolved = resolve(request);
     if (value === undefined) return chain(request.with({ headers }), resolved);
     const answerSession = () => {
-      const refusal = refusalOf(request, value, deps);
+      const refusal = sessionError(request, value, deps);
       const known = request.with({ headers: { ...headers, authorization: `Bearer ${value}` } });
       const answer = chain(known, refusal === undefined ? resolved : { ...resolved, refusal, isLongRunning: false });
       return whenDone(answer, (response) => withHeaders(response, SHOWN_NOWHERE));
@@ -64,7 +64,7 @@ function sessionIn(request: ApiRequest): string | undefined {
   return value !== undefined && VALUE.test(value) ? value : undefined;
 }
 
-function refusalOf(request: ApiRequest, value: string, { keys, publicUrl }: BrowserSessionDeps) {
+function sessionError(request: ApiRequest, value: string, { keys, publicUrl }: BrowserSessionDeps) {
   const fault = originError(request, value, publicUrl());
   if (fault !== undefined) return fault;
   // Unknown keys are refused, counted and delayed by authentication.

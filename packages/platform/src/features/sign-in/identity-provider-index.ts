@@ -56,7 +56,7 @@ export function openIdentityProviders(
   return {
     get: (name) => (isLost ? undefined : byName.get(name)),
     all: () => [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1)),
-    refusalOf(grant, { owner }) {
+    keyRefusalOf(grant, { owner }) {
       // Not known to be invalid, so nothing is deleted.
       if (isLost) return { reason: "Unknown", message: "the identity providers are being loaded" };
       return refusalBy(byName.get(grant.rule.slice(PROVIDER_PREFIX.length)), grant, () => {
@@ -93,7 +93,7 @@ const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", 
 
 /** The grants of trust rules and of identity providers. */
 export const unionGrants = (rules: KeyGrants, providers: KeyGrants): KeyGrants => ({
-  refusalOf: (grant, key) => (grant.login === undefined ? rules : providers).refusalOf(grant, key),
+  keyRefusalOf: (grant, key) => (grant.login === undefined ? rules : providers).keyRefusalOf(grant, key),
   onChange(listener) {
     const following = [rules.onChange(listener), providers.onChange(listener)];
     return {

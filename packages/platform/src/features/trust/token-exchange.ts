@@ -79,7 +79,7 @@ const MAX_NAMED = 5;
 /** Rejects with ExchangeRefusal. */
 export function createTokenExchange(deps: {
   readonly rules: Pick<TrustRules, "get" | "ofIssuer">;
-  readonly verifier: Pick<TokenVerifier, "refusalOf">;
+  readonly verifier: Pick<TokenVerifier, "firstFailedCheck">;
   /** Resolves with false where the token was taken before. */
   readonly take: (rule: TrustRuleState, tokenId: string, expiresAt: number) => Promise<boolean>;
   readonly issue: (rule: TrustRuleState, token: UnverifiedToken) => Promise<IssuedKey>;
@@ -117,7 +117,7 @@ export function createTokenExchange(deps: {
     const taken: TrustRuleState[] = [];
     const refused: { readonly rule: TrustRuleState; readonly check: TokenCheck }[] = [];
     for (const rule of candidates) {
-      const check = await verifier.refusalOf(token, rule, shared);
+      const check = await verifier.firstFailedCheck(token, rule, shared);
       if (check === undefined) taken.push(rule);
       else refused.push({ rule, check });
     }

@@ -43,7 +43,7 @@ export type TokenVerifier = {
   /** Why a rule gives nothing now, whatever the token; undefined where it may. The keys of its issuer are not looked at. */
   faultOf(rule: TrustRuleState): string | undefined;
   /** In order, up to the first that does not hold: for the exchange, where the rest would cost time. */
-  refusalOf(token: UnverifiedToken, rule: TrustRuleState, shared: SharedChecks): Promise<TokenCheck | undefined>;
+  firstFailedCheck(token: UnverifiedToken, rule: TrustRuleState, shared: SharedChecks): Promise<TokenCheck | undefined>;
   /** All of them, for people. A check that depends on one that does not hold is unknown. */
   checksOf(token: UnverifiedToken, rule: TrustRuleState): Promise<readonly TokenCheck[]>;
 };
@@ -140,7 +140,7 @@ export function createTokenVerifier(deps: {
 
   return {
     faultOf: (rule) => faultOfRule(rule) ?? faultOfUser(directory.user(rule.owner.name), rule.userUid),
-    async refusalOf(token, rule, { signatures, budget, pause }) {
+    async firstFailedCheck(token, rule, { signatures, budget, pause }) {
       await pause();
       for (const made of cheapChecks(token, rule)) if (made.status !== "True") return made;
       const known = signatures.get(rule.source.id) ?? signature(token, rule);

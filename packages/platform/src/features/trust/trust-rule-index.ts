@@ -78,7 +78,7 @@ export function openTrustRules({ names, objects, runtime, onError }: Foundation)
     get: (id) => (lost.size === 0 ? byId.get(id) : undefined),
     ofIssuer: (issuer) => (lost.size === 0 ? [...(byIssuer.get(issuer) ?? [])] : []),
     all: () => byKey.values(),
-    refusalOf(grant, key) {
+    keyRefusalOf(grant, key) {
       // Nothing is known to be over, so that nothing is deleted for it.
       if (lost.size > 0) return { reason: "Unknown", message: "the trust rules are being loaded" };
       return refusalBy(byId.get(grant.rule), grant, key);

@@ -206,9 +206,7 @@ function noteUse(uses: Map<string, Use>, request: PlatformRequest): boolean {
   return true;
 }
 
-// The decision point as the management API asks it, with a note of what was let through.
-
-/** For the handler chain alone: what the server asks about others is no use of theirs. */
+/** The decision point, which also notes what it allows. For the handler chain alone: questions of the server are no use of a key. */
 export const recordingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): Authorizer => ({
   policyVersion: authorizer.policyVersion,
   authorize(attributes) {

@@ -93,7 +93,7 @@ beforeEach(async () => {
     sid: "",
     refreshToken: "next",
   });
-  server = await createAccessKeyServer({ keyGrants: { ...NO_GRANTS, refusalOf: () => undefined } });
+  server = await createAccessKeyServer({ keyGrants: { ...NO_GRANTS, keyRefusalOf: () => undefined } });
   mint = createKeyMint({ ...server, own: () => server.ownedAccessKeyResource }, { ...server, index: server.keys });
   await server.send({ method: "POST", url: "users", user: admin, body: { metadata: { name: "jane" } } });
 });

@@ -77,6 +77,6 @@ const ALLOWED_USAGES: readonly string[] = [REQUIRED_USAGE, "digital signature", 
 
 function checkUsages(usages: readonly string[]): string | undefined {
   if (!usages.includes(REQUIRED_USAGE)) return `usages must contain ${JSON.stringify(REQUIRED_USAGE)}`;
-  const stranger = usages.find((usage) => !ALLOWED_USAGES.includes(usage));
-  return stranger === undefined ? undefined : `usage ${JSON.stringify(stranger)} is not granted to clients`;
+  const refused = usages.find((usage) => !ALLOWED_USAGES.includes(usage));
+  return refused === undefined ? undefined : `usage ${JSON.stringify(refused)} is not granted to clients`;
 }

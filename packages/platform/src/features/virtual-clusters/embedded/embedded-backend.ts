@@ -177,10 +177,10 @@ function acceptedUser({ name, groups }: UserInfo): UserInfo {
   return { name, groups: [...groups.filter((group) => !isSystemName(group)), GROUP_AUTHENTICATED] };
 }
 
-// Gets a client certificate for a kubeconfig from the cluster's own signer. The CA key is ours and no approval is needed, so no request object is
-// created. See docs/adr/0012 and 0039.
-
-/** The private key is nowhere but in the result. The certificate is recorded before it is returned: until then it is refused. */
+/**
+ * From the cluster's own signer. The CA key is ours and no approval is needed, so no request object is created (ADRs 12 and 39). The private key is
+ * nowhere but in the result. The certificate is recorded before it is returned: until then it is refused.
+ */
 function issueClientCertificate(
   { authority }: Pick<EmbeddedCluster, "authority">,
   { commonName, organizations, expirationSeconds, request }: ClientCertificateRequest,

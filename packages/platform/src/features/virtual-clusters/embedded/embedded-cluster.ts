@@ -294,9 +294,7 @@ const publishAuthority = (
     signal,
   );
 
-// A store that refuses writes after its cluster was stopped: writes in progress cannot follow the deletion of everything.
-
-/** Disposing it does not close the underlying store. */
+/** Refuses writes after its cluster was stopped, so that no write in progress follows the deletion of everything. Disposing it closes nothing. */
 function stoppableStorage(storage: Storage, stopped: AbortSignal): Storage {
   const write = <T>(perform: () => Promise<T>): Promise<T> =>
     stopped.aborted ? Promise.reject(new StorageUnavailableError("the virtual cluster has been stopped")) : perform();
