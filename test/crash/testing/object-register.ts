@@ -7,15 +7,16 @@ import type { ApiAnswer, ApiClient, ApiRequest } from "./api-client.ts";
 import { UNTOLD } from "./linearizability.ts";
 import { NothingDoneError, RefusedError, type Register } from "./record-history.ts";
 
+/** Of the project `default`. */
 const SECRETS = "/kubernetes/management/api/v1/namespaces/p-default/secrets";
 
 /** Clients do not wait for a server that stands still. */
 const TIMEOUT_MS = 3_000;
 
-/** `key` is one that may write secrets in `p-default`. */
-export function objectRegister(client: ApiClient, key: string): Register {
+/** `key` is one that may write there. */
+export function objectRegister(client: ApiClient, key: string, secrets = SECRETS): Register {
   const send = async (path: string, options: Omit<ApiRequest, "key"> = {}): Promise<ApiAnswer> => {
-    const answer = await client.send(`${SECRETS}${path}`, { ...options, key, timeoutMs: TIMEOUT_MS });
+    const answer = await client.send(`${secrets}${path}`, { ...options, key, timeoutMs: TIMEOUT_MS });
     const { status, body } = answer;
     if (status < 400 || (status === 404 && path !== "")) return answer;
     // An update or a creation that found something else than it was made for.

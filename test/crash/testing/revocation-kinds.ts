@@ -223,7 +223,8 @@ const tokenSecretKind: RevocationKind = {
     await create(admin, `${INSIDE_CORE}/serviceaccounts`, name, {});
     const annotations = { "kubernetes.io/service-account.name": name };
     const path = `${INSIDE_CORE}/secrets`;
-    await send(admin, path, { body: { metadata: { name, annotations }, type: "kubernetes.io/service-account-token" } });
+    const type = "kubernetes.io/service-account-token";
+    await create(admin, path, name, { metadata: { name, annotations }, type });
     let token = "";
     while (token === "") token = (await send(admin, `${path}/${name}`, {})).body.data?.token ?? "";
     // It has no rights, and is let in.
