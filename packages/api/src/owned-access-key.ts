@@ -130,6 +130,12 @@ const fields = s
         lastActivity: s
           .timestamp()
           .describe("Last time the key was used, accurate to a minute. Unset if it was never used."),
+        lastUsedFrom: s
+          .object({
+            address: s.string().describe("IP address of the client."),
+            userAgent: s.string().describe("User-Agent header of the request, at most 200 characters."),
+          })
+          .describe("Where the last use came from."),
         expirationTimestamp: s.timestamp().describe("When the key expires. Unset if it never expires."),
         conditions: conditionsField,
         issuedBy: issuedByField,

@@ -14,6 +14,8 @@ export type TestRequest = {
   /** Sent as it is, or as JSON when it is not a text. */
   readonly body?: unknown;
   readonly user?: UserInfo;
+  /** Of the client. */
+  readonly remoteAddress?: string;
   /** Aborted when the client goes away. Default: it stays. */
   readonly signal?: AbortSignal;
 };
@@ -26,12 +28,13 @@ export function createTestContext({
   headers = {},
   body,
   user = testAdmin,
+  remoteAddress = "127.0.0.1",
   signal = new AbortController().signal,
 }: TestRequest): RequestContext {
   const { pathname, searchParams } = new URL(url, "https://test.invalid");
   const texts: string[] = [];
   return new RequestContext({
-    request: createTestRequest({ method, url, pathname, searchParams, headers, body, signal }),
+    request: createTestRequest({ method, url, pathname, searchParams, headers, body, remoteAddress, signal }),
     info: resolveRequestInfo(method, pathname, searchParams),
     user,
     warnings: {
@@ -56,12 +59,13 @@ function createTestRequest(parts: {
   readonly method: string;
   readonly url: string;
   readonly pathname: string;
+  readonly remoteAddress: string;
   readonly searchParams: URLSearchParams;
   readonly headers: { readonly [name: string]: string };
   readonly body: unknown;
   readonly signal: AbortSignal;
 }): ApiRequest {
-  const { method, url, pathname, searchParams, headers, body, signal } = parts;
+  const { method, url, pathname, remoteAddress, searchParams, headers, body, signal } = parts;
   const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
   const bytes = Buffer.from(text);
   return requestOf({
@@ -72,7 +76,7 @@ function createTestRequest(parts: {
     requestUri: url,
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
     httpVersion: "2.0",
-    remoteAddress: "127.0.0.1",
+    remoteAddress,
     host: "test.invalid",
     peerCertificate: () => undefined,
     body: async () => bytes,

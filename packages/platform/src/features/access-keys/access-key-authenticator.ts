@@ -12,7 +12,7 @@ import type { AccessKeyIndex } from "./access-key-index.ts";
 import { accessKeyAnnotations, keyNotFoundError, wrongSource } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
-import type { LastActivity } from "./last-activity.ts";
+import type { LastActivity, UsedFrom } from "./last-activity.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
 import { isFromRanges } from "./source-ranges.ts";
 
@@ -66,7 +66,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return made;
   };
 
-  const authenticateKey = (key: AccessKeyState): Remembered => {
+  const authenticateKey = (key: AccessKeyState, from?: UsedFrom): Remembered => {
     const refusal = keys.refusalOf(key);
     if (refusal !== undefined) {
       rotations?.refused(key);
@@ -74,7 +74,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
     }
     if (key.retired !== undefined && key.retired.length > 0) rotations?.accepted(key);
-    activity.record(key.uid, clock.now());
+    activity.record(key.uid, clock.now(), from);
     return remember(key);
   };
 
@@ -85,8 +85,8 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     throw keyNotFoundError(wrongSource(address), key.id, accessKeyAnnotations(key.name, key.origins));
   };
 
-  const authenticateFound = (key: AccessKeyState, token: string): Authentication => {
-    const known = authenticateKey(key);
+  const authenticateFound = (key: AccessKeyState, token: string, from?: UsedFrom): Authentication => {
+    const known = authenticateKey(key, from);
     const keysOfRing = renewal?.keyRing.keys;
     if (known.current !== keysOfRing && renewal?.used(key, token) === true) known.current = keysOfRing;
     return known.authentication;
@@ -126,7 +126,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       const known = provenOn(request);
       if (known !== undefined) {
         checkSource(known.key, request.remoteAddress);
-        return authenticateFound(known.key, known.token);
+        return authenticateFound(known.key, known.token, usedFrom(request));
       }
       if (bearerTokenOf(request).type === "invalid") {
         onRefused?.("Malformed");
@@ -141,10 +141,15 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
           throw keyNotFoundError("unknown", undefined);
         }
         checkSource(key, request.remoteAddress);
-        const authentication = authenticateFound(key, token);
+        const authentication = authenticateFound(key, token, usedFrom(request));
         setProven(request, token, key);
         return authentication;
       });
     },
   };
+}
+
+function usedFrom({ remoteAddress, headers }: ApiRequest): UsedFrom {
+  const { "user-agent": userAgent } = headers;
+  return { address: remoteAddress, userAgent: typeof userAgent === "string" ? userAgent : "" };
 }

@@ -132,12 +132,18 @@ export function openAccessKeys(
 
 /** Write into the store for what keys were used, and which values they have after a rotation; they write a last time when they are disposed. */
 export function keyWriters(
-  { records, storage, runtime: { scheduler }, onError }: Foundation,
-  { index: keys, activity, usage, rotations }: AccessKeys,
+  { names, records, storage, runtime: { scheduler }, onError }: Foundation,
+  { index: keys, activity, usage, rotations, recordEvent }: AccessKeys,
 ): readonly AsyncDisposable[] {
   const written = { keys, storage, scheduler, onError };
   return [
-    createLastActivityWriter({ ...written, activity, records: records("key-activity") }),
+    createLastActivityWriter({
+      ...written,
+      activity,
+      records: records("key-activity"),
+      onNewNetwork: (key, network) =>
+        recordEvent(eventOfKey(names, key, "NewNetwork", `The access key was used from a new network: ${network}`)),
+    }),
     createKeyUsageWriter({ ...written, usage, records: records("key-usage") }),
     rotations,
   ];

@@ -18,7 +18,8 @@ export type KeyEventReason =
   | "RetiredValueUsed"
   | "Leaked"
   | "RetiredValueLeaked"
-  | "ExpiresSoon";
+  | "ExpiresSoon"
+  | "NewNetwork";
 
 export type KeyEvent = ObjectEvent & { readonly reason: KeyEventReason };
 
@@ -40,6 +41,7 @@ const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
   RetiredValueLeaked:
     "An old value of the access key was reported as leaked: credentials created with it are revoked, the key itself stays valid",
   ExpiresSoon: "The access key expires soon",
+  NewNetwork: "The access key was used from a network that it was not used from before",
 };
 
 /** Recorded as a Warning. */
@@ -49,6 +51,7 @@ const WARNINGS: ReadonlySet<KeyEventReason> = new Set([
   "RetiredValueLeaked",
   "Compromised",
   "ExpiresSoon",
+  "NewNetwork",
 ]);
 
 export const keyEvent = (

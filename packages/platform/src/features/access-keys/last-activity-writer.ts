@@ -6,7 +6,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { encodeActivity, type LastActivity, readActivity, type UsedKey } from "./last-activity.ts";
+import { encodeActivity, type LastActivity, MAX_NETWORKS, readActivity, type UsedKey } from "./last-activity.ts";
 import { createPeriodicWriter, inBatches, type PeriodicWriter } from "./periodic-writer.ts";
 
 type LastActivityWriterDeps = {
@@ -15,6 +15,8 @@ type LastActivityWriterDeps = {
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName">;
   readonly activity: LastActivity;
   readonly scheduler: Scheduler;
+  /** A key was used from a network that is none of the last ones it was used from. Default: nothing. */
+  readonly onNewNetwork?: (key: UsedKey, network: string) => void;
   /** Uses that could not be written are written with the next batch. */
   readonly onError: (error: unknown) => void;
 };
@@ -38,22 +40,32 @@ export function createLastActivityWriter(deps: LastActivityWriterDeps): Periodic
   });
 }
 
-async function write(uid: string, { records, storage, keys, activity }: LastActivityWriterDeps): Promise<void> {
+async function write(uid: string, deps: LastActivityWriterDeps): Promise<void> {
+  const { records, storage, keys, activity, onNewNetwork } = deps;
+  const networks = activity.takeNetworks(uid);
   for (let attempt = 1; ; attempt++) {
     const key = keys.byUid(uid);
     const at = activity.of(uid);
     if (key === undefined || at === undefined) return;
     const place = records.prefix + key.name;
     const current = records.view.get(place);
+    const known = current === undefined ? undefined : readActivity(current);
+    const before = known?.uid === uid ? known : undefined;
+    const added = networks.filter((network) => before?.networks.includes(network) !== true);
     try {
-      if (current === undefined) {
-        await storage.create(place, encodeActivity(key, at));
-        return;
-      }
-      const known = readActivity(current);
       // Another server may have seen a later use. Clients are shown seconds.
-      if (known.uid === uid && seconds(known.at) >= seconds(at)) return;
-      await storage.update(place, encodeActivity(key, at), current.revision);
+      const isLate = before !== undefined && seconds(before.at) >= seconds(at);
+      if (isLate && added.length === 0) return;
+      const next = {
+        at: isLate ? before.at : at,
+        from: isLate ? before.from : activity.fromOf(uid),
+        networks: [...(before?.networks ?? []), ...added].slice(-MAX_NETWORKS),
+      };
+      if (current === undefined) await storage.create(place, encodeActivity(key, next));
+      else await storage.update(place, encodeActivity(key, next), current.revision);
+      // One that was never used before is at home wherever it is used first, and one with so many networks everywhere.
+      const isSettled = before !== undefined && before.networks.length > 0 && before.networks.length < MAX_NETWORKS;
+      if (isSettled) for (const network of added) onNewNetwork?.(key, network);
       return;
     } catch (error) {
       // Another server was faster.

@@ -1,6 +1,7 @@
 // The last use of keys: exact in memory, written once a minute, without delaying requests.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MAX_NETWORKS } from "./last-activity.ts";
 import { createLastActivityWriter } from "./last-activity-writer.ts";
 import type { PeriodicWriter } from "./periodic-writer.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
@@ -11,6 +12,7 @@ let server: AccessKeyServer;
 let writer: PeriodicWriter;
 let key: string;
 const errors: unknown[] = [];
+const announced: string[] = [];
 
 beforeEach(async () => {
   server = await createAccessKeyServer();
@@ -24,6 +26,7 @@ beforeEach(async () => {
     keys: server.keys,
     activity: server.activity,
     scheduler: server.time.scheduler,
+    onNewNetwork: ({ name }, network) => announced.push(`${name} ${network}`),
     onError: (error) => errors.push(error),
   });
 });
@@ -70,6 +73,64 @@ describe("createLastActivityWriter", () => {
     await writer.flush();
     expect(server.cache.revision).toBe(before + 2);
     expect((await get()).metadata.resourceVersion).toBe(resourceVersion);
+  });
+
+  it("writes where the last use came from, as far as it is short", async () => {
+    await server.login(key, { address: "198.51.100.1", userAgent: "x".repeat(5_000) });
+    await writer.flush();
+    const { lastUsedFrom } = (await get()).status;
+    expect(lastUsedFrom).toEqual({ address: "198.51.100.1", userAgent: "x".repeat(200) });
+    server.time.advance(1_000);
+    await server.login(key, { address: "198.51.100.2", userAgent: "kubectl" });
+    await writer.flush();
+    expect((await get()).status.lastUsedFrom).toEqual({ address: "198.51.100.2", userAgent: "kubectl" });
+  });
+
+  it("announces a use from a network that the key was not used from before, once", async () => {
+    const from = async (...addresses: readonly string[]): Promise<readonly string[]> => {
+      announced.length = 0;
+      for (const address of addresses) await server.login(key, { address });
+      server.time.advance(1_000);
+      await writer.flush();
+      return [...announced];
+    };
+    // A key is at home where it is used first.
+    expect(await from("192.0.2.1", "2001:db8::1")).toEqual([]);
+    expect(await from("192.0.2.1", "2001:db8::2", "2001:db8::3")).toEqual([]);
+    expect(await from("192.0.2.1", "198.51.100.7", "192.0.2.1")).toEqual(["k 198.51.100.7"]);
+    expect(await from("198.51.100.7")).toEqual([]);
+    const many = Array.from({ length: 30 }, (_, at) => `203.0.113.${at}`);
+    expect((await from(...many)).length).toBeLessThanOrEqual(MAX_NETWORKS);
+    expect(await from("198.18.0.1")).toEqual([]);
+    expect(await from("198.18.0.2")).toEqual([]);
+  });
+
+  it("announces no network that another server knows", async () => {
+    await using other = await createAccessKeyServer({ storage: server.storage });
+    await server.login(key, { address: "192.0.2.1" });
+    await writer.flush();
+    await other.cache.refresh();
+    const heard: string[] = [];
+    await using writerOfOther = createLastActivityWriter({
+      records: other.activityRecords,
+      storage: other.storage,
+      keys: other.keys,
+      activity: other.activity,
+      scheduler: other.time.scheduler,
+      onNewNetwork: (_key, network) => heard.push(network),
+      onError: (error) => errors.push(error),
+    });
+    await other.login(key, { address: "192.0.2.1" });
+    other.time.advance(1_000);
+    await other.login(key, { address: "198.51.100.1" });
+    await writerOfOther.flush();
+    expect(heard).toEqual(["198.51.100.1"]);
+    await server.cache.refresh();
+    server.time.advance(5_000);
+    announced.length = 0;
+    await server.login(key, { address: "198.51.100.1" });
+    await writer.flush();
+    expect(announced).toEqual([]);
   });
 
   it("changes neither generation nor managers, nor what the key is known as", async () => {

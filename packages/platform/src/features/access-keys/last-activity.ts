@@ -1,25 +1,42 @@
 // The last use of keys: exact in memory for this server, and at most a minute behind in the store for all servers. It is stored in batches beside the
 // keys, by name, so that a use does not change the key.
 
+import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import { sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 
 /** The fields of a key's record that matter for its use. */
 export type UsedKey = { readonly name: string; readonly uid: string };
 
+/** Where a request came from, as far as it says so. */
+export type UsedFrom = { readonly address: string; readonly userAgent: string };
+
+/** A use that is written, and the last networks that the key was used from. */
+export type WrittenActivity = {
+  readonly uid: string;
+  readonly at: number;
+  readonly from: UsedFrom | undefined;
+  readonly networks: readonly string[];
+};
+
 export type LastActivity = {
-  /** `uid` of the key's record; `at` in milliseconds since the epoch. Costs one map entry. */
-  record(uid: string, at: number): void;
+  /** `uid` of the key's record; `at` in milliseconds since the epoch. Costs two map entries. */
+  record(uid: string, at: number, from?: UsedFrom): void;
+  /** Of the last use that this server saw. */
+  fromOf(uid: string): UsedFrom | undefined;
+  /** Networks of the uses since they were last taken. */
+  takeNetworks(uid: string): readonly string[];
   /** Last use that this server saw; undefined while the key has not been used since it started. */
   of(uid: string): number | undefined;
   /** That in which it was used last; meaningful where `of` is. */
   epochOf(uid: string): ClockEpoch;
   /** Last use of the key that is written, by whichever server; undefined where none is. Costs a look-up where there is none. */
   written(key: UsedKey): number | undefined;
-  /** As `written`, of the key that is shown as `object`, whose name ends its key. */
-  writtenOf(object: CachedObject): number | undefined;
+  /** As `written`, of the key that is shown as `object`, whose name ends its key: the same object until the next use is written. */
+  writtenOf(object: CachedObject): WrittenActivity | undefined;
   /** The names of all keys of whose use something is written; undefined where they are more than `most`. */
   usedNames(most: number): readonly string[] | undefined;
   /** uids used since they were last taken. */
@@ -32,9 +49,12 @@ export type LastActivity = {
   takeForgotten(): readonly UsedKey[];
 };
 
-type Written = { readonly uid: string; readonly at: number };
-
 const readUid = createMemberReader({ metadata: { uid: true } });
+
+/** Longer ones are cut. kubectl sends 60 characters. */
+const MAX_USER_AGENT = 200;
+/** Of one key: of one that comes from more, no network is news. */
+export const MAX_NETWORKS = 8;
 
 /** `records`: the stored activity, by the names of keys; absent: nothing is stored. */
 export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): LastActivity {
@@ -45,9 +65,22 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
   let unwritten = new Set<string>();
   let forgotten = new Map<string, UsedKey>();
   /** By the record: of a key that is in use it is read with every look at the key. */
-  const known = new WeakMap<CachedObject, Written>();
+  const known = new WeakMap<CachedObject, WrittenActivity>();
+  const origins = new Map<string, UsedFrom>();
+  /** Only of keys that were used from several since they were last taken. */
+  const networks = new Map<string, Set<string>>();
 
-  const writtenUnder = (name: string): Written | undefined => {
+  const recordFrom = (uid: string, from: UsedFrom): void => {
+    const before = origins.get(uid);
+    // Nearly always from the same address.
+    if (before?.address === from.address && before.userAgent === from.userAgent) return;
+    origins.set(uid, { address: from.address, userAgent: from.userAgent.slice(0, MAX_USER_AGENT) });
+    if (before === undefined || before.address === from.address) return;
+    const seen = networks.get(uid) ?? new Set([sourceOf(before.address)]);
+    if (seen.size < MAX_NETWORKS) networks.set(uid, seen.add(sourceOf(from.address)));
+  };
+
+  const writtenUnder = (name: string): WrittenActivity | undefined => {
     const record = records?.view.get(records.prefix + name);
     if (record === undefined) return undefined;
     const read = known.get(record) ?? readActivity(record);
@@ -56,7 +89,8 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
   };
 
   return {
-    record(uid, at) {
+    record(uid, at, from) {
+      if (from !== undefined) recordFrom(uid, from);
       const before = times.get(uid);
       const epoch = epochs.current();
       // After the clock was set back a later use has an earlier time.
@@ -66,6 +100,13 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
       unwritten.add(uid);
     },
     of: (uid) => times.get(uid),
+    fromOf: (uid) => origins.get(uid),
+    takeNetworks(uid) {
+      const from = origins.get(uid);
+      const taken = networks.get(uid) ?? (from === undefined ? [] : [sourceOf(from.address)]);
+      networks.delete(uid);
+      return [...taken];
+    },
     epochOf,
     written({ name, uid }) {
       const read = writtenUnder(name);
@@ -76,7 +117,7 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
       if (read === undefined) return undefined;
       // The name may have been another key's.
       const { metadata } = object.read(readUid) as { readonly metadata?: { readonly uid?: string } };
-      return read.uid === metadata?.uid ? read.at : undefined;
+      return read.uid === metadata?.uid ? read : undefined;
     },
     usedNames(most) {
       if (records === undefined) return [];
@@ -95,6 +136,8 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
       const { uid } = key;
       times.delete(uid);
       epochOfUse.delete(uid);
+      origins.delete(uid);
+      networks.delete(uid);
       unwritten.delete(uid);
       if (records?.view.get(records.prefix + key.name) !== undefined) forgotten.set(key.name, key);
     },
@@ -106,10 +149,26 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
   };
 }
 
-export const encodeActivity = ({ name, uid }: UsedKey, at: number): Uint8Array =>
-  encodeStoredValue({ apiVersion: "v1", kind: "AccessKeyActivity", metadata: { name, uid }, lastActivity: at });
+export const encodeActivity = (
+  { name, uid }: UsedKey,
+  { at, from, networks }: Omit<WrittenActivity, "uid">,
+): Uint8Array =>
+  encodeStoredValue({
+    apiVersion: "v1",
+    kind: "AccessKeyActivity",
+    metadata: { name, uid },
+    lastActivity: at,
+    ...(from === undefined ? {} : { from: { ...from } }),
+    ...(networks.length === 0 ? {} : { networks: [...networks] }),
+  });
 
-export function readActivity(record: CachedObject): Written {
-  const { metadata, lastActivity } = record.decode();
-  return { uid: metadata.uid ?? "", at: typeof lastActivity === "number" ? lastActivity : 0 };
+export function readActivity(record: CachedObject): WrittenActivity {
+  const { metadata, lastActivity, from, networks } = record.decode();
+  const { address, userAgent } = isJsonObject(from) ? from : {};
+  return {
+    uid: metadata.uid ?? "",
+    at: typeof lastActivity === "number" ? lastActivity : 0,
+    from: typeof address === "string" && typeof userAgent === "string" ? { address, userAgent } : undefined,
+    networks: isJsonArray(networks) ? networks.filter((network) => typeof network === "string") : [],
+  };
 }

@@ -282,8 +282,12 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       );
     },
     /** Authentication by a key; throws as the authenticator does. */
-    async login(key: string): Promise<Authentication> {
-      const request = createRequestContext({ url: "/", headers: { authorization: `Bearer ${key}` } }).request;
+    async login(
+      key: string,
+      { address: remoteAddress = "192.0.2.1", userAgent = "test" } = {},
+    ): Promise<Authentication> {
+      const headers = { authorization: `Bearer ${key}`, "user-agent": userAgent };
+      const { request } = createRequestContext({ url: "/", headers, remoteAddress });
       const authentication = await authenticator.authenticate(request);
       if (authentication === undefined) throw new Error("no credential");
       return authentication;

@@ -1,6 +1,7 @@
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { describe, expect, it } from "vitest";
 import type { AccessKeyState } from "../../access-key-state.ts";
+import type { WrittenActivity } from "../../last-activity.ts";
 import { presentActivities, presentActivity } from "./present-activity.ts";
 
 const USED_AT = Date.parse("2026-01-02T03:04:05Z");
@@ -17,9 +18,19 @@ const statusOf = (object: CachedObject | undefined) => object?.decode()["status"
 
 /** Of keys by name: when they were used last. `end` is that of all of them. */
 function world(used: Map<string, number>, end: { at: number } = { at: ENDS_AT }) {
+  const written = new Map<string, WrittenActivity>();
+  const writtenOf = ({ key }: CachedObject): WrittenActivity | undefined => {
+    const name = key.slice("/keys/".length);
+    const at = used.get(name);
+    const known = written.get(name);
+    if (at === undefined || known?.at === at) return at === undefined ? undefined : known;
+    const next = { uid: `uid-${name}`, at, from: undefined, networks: [] };
+    written.set(name, next);
+    return next;
+  };
   return {
     activity: {
-      writtenOf: ({ key }: CachedObject) => used.get(key.slice("/keys/".length)),
+      writtenOf,
       usedNames: (most: number) => (used.size > most ? undefined : [...used.keys()]),
     },
     keys: { byUid: () => ({ expiresAt: end.at }) as AccessKeyState },

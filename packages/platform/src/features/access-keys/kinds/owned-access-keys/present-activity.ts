@@ -4,7 +4,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
-import type { LastActivity } from "../../last-activity.ts";
+import type { LastActivity, WrittenActivity } from "../../last-activity.ts";
 
 export type PresentActivityDeps = {
   readonly activity: Pick<LastActivity, "writtenOf" | "usedNames">;
@@ -13,7 +13,7 @@ export type PresentActivityDeps = {
 
 /** Form of a key in lists, and the data besides the key that it was made of. */
 type Shown = {
-  readonly at: number;
+  readonly written: WrittenActivity;
   /** Set for keys whose lifetime starts again with each use. */
   readonly uid: string | undefined;
   readonly end: number | undefined;
@@ -29,22 +29,28 @@ const MAX_SHOWN_BYTES = 16 * 1024 * 1024;
 export const presentActivity =
   (deps: PresentActivityDeps) =>
   (object: CachedObject): CachedObject => {
-    const at = deps.activity.writtenOf(object);
-    return (at === undefined ? undefined : showActivity(object, at, deps))?.object ?? object;
+    const written = deps.activity.writtenOf(object);
+    return (written === undefined ? undefined : showActivity(object, written, deps))?.object ?? object;
   };
 
 /** Undefined where the object says it itself. */
-function showActivity(object: CachedObject, at: number, { keys }: PresentActivityDeps): Shown | undefined {
+function showActivity(
+  object: CachedObject,
+  written: WrittenActivity,
+  { keys }: PresentActivityDeps,
+): Shown | undefined {
   const key = object.decode();
   const status = isJsonObject(key["status"]) ? key["status"] : {};
-  const lastActivity = formatTimestamp(at);
+  const lastActivity = formatTimestamp(written.at);
   // Records of an earlier release have it themselves; both are of one form, which sorts by time.
   if (typeof status["lastActivity"] === "string" && status["lastActivity"] >= lastActivity) return undefined;
   const spec = isJsonObject(key["spec"]) ? key["spec"] : {};
   const uid = spec["ttlAfterLastActivity"] === true ? (key.metadata.uid ?? "") : undefined;
   const end = endOf(uid, keys);
   const expiry = end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) };
-  return { at, uid, end, object: object.withContent({ ...key, status: { ...status, lastActivity, ...expiry } }) };
+  const lastUsedFrom = written.from === undefined ? {} : { lastUsedFrom: { ...written.from } };
+  const shown = { ...status, lastActivity, ...lastUsedFrom, ...expiry };
+  return { written, uid, end, object: object.withContent({ ...key, status: shown }) };
 }
 
 const endOf = (uid: string | undefined, keys: PresentActivityDeps["keys"]): number | undefined =>
@@ -64,11 +70,11 @@ export function presentActivities(
   let keptBytes = 0;
 
   function present(record: CachedObject): CachedObject {
-    const at = activity.writtenOf(record);
-    if (at === undefined) return record;
+    const written = activity.writtenOf(record);
+    if (written === undefined) return record;
     const known = kept.get(record);
-    if (known?.at === at && known.end === endOf(known.uid, keys)) return known.object;
-    const shown = showActivity(record, at, deps);
+    if (known?.written === written && known.end === endOf(known.uid, keys)) return known.object;
+    const shown = showActivity(record, written, deps);
     if (shown === undefined) return record;
     keep(record, shown);
     return shown.object;
