@@ -22,7 +22,7 @@ export type AgentStart = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
-function startAgent({ stateFile, kubeconfig, flags = [], env = {} }: AgentStart): AgentProcess {
+export function startAgent({ stateFile, kubeconfig, flags = [], env = {} }: AgentStart): AgentProcess {
   const args = [ENTRY, "agent", "--state-file", stateFile, "--kubeconfig", kubeconfig, ...flags];
   const child: ChildProcess = spawn(NODE, args, {
     env: { PATH: process.env["PATH"], ...env },
@@ -50,8 +50,8 @@ function startAgent({ stateFile, kubeconfig, flags = [], env = {} }: AgentStart)
 }
 
 /** Writes a kubeconfig for a virtual cluster of the server that may act as others there. */
-async function writeFarKubeconfig(far: Server, path: string, name = "demo"): Promise<string> {
-  const asked = await far.send(`${INSTANCES}/${name}/kubeconfig`, { spec: { clientCert: true } });
+async function writeFarKubeconfig(far: Server, path: string): Promise<string> {
+  const asked = await far.send(`${INSTANCES}/demo/kubeconfig`, { spec: { clientCert: true } });
   await writeFile(path, asked.status.kubeConfig, { mode: 0o600 });
   return path;
 }
@@ -77,10 +77,10 @@ async function writeAgentState(near: Server, path: string, join: string): Promis
 export async function connectByAgent(
   { near, far, directory }: { readonly near: Server; readonly far: Server; readonly directory: string },
   name: string,
-  virtualCluster = "demo",
+  surroundings: Pick<AgentStart, "env"> = {},
 ): Promise<{ readonly agent: AgentProcess; readonly start: AgentStart }> {
-  const kubeconfig = await writeFarKubeconfig(far, join(directory, `${name}.kubeconfig`), virtualCluster);
+  const kubeconfig = await writeFarKubeconfig(far, join(directory, `${name}.kubeconfig`));
   const stateFile = await writeAgentState(near, join(directory, `${name}-agent.key`), await joinValue(near, name));
-  const start = { stateFile, kubeconfig };
+  const start = { stateFile, kubeconfig, ...surroundings };
   return { agent: startAgent(start), start };
 }
