@@ -22,6 +22,8 @@ export type PlatformNames = {
   teamGroup(team: string): string;
   /** The group that represents a ClusterRole inside a virtual cluster. */
   insideRoleGroup(clusterRole: string): string;
+  /** The group of a credential for which an access request, by its uid, was approved. */
+  accessRequestGroup(uid: string): string;
   /** A label or annotation key of the platform's own. */
   key(name: string): string;
   /** A built-in ClusterRole, such as `postern:project-user`. */
@@ -48,6 +50,7 @@ export function createPlatformNames(options: {
     userGroup: (user) => `${name}:user:${user}`,
     teamGroup: (team) => `${name}:team:${team}`,
     insideRoleGroup: (clusterRole) => `${name}:role:${clusterRole}`,
+    accessRequestGroup: (uid) => `${name}:access-request:${uid}`,
     key: (suffix) => `${domain}/${suffix}`,
     role: (suffix) => `${name}:${suffix}`,
     projectNamespace: (project) => `${projectNamespacePrefix}${project}`,

@@ -23,6 +23,9 @@ import {
 import { type AccessKeys, keyWriters, openAccessKeys } from "../features/access-keys/feature.ts";
 import { accessKeyKinds, credentialsOf, openKeyQuota } from "../features/access-keys/kinds/index.ts";
 import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
+import { accessRequestControllers } from "../features/access-requests/controllers/index.ts";
+import { openAccessGrants, openAccessRequests } from "../features/access-requests/feature.ts";
+import { accessRequestKinds } from "../features/access-requests/kinds/index.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
 import { authorizationKinds } from "../features/authorization/kinds/index.ts";
 import { openBudgets } from "../features/budgets/feature.ts";
@@ -103,9 +106,11 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const directory = use(openDirectory(base));
   const rules = use(openTrustRules(base));
   const providers = use(openIdentityProviders(base, { directory }));
-  const keys = use(openAccessKeys(base, { directory, grants: unionGrants(rules, providers) }));
-  const certificates = use(openCertificates(base, { keys, directory }));
-  const authorization = use(openAuthorization(base, { keys }));
+  const granted = use(openAccessGrants(base));
+  const keys = use(openAccessKeys(base, { directory, grants: unionGrants(rules, providers, granted), granted }));
+  const certificates = use(openCertificates(base, { keys, directory, granted }));
+  const access = use(openAccessRequests(base, { grants: granted, directory }));
+  const authorization = use(openAuthorization(base, { keys, granted, accessOffers: access.offers }));
   const trust = use(openTrust(base, { rules, providers, keys, directory }));
   for (const writer of keyWriters(base, keys)) use(writer);
   const mint = createKeyMint(base, keys);
@@ -130,9 +135,10 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const ofProjects = projectKinds(base, { directory, authorization, budgets, endpoint });
   // biome-ignore format: as above
   const ofClusters = virtualClusterKinds(base, {
-    clusters, tunnels, keys, mint, directory, authorization, certificates, credentials, endpoint,
+    clusters, tunnels, keys, mint, directory, authorization, certificates, credentials, endpoint, granted,
   });
   const ofTrust = trustKinds(base, { trust, keys, directory, authorization });
+  const ofAccess = accessRequestKinds(base, { access, keys, directory, authorization });
   const ofSignIn = signInKinds(base, { authorization });
   const ofAuthorization = authorizationKinds(base, { keys, authorization });
   const api: ManagementApi = use(
@@ -143,6 +149,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
         ofClusters.clusters, ofClusters.virtualClusterInstances, ofClusters.virtualClusterTemplates, ofClusters.spaceInstances,
         ofDirectory.selves, ofAuthorization.ownAccessReviews, ofKeys.accessKeys, ofProjects.projectSecrets, ofProjects.sharedSecrets,
         ofTrust.clusterTrustRules, ofTrust.trustRules, ofSignIn.identityProviders,
+        ...ofAccess.definitions,
         ofProjects.namespaces, secrets, services, events, newEvents, leases,
         ...ofAuthorization.policies, ...ofAuthorization.reviews,
       ],
@@ -170,6 +177,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...virtualClusterControllers(port, base, { clusters, tunnels }),
       ...clusterTunnelControllers(port, base, { tunnels }),
       ...trustControllers(port, base, { trust }),
+      ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization }),
       ...endedCredentialControllers(port, { keys, certificates }),
       createTakenTokenReaper(port, trust.takenTokens),
       ...signInControllers(port, base, { signIn, keys, mint }),

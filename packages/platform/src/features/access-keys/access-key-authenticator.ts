@@ -30,7 +30,7 @@ export type AccessKeyAuthenticatorDeps = IdentityDeps & {
 
 export type AccessKeyAuthenticator = Authenticator &
   TokenAuthenticator & {
-    /** Identity that a key gives its bearer, remembered per revision of the key and version of the directory. */
+    /** Identity that a key gives its bearer, remembered per revision of the key, and version of the directory and of grants. */
     identityOf(key: AccessKeyState): UserInfo;
   };
 
@@ -50,18 +50,21 @@ type Remembered = {
 };
 
 export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): AccessKeyAuthenticator {
-  const { keys, activity, clock, directory, rotations, renewal, onRefused } = deps;
+  const { keys, activity, clock, directory, granted, rotations, renewal, onRefused } = deps;
+  // Each only goes up, so that the sum is the same only when both are.
+  const identityVersion = (): number => directory.version + (granted?.version ?? 0);
   // Every revision is a new object, so a record identifies its revision.
   const remembered = new WeakMap<AccessKeyState, Remembered>();
 
   const remember = (key: AccessKeyState): Remembered => {
     const known = remembered.get(key);
-    if (known?.version === directory.version) return known;
+    const version = identityVersion();
+    if (known?.version === version) return known;
     const { id } = key;
     const annotations = accessKeyAnnotations(key.name, key.origins);
     const credential = { id, annotations, onRevoked: (listener: () => void) => keys.onRevoked(id, listener) };
     const authentication = { user: accessKeyIdentity(key, deps), credential };
-    const made: Remembered = { version: directory.version, authentication, current: undefined };
+    const made: Remembered = { version, authentication, current: undefined };
     remembered.set(key, made);
     return made;
   };

@@ -2,22 +2,40 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { Directory } from "../directory/directory.ts";
+import type { Directory, DirectoryUser } from "../directory/directory.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 
 /** The key of UserInfo.extra that carries the public handle of the access key. */
 const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.${domain}/access-key-id`;
 
-export type IdentityDeps = { readonly directory: Directory; readonly names: PlatformNames };
+export type IdentityDeps = {
+  readonly directory: Directory;
+  readonly names: PlatformNames;
+  /** Access for a time. Absent: none. */
+  readonly granted?: GrantedGroups;
+};
+
+/** Access that users were granted for a time. */
+export type GrantedGroups = {
+  /** Changes with each grant that begins or ends. */
+  readonly version: number;
+  /** One for each approved access request that the key has. Keys with a scope have only the one that they were made with. */
+  groupsOf(key: GrantHolder, user: Pick<DirectoryUser, "name" | "uid">): readonly string[];
+};
+
+type GrantHolder = Partial<Pick<AccessKeyState, "restrictions" | "grant">>;
 
 /** The identity of a key's bearer. Does not check whether the key is valid. */
 export function accessKeyIdentity(
-  key: Pick<AccessKeyState, "id" | "owner" | "groups">,
-  { directory, names }: IdentityDeps,
+  key: Pick<AccessKeyState, "id" | "owner" | "groups"> & GrantHolder,
+  { directory, names, granted }: IdentityDeps,
 ): UserInfo {
   const { owner } = key;
   const extra = { [accessKeyIdExtra(names)]: [key.id] };
-  const common = [...key.groups, GROUP_AUTHENTICATED, names.authenticatedGroup];
+  const prefix = names.accessRequestGroup("");
+  // Groups of users and keys are texts that others wrote.
+  const withoutGrants = (groups: readonly string[]) => groups.filter((group) => !group.startsWith(prefix));
+  const common = [...withoutGrants(key.groups), GROUP_AUTHENTICATED, names.authenticatedGroup];
   if (owner.kind === "team") {
     const group = names.teamGroup(owner.name);
     return { name: group, groups: distinct([group, ...common]), extra, ...uidOf(directory.team(owner.name)) };
@@ -27,7 +45,13 @@ export function accessKeyIdentity(
   const teams = directory.teamsOf(owner.name).map(({ name }) => names.teamGroup(name));
   return {
     name: user?.subject ?? owner.name,
-    groups: distinct([...(user?.groups ?? []), ...common, names.userGroup(owner.name), ...teams]),
+    groups: distinct([
+      ...withoutGrants(user?.groups ?? []),
+      ...common,
+      names.userGroup(owner.name),
+      ...teams,
+      ...(user === undefined ? [] : (granted?.groupsOf(key, user) ?? [])),
+    ]),
     extra,
     ...uidOf(user),
   };

@@ -5,6 +5,7 @@ import type { Foundation } from "../../foundation/foundation.ts";
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "./access-key-authenticator.ts";
+import type { GrantedGroups } from "./access-key-identity.ts";
 import { type AccessKeySecrets, createAccessKeySecrets } from "./access-key-secrets.ts";
 import { type CatchUp, createCatchUp } from "./catch-up.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "./create-access-key-index.ts";
@@ -46,11 +47,15 @@ export type AccessKeys = Disposable & {
   readonly recordEvent: RecordKeyEvent;
 };
 
-/** `grants`: whether what issued a key still grants it. */
-export function openAccessKeys(
-  base: Foundation,
-  { directory, grants }: { readonly directory: Directory; readonly grants: KeyGrants },
-): AccessKeys {
+export type AccessKeysNeeds = {
+  readonly directory: Directory;
+  /** Whether what issued a key still grants it. */
+  readonly grants: KeyGrants;
+  /** Access that users were granted for a time. Absent: none. */
+  readonly granted?: GrantedGroups;
+};
+
+export function openAccessKeys(base: Foundation, { directory, grants, granted }: AccessKeysNeeds): AccessKeys {
   const { configuration, names, storage, cache, runtime, keyRing, epochs } = base;
   const { clock, scheduler, random } = runtime;
   const metrics = createKeyMetrics(base.metrics);
@@ -102,6 +107,7 @@ export function openAccessKeys(
       renewal: createDigestRenewal(base, secrets, sealedRecords),
       directory,
       names,
+      ...(granted === undefined ? {} : { granted }),
       clock,
       onRefused: metrics.refused,
     }),

@@ -6,7 +6,7 @@ import type { AccessKeyOwner } from "./access-key-state.ts";
 import type { KeyRefusal } from "./key-validity.ts";
 
 export type KeyGrant = {
-  /** Such as `clustertrustrules/deploy`, or `trustrules/p-team/deploy`. */
+  /** Such as `clustertrustrules/deploy`, `trustrules/p-team/deploy`, or `accessrequests/access-x7k2p`. */
   readonly rule: string;
   readonly ruleUid: string;
   /** Digest of all that the rule decided by. */
@@ -32,6 +32,12 @@ export type GrantedKey = {
   readonly groups: readonly string[];
   readonly restrictions: AccessKeyRestrictions | undefined;
 };
+
+const OF_REQUEST = "accessrequests/";
+
+/** `rule` of the grant of a key that was made with an approved access request. */
+export const requestRuleOf = (name: string): string => `${OF_REQUEST}${name}`;
+export const isGrantOfRequest = ({ rule }: Pick<KeyGrant, "rule">): boolean => rule.startsWith(OF_REQUEST);
 
 /** Where it is known what rules give now. */
 export type KeyGrants = {

@@ -60,6 +60,10 @@ const authenticatedRules = (names: PlatformNames): readonly JsonObject[] => [
     apiGroups: [names.managementGroup],
     resources: ["ownedaccesskeys/rotate", "ownedaccesskeys/explain", "ownedaccesskeys/credentials"],
   },
+  // The resources show callers what they may ask for, their own requests, and those that they may approve.
+  { verbs: READ, apiGroups: [names.managementGroup], resources: ["clusteraccesspolicies", "accesspolicies"] },
+  { verbs: [...READ, "create"], apiGroups: [names.managementGroup], resources: ["accessrequests"] },
+  { verbs: ["create"], apiGroups: [names.managementGroup], resources: ["accessrequests/approval"] },
 ];
 
 /** Evaluated in the project's namespace, and for the project of that name: membership binds to both. */
@@ -88,6 +92,7 @@ const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
   { verbs: [...READ, ...WRITE, "use"], apiGroups: [names.managementGroup], resources: ["projectsecrets"] },
   { verbs: [...READ, ...WRITE], apiGroups: [names.managementGroup], resources: ["trustrules"] },
   { verbs: ["create"], apiGroups: [names.managementGroup], resources: ["trustrules/test"] },
+  { verbs: [...READ, ...WRITE, "approve"], apiGroups: [names.managementGroup], resources: ["accesspolicies"] },
   { verbs: ["get"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/accesskey"] },
   {
     verbs: ["get", "create"],

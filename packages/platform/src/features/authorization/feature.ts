@@ -12,10 +12,11 @@ import type { AccessKeys } from "../access-keys/feature.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { filterByVisibility } from "./filter-by-visibility.ts";
 import type { FilteredResource } from "./filtered-resources.ts";
+import type { GrantedAccess } from "./granted-access.ts";
 import { createInstancePermissionIndex } from "./instance-permissions.ts";
 import { createMembershipCheck, type MembershipCheck } from "./membership-check.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
-import type { DecisionDeps, PlatformAuthorizer } from "./platform-decision.ts";
+import type { AccessOffers, DecisionDeps, PlatformAuthorizer } from "./platform-decision.ts";
 import { createProjectMembershipIndex } from "./project-memberships.ts";
 import { createVisibility } from "./visibility.ts";
 
@@ -30,20 +31,36 @@ export type Authorization = Disposable & {
   visibilityOf(resource: FilteredResource): ObjectVisibility;
 };
 
+export type AuthorizationNeeds = {
+  readonly keys: AccessKeys;
+  /** Access for a time. Absent: none. */
+  readonly granted?: GrantedAccess;
+  readonly accessOffers?: AccessOffers;
+};
+
 export function openAuthorization(
   { names, cache, objects, runtime: { scheduler } }: Foundation,
-  { keys }: { readonly keys: AccessKeys },
+  { keys, granted, accessOffers }: AuthorizationNeeds,
 ): Authorization {
   const rbac = createCachedRbacSource(rbacViews(MANAGEMENT, cache), scheduler);
-  const projects = createProjectMembershipIndex(objects("projects"), scheduler);
+  const projects = createProjectMembershipIndex(objects("projects"), scheduler, granted);
   const instances = createInstancePermissionIndex(
     {
       virtualclusterinstances: objects("virtualclusterinstances", { namespaced: true }),
       spaceinstances: objects("spaceinstances", { namespaced: true }),
     },
     scheduler,
+    granted && { access: granted, names },
   );
-  const sources: DecisionDeps = { names, keys: keys.index, rbac, projects, instances };
+  const sources: DecisionDeps = {
+    names,
+    keys: keys.index,
+    rbac,
+    projects,
+    instances,
+    ...(granted === undefined ? {} : { grantedClusters: granted.clusters }),
+    ...(accessOffers === undefined ? {} : { accessOffers }),
+  };
   const authorizer = createPlatformAuthorizer(sources);
   const ruleResolver = createEffectiveRules(sources);
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });

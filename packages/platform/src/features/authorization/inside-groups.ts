@@ -44,7 +44,7 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, deps: Insid
     throw forbiddenRequestError(target, name, "this username is reserved in virtual clusters");
   }
   const roles = insideClusterRoles(user, place, deps).map(deps.names.insideRoleGroup);
-  const own = user.groups.filter((group) => group !== "" && !isReserved(group) && !standsForRole(group, deps.names));
+  const own = user.groups.filter((group) => group !== "" && !isReserved(group) && !isPlatformsOwn(group, deps.names));
   return { name: user.name, groups: [...new Set([...own, ...roles])] };
 }
 
@@ -77,8 +77,9 @@ export function groupsKeptInside(
 export const insideGroups = (user: UserInfo, place: InstancePlace, deps: InsideDeps): readonly string[] =>
   insideIdentity(user, place, deps).groups;
 
-/** A group of that name from outside would be a role that was never granted here. */
-const standsForRole = (group: string, names: PlatformNames): boolean => group.startsWith(names.insideRoleGroup(""));
+/** A role's group from outside would be a role that was never granted here; an access request means nothing inside. */
+const isPlatformsOwn = (group: string, names: PlatformNames): boolean =>
+  group.startsWith(names.insideRoleGroup("")) || group.startsWith(names.accessRequestGroup(""));
 
 /** The ClusterRoles that the caller has inside: those of its project and of every rule that lists it add up. */
 export function insideClusterRoles(

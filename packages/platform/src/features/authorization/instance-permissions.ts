@@ -1,5 +1,6 @@
 // The port for owners and access of virtual clusters and spaces, and its implementation over the watch cache.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -9,6 +10,7 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-infor
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, SubjectList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
+import { type GrantedAccess, type GrantedRole, NO_GRANTED_ACCESS } from "./granted-access.ts";
 import { memberOf, readOwner, textOf, textsOf } from "./stored-members.ts";
 import { SubjectIndex } from "./subject-index.ts";
 
@@ -19,7 +21,12 @@ export type InstanceAccess = SubjectList & {
 };
 
 /** One of `spec.extraAccessRules[]`: the ClusterRole that people have inside the virtual cluster. */
-export type ExtraAccessRule = SubjectList & { readonly clusterRole: string };
+export type ExtraAccessRule = SubjectList & {
+  readonly clusterRole: string;
+  /** The access request that gave the role for a time, to the members of its group. Absent: a standing rule. */
+  readonly accessRequest?: string;
+  readonly groups?: readonly string[];
+};
 
 export type InstancePermissions = {
   readonly owner: Owner;
@@ -89,42 +96,77 @@ export function indexPermissions({ owner, access, extraAccessRules }: InstancePe
 
 const mayUse = ({ verbs }: InstanceAccess): boolean => verbs.includes("use") || verbs.includes("*");
 
-type PermissionsByName = Map<string, IndexedPermissions>;
+/** The standing rules, and those for a time behind them. */
+function withGranted(standing: IndexedPermissions, granted: readonly GrantedRole[]): IndexedPermissions {
+  if (granted.length === 0) return standing;
+  const rules = granted.map(({ group, clusterRole, accessRequest }) => ({
+    ...NOBODY,
+    groups: [group],
+    clusterRole,
+    accessRequest,
+  }));
+  return { ...standing, extraAccessRules: new SubjectIndex(rules, (rule) => rule, standing.extraAccessRules) };
+}
 
-const NONE: readonly (readonly [string, IndexedPermissions])[] = [];
+/** An instance as its object says. */
+type StandingPermissions = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly read: InstancePermissions;
+  readonly indexed: IndexedPermissions;
+};
 
-const listedIn = ({ owner, access, extraAccessRules }: IndexedPermissions): InstancePermissions => ({
-  owner,
-  access: access.entries,
-  extraAccessRules: extraAccessRules.entries,
-});
+function readStanding(object: CachedObject): StandingPermissions {
+  const instance = object.decode();
+  const { namespace = "", name = "", uid = "" } = instance.metadata;
+  const read = readInstancePermissions(instance);
+  return { namespace, name, uid, read, indexed: indexPermissions(read) };
+}
+
+type PermissionsByName = Map<string, { readonly standing: StandingPermissions; readonly now: IndexedPermissions }>;
+
+/** Grants for a time are in virtual clusters of projects. */
+export type InstanceGrants = {
+  readonly access: GrantedAccess;
+  readonly names: Pick<PlatformNames, "projectOf" | "projectNamespace">;
+};
 
 /** Follows the instances from their current state on, until disposed. The cache must be ready. */
 export function createInstancePermissionIndex(
   views: { readonly [resource in InstanceResource]: ViewPrefix },
   scheduler: Scheduler,
+  grants?: InstanceGrants,
 ): InstancePermissionIndex & Disposable {
   const byResource = {
     virtualclusterinstances: new Map<string, PermissionsByName>(),
     spaceinstances: new Map<string, PermissionsByName>(),
   };
+  const { access: granted = NO_GRANTED_ACCESS, names } = grants ?? {};
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
-  const byObject = new WeakMap<CachedObject, IndexedPermissions>();
+  const byObject = new WeakMap<CachedObject, readonly [InstanceResource, StandingPermissions]>();
   const policyVersion = new PolicyVersionSource();
+
+  const permissionsNow = (resource: InstanceResource, standing: StandingPermissions): IndexedPermissions => {
+    const project = resource === "virtualclusterinstances" ? names?.projectOf(standing.namespace) : undefined;
+    if (project === undefined) return standing.indexed;
+    return withGranted(standing.indexed, granted.inVirtualCluster(project, standing.name, standing.uid));
+  };
+  const show = (resource: InstanceResource, standing: StandingPermissions): void => {
+    const { namespace, name } = standing;
+    const byName: PermissionsByName = byResource[resource].get(namespace) ?? new Map();
+    byResource[resource].set(namespace, byName.set(name, { standing, now: permissionsNow(resource, standing) }));
+    policyVersion.changed();
+  };
 
   const follow = (resource: InstanceResource): Disposable => {
     const byNamespace = byResource[resource];
     const put = (object: CachedObject): void => {
-      const instance = object.decode();
-      const { namespace = "", name = "" } = instance.metadata;
-      const byName = byNamespace.get(namespace) ?? new Map<string, IndexedPermissions>();
-      const read = readInstancePermissions(instance);
-      const known = byName.get(name);
-      const permissions = known !== undefined && equalJson(listedIn(known), read) ? known : indexPermissions(read);
-      byObject.set(object, permissions);
-      if (permissions === known) return;
-      byNamespace.set(namespace, byName.set(name, permissions));
-      policyVersion.changed();
+      const read = readStanding(object);
+      const known = byNamespace.get(read.namespace)?.get(read.name)?.standing;
+      const isKnown = known !== undefined && known.uid === read.uid && equalJson(asJson(known.read), asJson(read.read));
+      byObject.set(object, [resource, isKnown ? known : read]);
+      if (!isKnown) show(resource, read);
     };
     return followView(views[resource], scheduler, {
       replace(objects) {
@@ -142,15 +184,40 @@ export function createInstancePermissionIndex(
       },
     });
   };
-  const followed = [follow("virtualclusterinstances"), follow("spaceinstances")];
+  const followed = [
+    follow("virtualclusterinstances"),
+    follow("spaceinstances"),
+    granted.onPlaceChange(({ project, virtualCluster }) => {
+      if (virtualCluster === undefined || names === undefined) return;
+      const namespace = names.projectNamespace(project);
+      const known = byResource.virtualclusterinstances.get(namespace)?.get(virtualCluster);
+      if (known !== undefined) show("virtualclusterinstances", known.standing);
+    }),
+  ];
 
-  return Object.assign(policyVersion, {
-    get: (resource: InstanceResource, namespace: string, name: string) =>
-      byResource[resource].get(namespace)?.get(name),
-    of: (object: CachedObject) => byObject.get(object) ?? indexPermissions(readInstancePermissions(object.decode())),
-    entries: (resource: InstanceResource, namespace: string) => byResource[resource].get(namespace)?.entries() ?? NONE,
+  return {
+    get version() {
+      granted.settle();
+      return policyVersion.version;
+    },
+    onChange: (listener) => policyVersion.onChange(listener),
+    get: (resource, namespace, name) => byResource[resource].get(namespace)?.get(name)?.now,
+    of(object) {
+      const [resource, standing] = byObject.get(object) ?? [undefined, readStanding(object)];
+      if (resource === undefined) return standing.indexed;
+      const known = byResource[resource].get(standing.namespace)?.get(standing.name);
+      return known?.standing === standing ? known.now : permissionsNow(resource, standing);
+    },
+    *entries(resource, namespace) {
+      for (const [name, { now }] of byResource[resource].get(namespace) ?? NOTHING_KNOWN) yield [name, now] as const;
+    },
     [Symbol.dispose]() {
       for (const handle of followed) handle[Symbol.dispose]();
     },
-  });
+  };
 }
+
+const NOTHING_KNOWN: PermissionsByName = new Map();
+
+/** Plain data: only the optional members of its type are not JSON. */
+const asJson = (permissions: InstancePermissions): JsonValue => permissions as unknown as JsonValue;

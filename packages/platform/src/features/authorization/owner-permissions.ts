@@ -9,6 +9,7 @@ import { asksAboutOthers } from "./asks-about-others.ts";
 import { PROJECT_ADMIN } from "./built-in-roles.ts";
 import { isInTeam, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";
+import type { GrantedAccess } from "./granted-access.ts";
 import type { IndexedPermissions, InstanceAccess, InstancePermissionIndex } from "./instance-permissions.ts";
 import type { TargetedRequest } from "./platform-request.ts";
 import type { IndexedMembership, ProjectMembershipIndex } from "./project-memberships.ts";
@@ -20,17 +21,25 @@ export type PermissionCode =
   | "project-member"
   | "instance-owner"
   | "instance-access"
+  | "access-request"
   | "virtual-cluster-identity"
   | "cluster-identity";
 
 /** `reason` is for people: it names the object that gives the right. */
-export type Permission = { readonly code: PermissionCode; readonly reason: string };
+export type Permission = {
+  readonly code: PermissionCode;
+  readonly reason: string;
+  /** Name of the access request that gives the right for a time. */
+  readonly accessRequest?: string;
+};
 
 export type OwnerPermissionDeps = {
   readonly names: PlatformNames;
   readonly roles: Pick<RbacSource, "rulesOf">;
   readonly projects: ProjectMembershipIndex;
   readonly instances: InstancePermissionIndex;
+  /** Connected clusters that are granted for a time. Absent: none. */
+  readonly grantedClusters?: GrantedAccess["clusters"];
 };
 
 const MAIN_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "update", "patch", "delete", "use"]);
@@ -57,8 +66,29 @@ export function ownerPermission(
   const { resource, namespace, name } = request;
   if (isInstanceResource(resource))
     return instancePermission(user, request, instances.get(resource, namespace, name), names);
-  return namespace === "" ? ownPermission(user, request, names) : undefined;
+  if (namespace !== "") return undefined;
+  return ownPermission(user, request, names) ?? grantedClusterPermission(user, request, deps.grantedClusters);
 }
+
+const CLUSTER_VERBS: ReadonlySet<string> = new Set(["get", "use"]);
+
+/** Who was granted a connected cluster may see and use it. The request is about the management group. */
+export function grantedClusterPermission(
+  user: UserInfo,
+  { resource, subresource, verb, name }: TargetedRequest,
+  granted: GrantedAccess["clusters"] | undefined,
+): Permission | undefined {
+  if (granted === undefined || resource !== "clusters" || subresource !== "" || !CLUSTER_VERBS.has(verb))
+    return undefined;
+  const found = granted.of(name).find(({ group }) => user.groups.includes(group));
+  return found === undefined ? undefined : byAccessRequest(found.accessRequest);
+}
+
+const byAccessRequest = (accessRequest: string): Permission => ({
+  code: "access-request",
+  reason: `has the approved access request ${accessRequest}`,
+  accessRequest,
+});
 
 const OWN_PARTS: ReadonlySet<string> = new Set(["", "accesskeys", "credentials"]);
 
@@ -88,10 +118,10 @@ export function projectPermission(
   fact: IndexedMembership | undefined,
   { names, roles }: Pick<OwnerPermissionDeps, "names" | "roles">,
 ): Permission | undefined {
-  for (const role of projectRolesOf(user, fact, names)) {
-    if (clusterRole(role, roles)?.allows(request) === true) {
-      return { code: "project-member", reason: `has ClusterRole ${role} in project ${project}` };
-    }
+  for (const [role, accessRequest] of roleSourcesOf(user, fact, names)) {
+    if (clusterRole(role, roles)?.allows(request) !== true) continue;
+    if (accessRequest !== undefined) return byAccessRequest(accessRequest);
+    return { code: "project-member", reason: `has ClusterRole ${role} in project ${project}` };
   }
   return undefined;
 }
@@ -102,9 +132,23 @@ export function projectRolesOf(
   fact: IndexedMembership | undefined,
   names: PlatformNames,
 ): readonly string[] {
-  if (fact === undefined) return [];
-  const roles = fact.members.of(user, names).map(({ clusterRole }) => projectRoleOf(clusterRole, names));
-  return [...new Set(isOwner(user, fact.owner, names) ? [names.role(PROJECT_ADMIN), ...roles] : roles)];
+  return [...roleSourcesOf(user, fact, names).keys()];
+}
+
+/** The same with the access request behind each role; undefined for a standing role, which comes first. */
+function roleSourcesOf(
+  user: UserInfo,
+  fact: IndexedMembership | undefined,
+  names: PlatformNames,
+): ReadonlyMap<string, string | undefined> {
+  const sources = new Map<string, string | undefined>();
+  if (fact === undefined) return sources;
+  if (isOwner(user, fact.owner, names)) sources.set(names.role(PROJECT_ADMIN), undefined);
+  for (const member of fact.members.of(user, names)) {
+    const role = projectRoleOf(member.clusterRole, names);
+    if (!sources.has(role)) sources.set(role, member.accessRequest);
+  }
+  return sources;
 }
 
 export const clusterRole = (name: string, roles: Pick<RbacSource, "rulesOf">): RuleIndex | undefined =>
@@ -134,6 +178,8 @@ export function instancePermission(
   if (!opensToGuest(request)) return undefined;
   const [rule] = extraAccessRules.placesOf(user, names);
   if (rule === undefined) return undefined;
+  const accessRequest = extraAccessRules.entries[rule]?.accessRequest;
+  if (accessRequest !== undefined) return byAccessRequest(accessRequest);
   return { code: "instance-access", reason: `is in spec.extraAccessRules[${rule}] of ${namespace}/${name}` };
 }
 

@@ -14,7 +14,7 @@ import {
   projectRolesOf,
 } from "./owner-permissions.ts";
 
-type RulesSources = Pick<OwnerPermissionDeps, "names" | "projects" | "instances"> & {
+type RulesSources = Pick<OwnerPermissionDeps, "names" | "projects" | "instances" | "grantedClusters"> & {
   readonly rbac: OwnerPermissionDeps["roles"];
 };
 

@@ -3,11 +3,12 @@
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { DecisionMemo } from "./decision-memo.ts";
 import { isServerItself, keyStanding, provisionerOf } from "./key-standing.ts";
+import { clusterRole } from "./owner-permissions.ts";
 import type { DecisionDeps, DecisionStep, PlatformAuthorizer, PlatformDecision, Subject } from "./platform-decision.ts";
 import { managementRequest, type PlatformRequest } from "./platform-request.ts";
 import { RestrictionIndex } from "./restriction-index.ts";
 import { inScope, type ScopeVerdict } from "./scope.ts";
-import { createUserPermissions, type UserRight } from "./user-permissions.ts";
+import { createUserPermissions, type UserRight, useRequest } from "./user-permissions.ts";
 
 const MASTERS: PlatformDecision = { verdict: "allow", code: "masters", reason: "", annotations: {} };
 
@@ -18,7 +19,7 @@ const REFUSALS = {
 } as const;
 
 export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthorizer {
-  const { names, keys, rbac, projects, instances } = sources;
+  const { names, keys, rbac, accessOffers } = sources;
   const userPermissions = createUserPermissions(sources);
   const { policyVersion } = userPermissions;
   const memo = new DecisionMemo();
@@ -26,13 +27,20 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
   const rightAnnotation = names.key("authorization-right");
   const scopeAnnotation = names.key("authorization-scope");
   const keyAnnotation = names.key("authorization-key");
+  const requestAnnotation = names.key("access-request");
 
-  const decisionOf = (right: UserRight, scope: ScopeVerdict): PlatformDecision => {
+  const decisionOf = (right: UserRight, scope: ScopeVerdict, offer: () => string | undefined): PlatformDecision => {
     const annotations = {
       [rightAnnotation]: right.allowed ? right.code : "none",
       [scopeAnnotation]: scope.reason,
+      ...(right.allowed && right.accessRequest !== undefined ? { [requestAnnotation]: right.accessRequest } : {}),
     };
-    if (!right.allowed) return { verdict: "no-opinion", code: "no-right", reason: right.reason, annotations };
+    if (!right.allowed) {
+      // A key that does not reach there would not do with the access either.
+      const offered = scope.open ? offer() : undefined;
+      const reason = offered === undefined ? right.reason : joinReasons(right.reason, offered);
+      return { verdict: "no-opinion", code: "no-right", reason, annotations };
+    }
     if (scope.open) return { verdict: "allow", code: right.code, reason: right.reason, annotations };
     const code = scope.reason === "out-of-rules" ? "out-of-rules" : "out-of-scope";
     return { verdict: "deny", code, reason: REFUSALS[code], annotations };
@@ -51,6 +59,11 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
       index,
     });
 
+  const allowsInProject = (role: string, request: PlatformRequest): boolean => {
+    const asked = request.target === "Management" ? request.inner : useRequest(request, names);
+    return clusterRole(role, rbac)?.allows(asked) === true;
+  };
+
   const refuseKey = (cause: string): PlatformDecision => ({
     verdict: "deny",
     code: "key-refused",
@@ -64,8 +77,11 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     if (isServerItself(subject)) return MASTERS;
     const { key } = standing;
     // Each only goes up, so that the sum is the same only when every part is.
-    const version = rbac.version + projects.version + instances.version;
-    const decideNow = () => decisionOf(userPermissions.of(subject.user, request), scopeOf(request, subject, key));
+    const version = policyVersion.version + (accessOffers?.version ?? 0);
+    const decideNow = () =>
+      decisionOf(userPermissions.of(subject.user, request), scopeOf(request, subject, key), () =>
+        accessOffers?.offerFor(subject.user, request, (role) => allowsInProject(role, request)),
+      );
     // The same user and key may do more in the SCIM routes than elsewhere.
     if (isProvisioning(subject.credential)) return decideNow();
     return memo.recall(version, subject.user, key, request, decideNow);
@@ -91,6 +107,8 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     policyVersion,
   };
 }
+
+const joinReasons = (reason: string, offer: string): string => (reason === "" ? offer : `${reason}; ${offer}`);
 
 const isProvisioning = (credential: Subject["credential"]): boolean => provisionerOf(credential) !== undefined;
 

@@ -7,6 +7,7 @@ import type { AuthorizationDecision, Authorizer } from "@postern/apiserver/autho
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { GrantedAccess } from "./granted-access.ts";
 import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import type { PermissionCode } from "./owner-permissions.ts";
 import type { PlatformRequest } from "./platform-request.ts";
@@ -19,6 +20,16 @@ export type DecisionDeps = {
   readonly rbac: RbacSource;
   readonly projects: ProjectMembershipIndex;
   readonly instances: InstancePermissionIndex;
+  /** Connected clusters that are granted for a time. Absent: none. */
+  readonly grantedClusters?: GrantedAccess["clusters"];
+  /** How a user may ask for what a request lacks, for people. Absent: users cannot. */
+  readonly accessOffers?: AccessOffers;
+};
+
+/** The version changes with the offers. */
+export type AccessOffers = PolicyVersion & {
+  /** Undefined where the user may not ask for it. `allows`: whether a ClusterRole in the project would be enough. */
+  offerFor(user: UserInfo, request: PlatformRequest, allows: (projectRole: string) => boolean): string | undefined;
 };
 
 /** The caller and its credential; no credential for the server's own work and for reviews of other users. */

@@ -9,6 +9,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner } from "./caller.ts";
+import { type GrantedAccess, type GrantedRole, NO_GRANTED_ACCESS } from "./granted-access.ts";
 import { memberOf, readOwner, textOf } from "./stored-members.ts";
 import { SubjectIndex } from "./subject-index.ts";
 
@@ -18,6 +19,8 @@ export type ProjectMember = {
   readonly name: string;
   /** The ClusterRole that the member has in the project. */
   readonly clusterRole: string;
+  /** The access request that gave the role for a time. Absent: a standing member. */
+  readonly accessRequest?: string;
 };
 
 export type ProjectMembership = { readonly owner: Owner; readonly members: readonly ProjectMember[] };
@@ -59,14 +62,44 @@ export const indexMembership = ({ owner, members }: ProjectMembership): IndexedM
   })),
 });
 
+/** The standing members, and those for a time behind them. */
+function withGranted(standing: IndexedMembership, granted: readonly GrantedRole[]): IndexedMembership {
+  if (granted.length === 0) return standing;
+  const members = granted.map(({ group, clusterRole, accessRequest }) => ({
+    kind: "Group",
+    name: group,
+    clusterRole,
+    accessRequest,
+  }));
+  const asGroup = ({ name }: ProjectMember) => ({ users: [], teams: [], groups: [name] });
+  return { owner: standing.owner, members: new SubjectIndex(members, asGroup, standing.members) };
+}
+
+/** A project as its object says. */
+type StandingMembership = {
+  readonly name: string;
+  readonly uid: string;
+  readonly read: ProjectMembership;
+  readonly indexed: IndexedMembership;
+};
+
+function readStanding(object: CachedObject): StandingMembership {
+  const project = object.decode();
+  const { name = "", uid = "" } = project.metadata;
+  const read = readProjectMembership(project);
+  return { name, uid, read, indexed: indexMembership(read) };
+}
+
 /** Follows the projects from their current state on, until disposed. The cache must be ready. */
 export function createProjectMembershipIndex(
   projects: ViewPrefix,
   scheduler: Scheduler,
+  granted: GrantedAccess = NO_GRANTED_ACCESS,
 ): ProjectMembershipIndex & Disposable {
+  const standings = new Map<string, StandingMembership>();
   const memberships = new Map<string, IndexedMembership>();
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
-  const byObject = new WeakMap<CachedObject, IndexedMembership>();
+  const byObject = new WeakMap<CachedObject, StandingMembership>();
   const policyVersion = new PolicyVersionSource();
   const log = new ChangeLog<ProjectChange>();
   /** Without `made`, any project may have changed. */
@@ -76,20 +109,27 @@ export function createProjectMembershipIndex(
       else log.add(version, made);
     });
   };
-  const put = (object: CachedObject): void => {
-    const project = object.decode();
-    const { name = "" } = project.metadata;
-    const read = readProjectMembership(project);
+  const memberNow = ({ name, uid, indexed }: StandingMembership): IndexedMembership =>
+    withGranted(indexed, granted.inProject(name, uid));
+  const show = (standing: StandingMembership): void => {
+    const { name } = standing;
     const known = memberships.get(name);
-    const isKnown = known !== undefined && equalJson({ owner: known.owner, members: known.members.entries }, read);
-    const membership = isKnown ? known : indexMembership(read);
-    byObject.set(object, membership);
-    if (membership === known) return;
+    const membership = memberNow(standing);
     memberships.set(name, membership);
     change({ project: name, memberships: known === undefined ? [membership] : [known, membership] });
   };
+  const put = (object: CachedObject): void => {
+    const read = readStanding(object);
+    const known = standings.get(read.name);
+    const isKnown = known !== undefined && known.uid === read.uid && equalJson(known.read, read.read);
+    byObject.set(object, isKnown ? known : read);
+    if (isKnown) return;
+    standings.set(read.name, read);
+    show(read);
+  };
   const followed = followView(projects, scheduler, {
     replace(objects) {
+      standings.clear();
       memberships.clear();
       change();
       for (const object of objects) put(object);
@@ -99,15 +139,32 @@ export function createProjectMembershipIndex(
       const { name = "" } = object.decode().metadata;
       const known = memberships.get(name);
       if (known === undefined) return;
+      standings.delete(name);
       memberships.delete(name);
       change({ project: name, memberships: [known] });
     },
   });
-  return Object.assign(policyVersion, {
-    changesSince: (since: number) => log.since(since),
-    get: (project: string) => memberships.get(project),
-    of: (object: CachedObject) => byObject.get(object) ?? indexMembership(readProjectMembership(object.decode())),
-    entries: () => memberships.entries(),
-    [Symbol.dispose]: () => followed[Symbol.dispose](),
+  const following = granted.onPlaceChange(({ project, virtualCluster }) => {
+    const standing = virtualCluster === undefined ? standings.get(project) : undefined;
+    if (standing !== undefined) show(standing);
   });
+  return {
+    get version() {
+      granted.settle();
+      return policyVersion.version;
+    },
+    onChange: (listener) => policyVersion.onChange(listener),
+    changesSince: (since) => log.since(since),
+    get: (project) => memberships.get(project),
+    of(object) {
+      const standing = byObject.get(object) ?? readStanding(object);
+      const current = standings.get(standing.name) === standing ? memberships.get(standing.name) : undefined;
+      return current ?? memberNow(standing);
+    },
+    entries: () => memberships.entries(),
+    [Symbol.dispose]() {
+      following[Symbol.dispose]();
+      followed[Symbol.dispose]();
+    },
+  };
 }

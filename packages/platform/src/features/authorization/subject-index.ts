@@ -11,17 +11,27 @@ const NO_PLACES: readonly number[] = [];
 /** A decision costs the groups of the caller and the entries that list it, however many users and teams these list. */
 export class SubjectIndex<Entry> {
   readonly entries: readonly Entry[];
+  readonly #base: SubjectIndex<Entry> | undefined;
   /** Counts names that were looked up, for tests. */
   lookups = 0;
   readonly #users = new Map<string, number[]>();
   readonly #teams = new Map<string, number[]>();
+  readonly #groups = new Map<string, number[]>();
 
-  constructor(entries: readonly Entry[], subjectsOf: (entry: Entry) => SubjectList) {
-    this.entries = entries;
+  /** With `base`, its entries come first, and are not indexed again. */
+  constructor(
+    entries: readonly Entry[],
+    subjectsOf: (entry: Entry) => SubjectList & { readonly groups?: readonly string[] },
+    base?: SubjectIndex<Entry>,
+  ) {
+    this.entries = base === undefined ? entries : [...base.entries, ...entries];
+    this.#base = base;
+    const first = base?.entries.length ?? 0;
     for (const [at, entry] of entries.entries()) {
-      const { users, teams } = subjectsOf(entry);
-      for (const name of users) addPlace(this.#users, name, at);
-      for (const name of teams) addPlace(this.#teams, name, at);
+      const { users, teams, groups = [] } = subjectsOf(entry);
+      for (const name of users) addPlace(this.#users, name, first + at);
+      for (const name of teams) addPlace(this.#teams, name, first + at);
+      for (const group of groups) addPlace(this.#groups, group, first + at);
     }
   }
 
@@ -43,8 +53,11 @@ export class SubjectIndex<Entry> {
     return this.placesOf(user, names).flatMap((at) => this.entries.slice(at, at + 1));
   }
 
-  *#placesOf({ groups }: UserInfo, names: GroupNames): Generator<readonly number[]> {
+  *#placesOf(user: UserInfo, names: GroupNames): Generator<readonly number[]> {
     if (this.entries.length === 0) return;
+    if (this.#base !== undefined) yield* this.#base.#placesOf(user, names);
+    const { groups } = user;
+    if (this.#groups.size > 0) for (const group of groups) yield this.#groups.get(group) ?? NO_PLACES;
     yield* this.#placesIn(this.#users, groups, names.userGroup(""));
     yield* this.#placesIn(this.#teams, groups, names.teamGroup(""));
   }

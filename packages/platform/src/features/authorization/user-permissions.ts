@@ -11,7 +11,13 @@ import type { DecisionCode, DecisionDeps } from "./platform-decision.ts";
 import { managementRequest, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
 
 export type UserRight =
-  | { readonly allowed: true; readonly code: DecisionCode; readonly reason: string }
+  | {
+      readonly allowed: true;
+      readonly code: DecisionCode;
+      readonly reason: string;
+      /** Name of the access request that gives the right for a time. */
+      readonly accessRequest?: string;
+    }
   /** `reason` is set when something was wrong with the roles. */
   | { readonly allowed: false; readonly reason: string };
 
@@ -22,11 +28,18 @@ type UserPermissions = {
 };
 
 export function createUserPermissions(deps: Omit<DecisionDeps, "keys">): UserPermissions {
-  const { names, rbac, projects, instances } = deps;
+  const { names, rbac, projects, instances, grantedClusters } = deps;
   const roles = createRbacAuthorizer({ source: rbac });
-  const ownership = { names, roles: rbac, projects, instances };
+  const ownership = {
+    names,
+    roles: rbac,
+    projects,
+    instances,
+    ...(grantedClusters === undefined ? {} : { grantedClusters }),
+  };
+  const granted = grantedClusters === undefined ? [] : [grantedClusters];
   return {
-    policyVersion: combinedPolicyVersion([rbac, projects, instances]),
+    policyVersion: combinedPolicyVersion([rbac, projects, instances, ...granted]),
     of(user, request) {
       const asked = request.target === "Management" ? request.inner : useRequest(request, names);
       const byRole = roles.authorize({ ...asked, user, apiVersion: "*" });

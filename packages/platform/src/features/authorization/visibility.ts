@@ -11,6 +11,7 @@ import { AllowedNamesByNamespace, createAllowedNames } from "./allowed-names.ts"
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
 import { isServerItself, keyStanding, provisionerOf } from "./key-standing.ts";
 import {
+  grantedClusterPermission,
   guestPermission,
   identityPermission,
   instancePermission,
@@ -60,7 +61,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
       );
     }
     if (isInstanceResource(resource)) return instancePermission(user, request, instances.of(object), names);
-    return ownPermission(user, request, names);
+    return ownPermission(user, request, names) ?? grantedClusterPermission(user, request, deps.grantedClusters);
   };
 
   const follow = (subject: Subject, resource: FilteredResource): FollowedVisibility => {
@@ -143,7 +144,11 @@ export function createVisibility(deps: DecisionDeps): Visibility {
   };
 
   return {
-    policyVersion: combinedPolicyVersion([rbac, projects]),
+    policyVersion: combinedPolicyVersion([
+      rbac,
+      projects,
+      ...(deps.grantedClusters === undefined ? [] : [deps.grantedClusters]),
+    ]),
     follow,
     visibleTo: (subject, resource) => follow(subject, resource).visible,
   };

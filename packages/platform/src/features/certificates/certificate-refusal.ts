@@ -7,12 +7,17 @@ import { type OwnerDirectory, refusalOfOwner } from "../access-keys/refusal-of-o
 import { certificateIsWithin } from "./certificate-is-within.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
+/** Whether approved access requests, by their uid, grant their access now. */
+export type RequestGrants = { isLive(uid: string): boolean; onChange(listener: () => void): Disposable };
+
 /** Undefined for a valid certificate; otherwise a reason for the audit log. */
 export function createCertificateRefusal(deps: {
   readonly hasEnded: (certificate: IssuedCertificate) => boolean;
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf">;
   readonly directory: OwnerDirectory;
   readonly names: Pick<PlatformNames, "projectNamespace">;
+  /** Absent: no certificate was made with an access request. */
+  readonly granted?: Pick<RequestGrants, "isLive"> | undefined;
 }): (certificate: IssuedCertificate) => string | undefined {
   const { hasEnded, keys, directory, names } = deps;
 

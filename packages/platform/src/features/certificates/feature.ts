@@ -6,12 +6,20 @@ import type { RecordPrefixes } from "../../foundation/store/record-prefixes.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type CertificateLedger, createCertificateLedger } from "./certificate-ledger.ts";
+import type { RequestGrants } from "./certificate-refusal.ts";
 import { createKeyCounts, EXPIRY_WINDOWS, type KeyCounts } from "./key-counts.ts";
+
+export type CertificatesNeeds = {
+  readonly keys: AccessKeys;
+  readonly directory: Directory;
+  /** The access requests that certificates were made with. */
+  readonly granted: RequestGrants;
+};
 
 export const openCertificates = (
   base: Foundation,
-  { keys, directory }: { readonly keys: AccessKeys; readonly directory: Directory },
-): CertificateLedger => createCertificateLedger(base, { keys: keys.index, directory, catchUp: keys.catchUp });
+  { keys, directory, granted }: CertificatesNeeds,
+): CertificateLedger => createCertificateLedger(base, { keys: keys.index, directory, granted, catchUp: keys.catchUp });
 
 /** Where the records of credentials are in the store. */
 export const credentialPrefixes = ({ objects, records }: Foundation): RecordPrefixes => ({

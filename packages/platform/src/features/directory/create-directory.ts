@@ -62,6 +62,14 @@ export function createDirectory(deps: {
       return found;
     },
     teamsWith: (name, groups) => findTeams(name, groups, teamsByName.values()),
+    membersOf(names) {
+      const found = [...teamsByName.values()].filter(({ name }) => names.has(name));
+      const listed = new Set(found.flatMap(({ users: members }) => members));
+      const groups = new Set(found.flatMap((team) => team.groups));
+      return [...usersByName.values()].filter(
+        (user) => listed.has(user.name) || user.groups.some((group) => groups.has(group)),
+      );
+    },
     onChange: (listener) => listeners.add(listener),
     [Symbol.dispose]() {
       for (const follower of followers) follower[Symbol.dispose]();

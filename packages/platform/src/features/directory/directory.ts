@@ -40,6 +40,8 @@ export type Directory = {
   teamsOf(user: string): readonly DirectoryTeam[];
   /** Teams that a user of this name and these groups of its own is in, or would be. */
   teamsWith(user: string, groups: readonly string[]): readonly DirectoryTeam[];
+  /** The users that are in one of the teams, each once. */
+  membersOf(teams: ReadonlySet<string>): readonly DirectoryUser[];
   /** Calls back after every change until disposed. */
   onChange(listener: () => void): Disposable;
 };

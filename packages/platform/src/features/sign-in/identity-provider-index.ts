@@ -2,7 +2,7 @@
 
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { Foundation } from "../../foundation/foundation.ts";
-import type { KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
+import { isGrantOfRequest, type KeyGrant, type KeyGrants } from "../access-keys/key-grant.ts";
 import type { KeyRefusal } from "../access-keys/key-validity.ts";
 import type { Directory } from "../directory/directory.ts";
 import { IDENTITY_PROVIDERS, type IdentityProviderState, PROVIDER_PREFIX, readProvider } from "./provider-state.ts";
@@ -91,15 +91,21 @@ function refusalBy(
 
 const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", message });
 
-/** The grants of trust rules and of identity providers. */
-export const unionGrants = (rules: KeyGrants, providers: KeyGrants): KeyGrants => ({
-  keyRefusalOf: (grant, key) => (grant.login === undefined ? rules : providers).keyRefusalOf(grant, key),
-  onChange(listener) {
-    const following = [rules.onChange(listener), providers.onChange(listener)];
-    return {
-      [Symbol.dispose]() {
-        for (const each of following) each[Symbol.dispose]();
-      },
-    };
-  },
-});
+/** The grants of trust rules, identity providers and access requests. */
+export function unionGrants(rules: KeyGrants, providers: KeyGrants, requests: KeyGrants): KeyGrants {
+  const sourceOf = (grant: KeyGrant): KeyGrants => {
+    if (grant.login !== undefined) return providers;
+    return isGrantOfRequest(grant) ? requests : rules;
+  };
+  return {
+    keyRefusalOf: (grant, key) => sourceOf(grant).keyRefusalOf(grant, key),
+    onChange(listener) {
+      const following = [rules.onChange(listener), providers.onChange(listener), requests.onChange(listener)];
+      return {
+        [Symbol.dispose]() {
+          for (const each of following) each[Symbol.dispose]();
+        },
+      };
+    },
+  };
+}

@@ -386,6 +386,7 @@ function createTestDirectory(users: readonly string[], teams: readonly string[])
     team: (name) => knownTeams.get(name),
     teamsOf: () => [],
     teamsWith: () => [],
+    membersOf: () => [],
     onChange: () => ({ [Symbol.dispose]() {} }),
   };
 }

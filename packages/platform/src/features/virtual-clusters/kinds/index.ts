@@ -8,6 +8,7 @@ import { credentialsOfInstance } from "../../access-keys/kinds/credentials-of-ow
 import { type CredentialsDeps, credentialsSubresource } from "../../access-keys/kinds/credentials-subresource.ts";
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
 import type { Authorization } from "../../authorization/feature.ts";
+import type { GrantedAccess } from "../../authorization/granted-access.ts";
 import { insideIdentity } from "../../authorization/inside-groups.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { ClusterTunnels } from "../../cluster-tunnels/feature.ts";
@@ -30,6 +31,8 @@ export type VirtualClusterKindsNeeds = {
   readonly certificates: CertificateLedger;
   readonly credentials: CredentialsDeps;
   readonly endpoint: PlatformEndpoint;
+  /** Access for a time. */
+  readonly granted: GrantedAccess;
 };
 
 type Kinds = "clusters" | "virtualClusterInstances" | "virtualClusterTemplates" | "spaceInstances";
@@ -70,6 +73,8 @@ export function virtualClusterKinds(
       controlPlaneKeys: own.controlPlaneKeys,
       clusterUsage: own.usage,
       mintAccessKey: mint.mintAccessKey,
+      granted: needs.granted,
+      grants: keys.grants,
       onKubeconfigIssued: labelledCounter(
         metrics.registry,
         "postern_kubeconfigs_issued_total",

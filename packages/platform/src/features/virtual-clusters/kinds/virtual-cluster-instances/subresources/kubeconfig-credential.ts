@@ -4,7 +4,6 @@ import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
 import type { AccessKeyIndex } from "../../../../access-keys/access-key-index.ts";
@@ -12,19 +11,17 @@ import { ownerUid } from "../../../../access-keys/access-key-owner.ts";
 import { originsOf } from "../../../../access-keys/key-origins.ts";
 import type { MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../../access-keys/secret-fields.ts";
-import type { InsideIdentity, InstancePlace } from "../../../../authorization/inside-groups.ts";
+import type { InsideIdentity } from "../../../../authorization/inside-groups.ts";
 import { certificateIsWithin } from "../../../../certificates/certificate-is-within.ts";
 import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../../../directory/directory.ts";
 import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
+import { type HeldGrantDeps, heldGrantOf, onlyWith, secondsLeft, writtenWith } from "./held-grant.ts";
 import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
 import type { Requester } from "./kubeconfig-requester.ts";
 
-export type CredentialDeps = {
-  readonly names: PlatformNames;
+export type CredentialDeps = HeldGrantDeps & {
   readonly mintAccessKey: MintAccessKey;
-  /** The identity of a user inside a virtual cluster. */
-  readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
   readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
   /** Where certificates are written down. Absent: they are not. */
@@ -43,22 +40,26 @@ export async function grantToken(
   { owner, groups, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   context: RequestContext,
-  { names, mintAccessKey }: CredentialDeps,
+  deps: CredentialDeps,
 ): Promise<GrantedCredential> {
+  const { names, mintAccessKey } = deps;
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";
-  const { key, expiresAt } = await mintAccessKey(
-    {
-      owner,
-      groups,
-      displayName: `Kubeconfig for ${project}/${name}`,
-      scope: { project, virtualCluster: name },
-      ...(isReadOnly ? { rules: VIEW_RULES } : {}),
-      ttl: ttlSeconds,
-      parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },
-    },
-    context,
-  );
+  const held = heldGrantOf(context, { project, virtualCluster: name }, deps);
+  const mint = () =>
+    mintAccessKey(
+      {
+        owner,
+        groups,
+        displayName: `Kubeconfig for ${project}/${name}`,
+        scope: { project, virtualCluster: name },
+        ...(isReadOnly ? { rules: VIEW_RULES } : {}),
+        ttl: held === undefined ? ttlSeconds : Math.min(ttlSeconds ?? Infinity, secondsLeft(held, context)),
+        parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },
+      },
+      context,
+    );
+  const { key, expiresAt } = held === undefined ? await mint() : await writtenWith(held, context, deps, mint);
   warnOfOtherEnd("token", { ttlSeconds, isDefaultTtl }, expiresAt, context);
   return { credential: { token: key }, notAfter: expiresAt };
 }
@@ -72,8 +73,9 @@ export async function grantCertificate(
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate" | "isRemote">,
   context: RequestContext,
-  { names, insideIdentity, directory, keys, certificates }: CredentialDeps,
+  deps: CredentialDeps,
 ): Promise<GrantedCredential> {
+  const { names, insideIdentity, directory, keys, certificates } = deps;
   const { user, info, receivedAt, signal, audit } = context;
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";
@@ -81,15 +83,19 @@ export async function grantCertificate(
     throw refusal(info, BEYOND_THE_KEY);
   }
   if (backend.isRemote && (parent?.sourceRanges.length ?? 0) > 0) throw refusal(info, FROM_ANYWHERE);
-  const whole = insideIdentity(user, { project, virtualCluster: name });
+  const held = heldGrantOf(context, { project, virtualCluster: name }, deps);
+  const holder = held === undefined ? user : onlyWith(user, held, names);
+  const whole = insideIdentity(holder, { project, virtualCluster: name });
   const inside = isReadOnly ? asViewer(whole, names) : whole;
   const subject = { commonName: inside.name, organizations: inside.groups };
-  const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
+  const latestEnd = Math.min(parent?.expiresAt ?? Infinity, held?.until ?? Infinity);
+  const remaining = latestEnd === Infinity ? Infinity : Math.floor((latestEnd - receivedAt) / 1000);
   const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
   if (seconds < MIN_TTL_SECONDS) {
+    const source = latestEnd === held?.until ? `the access request ${held.name}` : "the access key of the request";
     throw refusal(
       info,
-      `certificates are valid for at least ${MIN_TTL_SECONDS} seconds, which is longer than the access key of the request`,
+      `certificates are valid for at least ${MIN_TTL_SECONDS} seconds, which is longer than ${source}`,
     );
   }
   // The certificate has the requested content beside its serial and its end, and does not outlive the key: backends see to that.
@@ -97,7 +103,12 @@ export async function grantCertificate(
   // Before a cluster signs it: certificates that other clusters signed cannot be revoked.
   await certificates?.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
   const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
-    { ...subject, expirationSeconds, latestEnd: parent?.expiresAt, request: certificateRequest },
+    {
+      ...subject,
+      expirationSeconds,
+      latestEnd: latestEnd === Infinity ? undefined : latestEnd,
+      request: certificateRequest,
+    },
     signal,
   );
   if (certificates !== undefined) {
@@ -110,6 +121,7 @@ export async function grantCertificate(
       virtualCluster: name,
       parentUid: parent?.uid,
       origins: originsOf(context, keys),
+      ...(held === undefined ? {} : { accessRequestUid: held.uid }),
     };
     await certificates.record({ ...issued, issuedTo, ...(backend.isRemote ? { isVerifiedElsewhere: true } : {}) });
   }

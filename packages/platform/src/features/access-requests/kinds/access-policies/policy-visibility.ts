@@ -1,0 +1,71 @@
+// Limits a caller to the policies that it may ask by or approve, and with the right to update policies to all of them.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import { expiredError } from "@postern/apimachinery/meta/api-error";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
+import type { PlatformAuthorizer } from "../../../authorization/platform-decision.ts";
+import { getRequest, managementRequest } from "../../../authorization/platform-request.ts";
+import type { Directory } from "../../../directory/directory.ts";
+import { MAX_OFFER_EXPRESSIONS } from "../../access-limits.ts";
+import { ACCESS_POLICIES, type AccessPolicies, type CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
+import { isListedApprover, isListedRequester, mayAsk } from "../../access-policy-state.ts";
+import { type Person, personOf } from "../../person.ts";
+
+export type PolicyVisibilityDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly policies: AccessPolicies;
+  readonly authorizer: Pick<PlatformAuthorizer, "decide">;
+};
+
+export function askablePolicies(
+  { names, directory, policies, authorizer }: PolicyVisibilityDeps,
+  plural: typeof ACCESS_POLICIES | typeof CLUSTER_ACCESS_POLICIES,
+): ObjectVisibility {
+  const kind = plural === ACCESS_POLICIES ? "AccessPolicy" : "ClusterAccessPolicy";
+
+  const seesAllIn = ({ user, credential }: RequestContext, namespace: string): boolean => {
+    const asked = { ...getRequest(names.managementGroup, plural, namespace, ""), verb: "update" };
+    return authorizer.decide(managementRequest(asked), { user, credential }).verdict === "allow";
+  };
+  const personOfCaller = ({ user }: RequestContext): Person | undefined => {
+    const found = directory.userBySubject(user.name);
+    return found === undefined || !user.groups.includes(names.userGroup(found.name))
+      ? undefined
+      : personOf(found.name, directory);
+  };
+  const visibleTo = (context: RequestContext): ((object: CachedObject) => boolean) => {
+    const person = personOfCaller(context);
+    const inNamespace = new Map<string, boolean>();
+    // The cost of a list is bounded: policies that only an expression opens are found by their name.
+    let expressions = 0;
+    return ({ key }) => {
+      const [name = "", before = ""] = key.split("/").reverse();
+      const namespace = kind === "AccessPolicy" ? before : "";
+      const seesAll = inNamespace.get(namespace) ?? seesAllIn(context, namespace);
+      inNamespace.set(namespace, seesAll);
+      if (seesAll) return true;
+      const policy = policies.get({ kind, namespace, name });
+      if (person === undefined || policy === undefined) return false;
+      if (isListedRequester(policy, person) || isListedApprover(policy, person)) return true;
+      if (policy.requesters.expression === undefined || ++expressions > MAX_OFFER_EXPRESSIONS) return false;
+      return mayAsk(policy, person);
+    };
+  };
+  const teamsOf = (context: RequestContext): string => personOfCaller(context)?.teams.join("\n") ?? "";
+
+  return {
+    visibleTo,
+    follow(context, end) {
+      const before = teamsOf(context);
+      const change = directory.onChange(() => {
+        if (teamsOf(context) !== before) end(expiredError("the teams of the user have changed, list again"));
+      });
+      const visible = (object: CachedObject) => visibleTo(context)(object);
+      return { visible, holds: () => true, [Symbol.dispose]: () => change[Symbol.dispose]() };
+    },
+    mayGet: (context, object) => visibleTo(context)(object),
+  };
+}

@@ -1,0 +1,90 @@
+// Strategy of access policies: you cannot offer access that you could not grant yourself.
+
+import type { AccessPolicy } from "@postern/api/access-policy";
+import type { PlatformNames } from "@postern/api/platform-names";
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { EscalationCheck } from "@postern/kubernetes/builtin/rbac/escalation-check";
+import type { PlatformAuthorizer } from "../../../authorization/platform-decision.ts";
+import { getRequest, managementRequest } from "../../../authorization/platform-request.ts";
+import { projectRoleOf } from "../../../authorization/role-aliases.ts";
+import { MAX_CLUSTER_POLICIES, MAX_PROJECT_POLICIES } from "../../access-limits.ts";
+import type { ACCESS_POLICIES, AccessPolicies, CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
+import { validateAccessPolicy } from "./validation.ts";
+
+export type AccessPolicyStrategyDeps = {
+  readonly names: PlatformNames;
+  readonly policies: Pick<AccessPolicies, "countIn">;
+  readonly authorizer: Pick<PlatformAuthorizer, "decide">;
+  readonly escalation: Pick<EscalationCheck, "binding">;
+};
+
+export function accessPolicyStrategy(
+  { names, policies, authorizer, escalation }: AccessPolicyStrategyDeps,
+  plural: typeof ACCESS_POLICIES | typeof CLUSTER_ACCESS_POLICIES,
+): Strategy<AccessPolicy> {
+  /** Throws 403 for who offers more than it could grant: by a membership, by a rule of the virtual cluster, by a binding for the cluster. */
+  const checkWriter = async (policy: AccessPolicy, context: RequestContext): Promise<void> => {
+    const { namespace = "", name = "" } = policy.metadata;
+    const { user, credential } = context;
+    const may = (verb: string, resource: string): boolean => {
+      const asked = { ...getRequest(names.managementGroup, resource, namespace, ""), verb };
+      return authorizer.decide(managementRequest(asked), { user, credential }).verdict === "allow";
+    };
+    const refuse = (why: string) =>
+      forbiddenRequestError({ group: names.managementGroup, resource: plural }, name, why);
+    for (const { kind, roles = [] } of policy.spec.targets) {
+      if (kind === "VirtualCluster" && !may("update", "virtualclusterinstances"))
+        throw refuse("roles inside virtual clusters are offered by users who may update virtualclusterinstances");
+      if (kind === "Cluster" && !(may("update", "clusters") && may("use", "clusters")))
+        throw refuse("clusters are offered by users who may update and use clusters");
+      if (kind !== "Project") continue;
+      for (const role of new Set(roles.map((given) => projectRoleOf(given, names))))
+        await escalation.binding(asBinding(role, namespace, policy), undefined, context);
+    }
+  };
+
+  return {
+    allowUnconditionalUpdate: true,
+    async prepareForCreate(policy, context) {
+      await checkWriter(policy, context);
+      return policy;
+    },
+    async prepareForUpdate(policy, old, context) {
+      if (!equalJson(asJson(policy.spec), asJson(old.spec))) await checkWriter(policy, context);
+      return policy;
+    },
+    validate: (policy) => validateAccessPolicy(policy, names),
+    validateUpdate: (policy) => validateAccessPolicy(policy, names),
+    limits({ metadata: { namespace = "" } }, old) {
+      if (old !== undefined) return [];
+      const most = namespace === "" ? MAX_CLUSTER_POLICIES : MAX_PROJECT_POLICIES;
+      return [
+        {
+          name: `access policies in ${namespace}`,
+          check() {
+            if (policies.countIn(namespace) < most) return;
+            const message = `there are ${most} access policies ${namespace === "" ? "of the platform" : `in ${namespace}`}, which is the limit`;
+            throw new ApiError({ code: 403, reason: "Forbidden", message });
+          },
+        },
+      ];
+    },
+  };
+}
+
+/** The binding that corresponds to the offered role: in the project, or for a policy of the platform everywhere. */
+const asBinding = (role: string, namespace: string, policy: AccessPolicy): KubeObject => ({
+  apiVersion: policy.apiVersion,
+  kind: namespace === "" ? "ClusterRoleBinding" : "RoleBinding",
+  metadata: { name: role, ...(namespace === "" ? {} : { namespace }) },
+  roleRef: { apiGroup: RBAC_GROUP, kind: "ClusterRole", name: role },
+});
+
+/** Plain data: only the optional members of its type are not JSON. */
+const asJson = (spec: AccessPolicy["spec"]): JsonValue => spec as unknown as JsonValue;

@@ -1,0 +1,24 @@
+// Marks the writes of a request's status. Everything else that is written leaves the status as it is.
+
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+
+export type RequestWrites = {
+  /** Runs a write of the status by the server. */
+  during<T>(context: RequestContext, write: () => Promise<T>): Promise<T>;
+  has(context: RequestContext): boolean;
+};
+
+export function createRequestWrites(): RequestWrites {
+  const contexts = new WeakSet<RequestContext>();
+  return {
+    async during(context, write) {
+      contexts.add(context);
+      try {
+        return await write();
+      } finally {
+        contexts.delete(context);
+      }
+    },
+    has: (context) => contexts.has(context),
+  };
+}

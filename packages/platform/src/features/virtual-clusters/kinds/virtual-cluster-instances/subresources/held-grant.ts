@@ -1,0 +1,63 @@
+// The approved access request that a kubeconfig is made with: what it grants ends, and the kubeconfig with it.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { IssuedGrants } from "../../../../access-keys/issued-grants.ts";
+import { requestRuleOf } from "../../../../access-keys/key-grant.ts";
+import type { GrantedAccess, HeldGrant } from "../../../../authorization/granted-access.ts";
+import type { InsideIdentity, InstancePlace } from "../../../../authorization/inside-groups.ts";
+
+export type HeldGrantDeps = {
+  readonly names: PlatformNames;
+  readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
+  /** Absent: no access is granted for a time. */
+  readonly granted?: Pick<GrantedAccess, "reaching">;
+  /** Marks the write of the key. Needed with `granted`. */
+  readonly grants?: Pick<IssuedGrants, "during">;
+};
+
+/** Undefined where the caller has the same roles without one. Of several, the one that ends last: the kubeconfig has no other. */
+export function heldGrantOf(
+  { user }: Pick<RequestContext, "user">,
+  { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
+  { names, insideIdentity, granted }: HeldGrantDeps,
+): HeldGrant | undefined {
+  const [held] = granted?.reaching(user.groups, project, virtualCluster) ?? [];
+  if (held === undefined) return undefined;
+  const prefix = names.accessRequestGroup("");
+  const standing = { ...user, groups: user.groups.filter((group) => !group.startsWith(prefix)) };
+  const place = { project, virtualCluster };
+  const [now, without] = [insideIdentity(user, place).groups, insideIdentity(standing, place).groups];
+  return now.every((group) => without.includes(group)) ? undefined : held;
+}
+
+/** The caller with that grant alone: others would end earlier, and what they gave would stay in a certificate. */
+export function onlyWith(user: UserInfo, { uid }: HeldGrant, names: PlatformNames): UserInfo {
+  const [prefix, own] = [names.accessRequestGroup(""), names.accessRequestGroup(uid)];
+  return { ...user, groups: user.groups.filter((group) => group === own || !group.startsWith(prefix)) };
+}
+
+/** Seconds until the grant ends, rounded down. Throws ApiError 403 in its last second. */
+export function secondsLeft({ until, name }: HeldGrant, { receivedAt, info }: RequestContext): number {
+  const seconds = Math.floor((until - receivedAt) / 1_000);
+  if (seconds > 0) return seconds;
+  throw forbiddenRequestError(
+    { group: info.apiGroup, resource: info.resource },
+    info.name,
+    `the access request ${name} ends now`,
+  );
+}
+
+/** Runs the write of a key that ends with the grant. */
+export const writtenWith = <T>(
+  { name, uid, until }: HeldGrant,
+  context: RequestContext,
+  { grants }: HeldGrantDeps,
+  write: () => Promise<T>,
+): Promise<T> => {
+  if (grants === undefined) throw new Error("keys of access requests need the marks of their writes");
+  const grant = { rule: requestRuleOf(name), ruleUid: uid, terms: "", until };
+  return grants.during(context, { grant, origins: [], parents: [] }, write);
+};
