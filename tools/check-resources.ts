@@ -31,7 +31,7 @@ const faults = folders.flatMap(({ feature, folder, path }) => {
   if (!readSource(index).includes(`"./${folder}/index.ts"`)) found.push(`is not in ${index}`);
   if (!composition.includes(`features/${feature}/kinds/index.ts"`)) found.push(`is not in ${COMPOSITION}`);
   if (!TESTED_ELSEWHERE.has(folder) && !files.some((file) => file.endsWith(".test.ts"))) found.push("has no test");
-  const manifest = `examples/${folder.replaceAll("-", "").replace(/s$/, "")}.yaml`;
+  const manifest = `examples/${folder.replaceAll("-", "").replace(/ies$/, "ys").replace(/s$/, "")}.yaml`;
   if (!WITHOUT_EXAMPLE.has(folder) && !examples.includes(manifest)) found.push(`has no ${manifest}`);
   return found.map((what) => `${path}: ${what}`);
 });

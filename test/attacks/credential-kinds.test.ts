@@ -66,6 +66,11 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/clustertrustrules/status",
     "management/trustrules/status",
     "management/identityproviders/status",
+    // Access for a time is the user's: what it makes a credential with is in the table.
+    "management/accesspolicies",
+    "management/accessrequests",
+    "management/accessrequests/approval",
+    "management/clusteraccesspolicies",
     // Questions.
     "management/clustertrustrules/test",
     "management/trustrules/test",

@@ -69,6 +69,15 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/extra\[\]\.key$/, () => "example.com/email"],
   [/conditions\[\]\.expression$/, () => "claims.ref == 'refs/heads/main'"],
   [/spec\.ttl$/, () => 600],
+  [/requesters\.expression$/, () => "'full' in user.groups"],
+  [/spec\.autoApprove$/, () => "request.role == 'none'"],
+  [/targets\[\]\.kind$/, () => "VirtualCluster"],
+  [/targets\[\]\.projects\[\]$/, () => "default"],
+  [/reason\.pattern$/, () => "^OPS-"],
+  [/[dD]urationSeconds$/, () => 600],
+  [/^spec\.target\.project$/, () => "default"],
+  [/^spec\.target\.virtualCluster$/, () => "demo"],
+  [/^spec\.role$/, () => "view"],
 ];
 const valueAt = (place: string): unknown => VALUES.find(([fits]) => fits.test(place))?.[1]();
 
@@ -89,6 +98,8 @@ const ONE_OF: { readonly [kind: string]: readonly (readonly RegExp[])[] } = {
 const REFUSED: { readonly [kind: string]: RegExp } = {
   // They would open what is outside of the project.
   TrustRule: /^spec\.scope\.(roles|clusters)\b/,
+  // A cluster is in no project; this policy has no access in emergencies.
+  AccessRequest: /^spec\.(target\.cluster|emergency)$/,
 };
 
 /** Warnings for deprecated fields, and for a field that cannot work here at all. */
@@ -115,6 +126,14 @@ metadata: {name: previews, namespace: p-default}
 apiVersion: management.postern/v1
 kind: VirtualClusterTemplate
 metadata: {name: prepared}
+---
+apiVersion: management.postern/v1
+kind: ClusterAccessPolicy
+metadata: {name: full}
+spec:
+  requesters: {users: [admin]}
+  maxDurationSeconds: 600
+  targets: [{kind: VirtualCluster, projects: [default], names: [demo], roles: [view]}]
 `;
 
 type Kind = {

@@ -51,6 +51,18 @@ const BY_KIND: { readonly [kind: string]: object } = {
   },
   Cluster: { spec: { local: true } },
   VirtualClusterInstance: instance,
+  ClusterAccessPolicy: {
+    spec: { requesters: { users: ["admin"] }, maxDurationSeconds: 60, targets: [{ kind: "Cluster", names: ["x"] }] },
+  },
+  AccessPolicy: {
+    spec: {
+      requesters: { expression: "user.isBot" },
+      maxDurationSeconds: 60,
+      targets: [{ kind: "Project", roles: ["x"] }],
+    },
+  },
+  AccessRequest: { spec: { policy: { name: "x" }, target: { project: "default" }, role: "x" } },
+  AccessApproval: { spec: { decision: "Approve" } },
   VirtualClusterTemplate: { spec: { parameters: [{ variable: "team" }], template: {} } },
   SpaceInstance: instance,
   Secret: { data: { a: "MQ==" }, type: "Opaque" },

@@ -13,7 +13,7 @@ import { type RunningPlatform, startPlatform } from "../testing/running-platform
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });
 const VERBS = [
   ...["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"],
-  ...["use", "impersonate", "escalate", "bind", "extend", "restrict", "introspect"],
+  ...["use", "impersonate", "escalate", "bind", "extend", "restrict", "introspect", "approve"],
 ];
 
 type Asked = {
@@ -176,6 +176,11 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
   "postern:admin": ["everything"],
   // The resource shows callers their own keys only.
   "postern:authenticated": [
+    // The resources show callers what they may ask for, their own requests, and those that they may approve.
+    `${READ} ${M}/accesspolicies`,
+    `${READ},create ${M}/accessrequests`,
+    `create ${M}/accessrequests/approval`,
+    `${READ} ${M}/clusteraccesspolicies`,
     `${ALL} ${M}/ownedaccesskeys`,
     ...["credentials", "explain", "rotate"].map((name) => `get,create ${M}/ownedaccesskeys/${name}`),
   ],
@@ -193,6 +198,7 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
     `${READ} ${M}/projects/templates`,
     `${READ},update,patch,use ${M}/projects`,
     ...["projectsecrets", "spaceinstances", "virtualclusterinstances"].map((name) => `${ALL},use ${M}/${name}`),
+    `${ALL},approve ${M}/accesspolicies`,
     `${ALL} ${M}/trustrules`,
     `create ${M}/trustrules/test`,
     `get ${M}/virtualclusterinstances/accesskey`,

@@ -36,7 +36,7 @@ export function createAccessOffers(deps: {
 
   return {
     get version() {
-      // Who may ask follows from the directory.
+      // The users that may ask follow from the directory.
       if (directory.version !== directoryVersion) {
         offset++;
         directoryVersion = directory.version;
@@ -111,7 +111,9 @@ function offerText(
   const where =
     "cluster" in place
       ? `--cluster ${place.cluster}`
-      : `--project ${place.project}${place.virtualCluster === undefined ? "" : ` --virtual-cluster ${place.virtualCluster}`}`;
+      : place.virtualCluster === undefined
+        ? `--project ${place.project}`
+        : `--virtual-cluster ${place.project}/${place.virtualCluster}`;
   const policy = kind === "AccessPolicy" ? `--project-policy ${name}` : `--policy ${name}`;
   return `you may ask for access: ${platform} access request ${policy} ${where}${role === "" ? "" : ` --role ${role}`}`;
 }

@@ -72,7 +72,7 @@ export function ownerPermission(
 
 const CLUSTER_VERBS: ReadonlySet<string> = new Set(["get", "use"]);
 
-/** Who was granted a connected cluster may see and use it. The request is about the management group. */
+/** A caller that was granted a connected cluster may see and use it. The request is about the management group. */
 export function grantedClusterPermission(
   user: UserInfo,
   { resource, subresource, verb, name }: TargetedRequest,

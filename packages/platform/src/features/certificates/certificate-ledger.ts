@@ -10,7 +10,7 @@ import type { CatchUp } from "../access-keys/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import type { Directory } from "../directory/directory.ts";
 import { createCertificateRecords } from "./certificate-records.ts";
-import { createCertificateRefusal } from "./certificate-refusal.ts";
+import { createCertificateRefusal, type RequestGrants } from "./certificate-refusal.ts";
 import { CertificateWatches } from "./certificate-watches.ts";
 import { decodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
 import { accountOf, type CertificateHolder, KnownCertificates } from "./known-certificates.ts";
@@ -52,12 +52,18 @@ const MAX_FORGOTTEN_AT_ONCE = 20;
 /** `limit`: of one holder. Without `catchUp`, memory shows everything that has been written. */
 export function createCertificateLedger(
   base: Pick<Foundation, "storage" | "cache" | "names" | "epochs" | "runtime" | "records">,
-  needs: { readonly keys: AccessKeyIndex; readonly directory: Directory; readonly catchUp?: CatchUp },
+  needs: {
+    readonly keys: AccessKeyIndex;
+    readonly directory: Directory;
+    readonly catchUp?: CatchUp;
+    /** Absent: no certificate was made with an access request. */
+    readonly granted?: RequestGrants;
+  },
   limit = DEFAULT_LIMIT,
 ): CertificateLedger {
   const { storage, cache, names, epochs } = base;
   const { clock, scheduler } = base.runtime;
-  const { keys, directory, catchUp } = needs;
+  const { keys, directory, catchUp, granted } = needs;
   const { view, prefix } = base.records("certificates");
   const known = new KnownCertificates(epochs);
   const find = (serial: string): IssuedCertificate | undefined => known.find(serial);
@@ -66,6 +72,7 @@ export function createCertificateLedger(
     keys,
     directory,
     names,
+    granted,
   });
   const watches = new CertificateWatches({
     find,
@@ -90,6 +97,8 @@ export function createCertificateLedger(
       watches.recheck(serial);
     },
   });
+
+  const grantChanges = granted?.onChange(() => watches.recheckAll());
 
   function checkRoom(holder: CertificateHolder): void {
     const account = accountOf(holder);
@@ -147,7 +156,10 @@ export function createCertificateLedger(
     childrenOf: (keyUid) => known.filter((certificate) => parentUidsOf(certificate).includes(keyUid)),
     withOrigin: (isMade) => known.filter(({ issuedTo }) => issuedTo?.origins.some(isMade) === true),
     ofInstance: (uid) => known.filter(({ instanceUid }) => instanceUid === uid),
-    [Symbol.dispose]: () => following[Symbol.dispose](),
+    [Symbol.dispose]() {
+      grantChanges?.[Symbol.dispose]();
+      following[Symbol.dispose]();
+    },
   };
 }
 

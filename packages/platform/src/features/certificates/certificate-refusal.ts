@@ -19,7 +19,7 @@ export function createCertificateRefusal(deps: {
   /** Absent: no certificate was made with an access request. */
   readonly granted?: Pick<RequestGrants, "isLive"> | undefined;
 }): (certificate: IssuedCertificate) => string | undefined {
-  const { hasEnded, keys, directory, names } = deps;
+  const { hasEnded, keys, directory, names, granted } = deps;
 
   const refusalOfParents = (certificate: IssuedCertificate): string | undefined => {
     const { issuedTo } = certificate;
@@ -45,6 +45,9 @@ export function createCertificateRefusal(deps: {
     if (revokedAt !== undefined) return "the certificate is revoked";
     if (hasEnded(certificate)) return "the certificate is expired";
     if (issuedTo === undefined) return undefined;
+    const { accessRequestUid } = issuedTo;
+    if (accessRequestUid !== undefined && granted?.isLive(accessRequestUid) !== true)
+      return "the access request that it was made with has ended";
     if (goesBackToLostValue(issuedTo))
       return "the certificate is revoked: the access key that requested it was compromised";
     return refusalOfOwner(issuedTo.owner, issuedTo.ownerUid, directory) ?? refusalOfParents(certificate);

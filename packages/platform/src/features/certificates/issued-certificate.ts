@@ -35,6 +35,8 @@ export type IssuedTo = {
   readonly otherParentUids?: readonly string[] | undefined;
   /** Its ancestors among access keys, with their values. */
   readonly origins: readonly KeyOrigin[];
+  /** The approved access request that it was made with, and ends with. */
+  readonly accessRequestUid?: string | undefined;
 };
 
 /** The keys with which it becomes invalid. */
@@ -71,7 +73,7 @@ export function decodeCertificate(object: CachedObject): IssuedCertificate {
 }
 
 function readIssuedTo(stored: JsonObject): IssuedTo {
-  const { owner, ownerUid, project, virtualCluster, parentUid, otherParentUids, origins } = stored;
+  const { owner, ownerUid, project, virtualCluster, parentUid, otherParentUids, origins, accessRequestUid } = stored;
   const { kind, name } = objectOf(owner);
   return {
     owner: { kind: kind === "user" || kind === "team" ? kind : "subject", name: text(name) },
@@ -81,6 +83,7 @@ function readIssuedTo(stored: JsonObject): IssuedTo {
     parentUid: typeof parentUid === "string" ? parentUid : undefined,
     ...(isJsonArray(otherParentUids) ? { otherParentUids: otherParentUids.map(text) } : {}),
     origins: readOrigins(origins),
+    ...(typeof accessRequestUid === "string" ? { accessRequestUid } : {}),
   };
 }
 

@@ -56,6 +56,8 @@ const jwks = JSON.stringify({
 });
 const trust = { issuer: { url: "https://issuer.test", jwks }, audiences: ["platform"], user: "jane" };
 
+const access = { requesters: { users: ["jane"] }, maxDurationSeconds: 600 };
+
 /** A deleted object stays as long as `reason` says. */
 const staysWhile = (reason: string): NonNullable<Case["skip"]> => ({
   "answers a deletion with the uid of what is gone": reason,
@@ -133,6 +135,29 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
     setup: async (surface) => {
       await withProject(surface);
       await seed(surface, "users", "jane");
+    },
+  },
+  clusteraccesspolicies: {
+    valid: named({ spec: { ...access, targets: [{ kind: "Project", projects: ["*"], roles: ["view"] }] } }),
+    change: { spec: { description: "changed" } },
+    setup: withRole,
+  },
+  accesspolicies: {
+    valid: named({ spec: { ...access, targets: [{ kind: "Project", roles: ["view"] }] } }),
+    change: { spec: { description: "changed" } },
+    namespace: "p-default",
+    setup: async (surface) => {
+      await withProject(surface);
+      await seed(surface, "clusterroles", "view", { rules: readers });
+    },
+  },
+  accessrequests: {
+    valid: named({ spec: { policy: { name: "x" }, target: { project: "default" }, role: "view" } }),
+    change: { metadata: { labels: { a: "b" } } },
+    // Where their events go.
+    setup: withNamespace,
+    skip: {
+      "changes by merge patch, and counts generations of what is wanted": "what is asked for cannot be changed",
     },
   },
   identityproviders: {

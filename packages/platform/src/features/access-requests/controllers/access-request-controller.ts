@@ -29,7 +29,7 @@ export type AccessRequestControllerDeps = {
   readonly check: Pick<AccessCheck, "faultOf">;
   readonly writes: Pick<RequestWrites, "during">;
   readonly announce: Pick<AnnounceAccess, "changed">;
-  /** What a grant follows from: users and teams, policies, roles. */
+  /** Sources that a grant follows from: users and teams, policies, roles. */
   readonly causes: readonly { onChange(listener: () => void): Disposable }[];
 };
 
@@ -58,7 +58,12 @@ export function createAccessRequestController(
     if (status.phase === "Pending") {
       const isLate = (parseTimestamp(status.expirationTimestamp ?? "") ?? 0) <= clock.now();
       if (isLate)
-        return { phase: "Expired", event: "AccessExpired", reason: "NotApproved", message: "nobody approved it" };
+        return {
+          phase: "Expired",
+          event: "AccessExpired",
+          reason: "NotApproved",
+          message: "it was not approved in time",
+        };
       const fault = check.faultOf(request);
       return fault === undefined ? undefined : { phase: "Denied", event: "AccessDenied", ...fault };
     }

@@ -1,4 +1,4 @@
-// What must hold for a request to be granted, and for as long as it is: checked when it is asked for, when it takes effect, and afterwards.
+// Conditions for a request to be granted, and for as long as it is: checked when it is asked for, when it takes effect, and afterwards.
 
 import { createHash } from "node:crypto";
 import type { AccessApproval, AccessRequest } from "@postern/api/access-request";

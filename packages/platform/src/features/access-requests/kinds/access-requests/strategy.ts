@@ -14,6 +14,7 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import type { Strategy, WriteLimit } from "@postern/apiserver/registry/strategy";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import { isServerItself } from "../../../authorization/key-standing.ts";
 import type { AccessGrants } from "../../access-grants.ts";
 import {
   MAX_APPROVERS,
@@ -79,8 +80,8 @@ export function accessRequestStrategy(deps: AccessRequestStrategyDeps): Strategy
       const { status: _, ...rest } = request;
       const asked = rest as AccessRequest;
       const place = placeOf(asked.spec.target);
-      // Validation says so.
-      if (place === undefined) return asked;
+      // Validation says so. A request without a requester, by the server itself, is never granted.
+      if (place === undefined || isServerItself(context)) return { ...asked, status: { phase: "Pending" } };
       const person = callerOf(context, deps);
       const policy = check.policyOf(asked.spec);
       const { name = "" } = asked.metadata;
