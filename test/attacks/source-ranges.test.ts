@@ -117,6 +117,18 @@ describe("an access key that is bound to source addresses", () => {
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token: bound } };
     const { body } = await ask("/apis/authentication.k8s.io/v1/tokenreviews", { key: admin, body: review });
     expect(body.status.authenticated ?? false).toBe(false);
+    // The same question in the form that control planes ask it; a bearer may ask about its own key.
+    const self = { apiVersion: "management.postern/v1", kind: "Self", spec: { accessKey: bound } };
+    expect((await ask(`${API}/selves`, { key: admin, body: self })).status).toBe(401);
+    expect((await ask(`${API}/selves`, { key: bound, body: self })).status).toBe(201);
+  });
+
+  it("opens no session elsewhere, and leaves no key of one behind", async () => {
+    const count = async () => (await ask(KEYS, { key: admin })).body.items.length;
+    const before = await count();
+    const headers = { "sec-fetch-site": "same-origin" };
+    expect((await ask("/login/session", { from: OUTSIDE, body: { key: bound }, headers })).status).toBe(401);
+    expect(await count()).toBe(before);
   });
 
   it("makes keys with its own ranges, or narrower ones, and none that are wider", async () => {

@@ -61,12 +61,15 @@ function ownStatus(context: RequestContext, deps: SelvesDeps): JsonObject {
 
 async function statusOfKey(presented: string, context: RequestContext, deps: SelvesDeps): Promise<JsonObject> {
   const { keys, identityOf, comparisons } = deps;
-  const look = async () => {
-    const found = keys.find(presented);
-    return { key: found, refusal: found === undefined ? "is unknown" : keys.refusalOf(found) };
-  };
   // Every caller may ask about the key of its own request.
   const isOwn = isPresented(presented, context, deps);
+  const look = async () => {
+    const found = keys.find(presented);
+    if (found === undefined) return { key: found, refusal: "is unknown" };
+    // The request does not say where the bearer is.
+    const isBound = !isOwn && found.sourceRanges.length > 0;
+    return { key: found, refusal: isBound ? "is bound to source addresses" : keys.refusalOf(found) };
+  };
   if (!isOwn) await checkMayIntrospect(context, deps);
   const { key, refusal } = isOwn
     ? await look()
