@@ -3,6 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { GroupResource } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "../context/request-context.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
@@ -25,28 +26,35 @@ export type AdmissionAttributes = {
 /** Changes or refuses writes of any resource, between authorization and the store. */
 export type AdmissionPlugin = {
   readonly name: string;
+  /** It is asked about writes of this resource alone. Absent: about those of all. */
+  readonly resource?: GroupResource;
   /** Returns the object to continue with. */
   admit?(attributes: AdmissionAttributes): Promise<KubeObject | undefined> | KubeObject | undefined;
   /** Throws an ApiError to refuse. */
   validate?(attributes: AdmissionAttributes): Promise<void> | void;
 };
 
-/** A list of plugins is a plugin: all of them change first, in order; then all of them check. */
-export function admissionChain(plugins: readonly AdmissionPlugin[]): Required<AdmissionPlugin> {
+export type AdmissionChain = Required<Pick<AdmissionPlugin, "admit" | "validate">>;
+
+/** All plugins change first, in order; then all of them check. */
+export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionChain {
   const changing = plugins.filter(({ admit }) => admit !== undefined);
   const checking = plugins.filter(({ validate }) => validate !== undefined);
   return {
-    name: plugins.map(({ name }) => name).join(","),
     async admit(attributes) {
       let { object } = attributes;
-      for (const plugin of changing) object = await plugin.admit?.({ ...attributes, object });
+      for (const plugin of changing)
+        if (isAsked(plugin, attributes)) object = await plugin.admit?.({ ...attributes, object });
       return object;
     },
     async validate(attributes) {
-      for (const plugin of checking) await plugin.validate?.(attributes);
+      for (const plugin of checking) if (isAsked(plugin, attributes)) await plugin.validate?.(attributes);
     },
   };
 }
+
+const isAsked = ({ resource: of }: AdmissionPlugin, { resource: { group, plural } }: AdmissionAttributes): boolean =>
+  of === undefined || (of.resource === plural && of.group === group);
 
 /**
  * 403. It names the object, or its prefix where the name is generated later.

@@ -9,7 +9,7 @@ import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { AdmissionPlugin } from "./admission-plugin.ts";
+import type { AdmissionChain } from "./admission-plugin.ts";
 import { type CompiledSchema, compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
 import type { ObjectConverter } from "./object-converter.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
@@ -55,7 +55,7 @@ export type ResourceRegistryDeps = {
   readonly composition: string;
   readonly storage: Storage;
   readonly cache: WatchCache;
-  readonly admission: Required<AdmissionPlugin>;
+  readonly admission: AdmissionChain;
   readonly continueTokens: ContinueTokens;
   readonly runtime: Runtime;
   readonly onHookError: (error: unknown) => void;

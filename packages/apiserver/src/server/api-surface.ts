@@ -67,7 +67,6 @@ export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
     onHookError,
     shown: deps.shown,
     admission: {
-      name: composition,
       admit: (attributes) => plugins.admit(attributes),
       validate: (attributes) => plugins.validate(attributes),
     },

@@ -18,10 +18,10 @@ export function createDefinitionLimit(
 ): AdmissionPlugin {
   return {
     name: "DefinitionLimit",
+    resource: { group: APIEXTENSIONS_GROUP, resource: "customresourcedefinitions" },
 
     validate(attributes) {
       const { resource, operation, subresource, object, oldObject } = attributes;
-      if (resource.group !== APIEXTENSIONS_GROUP || resource.plural !== "customresourcedefinitions") return;
       if (subresource !== "" || (operation !== "create" && operation !== "update")) return;
       const stored = registry.find(APIEXTENSIONS_GROUP, resource.version, resource.plural);
       const count = stored?.view.count(stored.keys.prefix) ?? 0;

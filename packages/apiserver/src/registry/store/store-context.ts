@@ -6,7 +6,7 @@ import type { ResourceKeys } from "../../cache/resource-keys.ts";
 import type { CacheView, WatchCache } from "../../cache/watch-cache.ts";
 import type { Runtime } from "../../runtime/clock.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { AdmissionPlugin } from "../admission-plugin.ts";
+import type { AdmissionChain } from "../admission-plugin.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Strategy } from "../strategy.ts";
 import type { ContinueTokens } from "./continue-token.ts";
@@ -25,7 +25,7 @@ export type StoreContext = {
   readonly codec: ObjectCodec;
   /** Of all resources of one API surface. */
   readonly parsed: ParsedObjects;
-  readonly admission: Required<AdmissionPlugin>;
+  readonly admission: AdmissionChain;
   readonly continueTokens: ContinueTokens;
   /** By the keys of objects. */
   readonly writeLocks: KeyedLock;

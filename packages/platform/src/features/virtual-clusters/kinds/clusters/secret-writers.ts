@@ -36,9 +36,10 @@ export function openClusterSecretAdmission(
   );
   return {
     name: "ClusterSecret",
+    resource: { group: "", resource: "secrets" },
     async validate(attributes) {
-      const { resource, operation, namespace, name, object, oldObject, context } = attributes;
-      if (resource.group !== "" || resource.plural !== "secrets" || operation !== "update") return;
+      const { operation, namespace, name, object, oldObject, context } = attributes;
+      if (operation !== "update") return;
       if (names.projectOf(namespace) === undefined || isSameContent(object, oldObject)) return;
       // Another server may just have written the reference.
       await lookup.refresh(context.signal);
