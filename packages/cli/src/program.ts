@@ -7,6 +7,7 @@ import { createBackupCommand } from "./backup/backup.ts";
 import { createRestoreCommand } from "./backup/restore.ts";
 import { createStoreCommand } from "./backup/store.ts";
 import { createCiCommand } from "./ci/ci.ts";
+import { createClusterCommand } from "./cluster/cluster.ts";
 import type { CommandContext } from "./command-context.ts";
 import { createCompleteNamesCommand } from "./completion/complete-names.ts";
 import { createCompletionCommand } from "./completion.ts";
@@ -44,6 +45,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(createCredentialCommand("credential", context), { hidden: true });
   program.addCommand(createCiCommand(context));
   program.addCommand(createTrustCommand(context));
+  program.addCommand(createClusterCommand(context));
   program.addCommand(await createBackupCommand(context));
   program.addCommand(await createRestoreCommand(context));
   program.addCommand(await createStoreCommand(context));

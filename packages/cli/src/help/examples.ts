@@ -84,6 +84,14 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
     "postern agent --probe-port 8080",
     "postern agent --platform https://postern.example.com --join-value-file join.txt --kubeconfig edge.kubeconfig --state-file agent.json",
   ],
+  "postern cluster": ["postern cluster join eu-west", "postern cluster list"],
+  "postern cluster list": ["postern cluster list", "postern cluster list -o name"],
+  "postern cluster join": [
+    "postern cluster join eu-west",
+    "postern cluster join eu-west --manifests | kubectl --context eu-west apply -f -",
+  ],
+  "postern cluster leave": ["postern cluster leave eu-west"],
+  "postern cluster rotate": ["postern cluster rotate eu-west"],
   "postern audit": ["postern audit search --key ci --since 24h", "postern audit verify audit.log"],
   "postern audit verify": ["postern audit verify audit.log.1 audit.log --key-file audit.key"],
   "postern audit search": [
