@@ -27,10 +27,12 @@ export async function checkContent(configuration: Configuration): Promise<readon
   }
   await using stopped = server;
   const clusters = connectedClusters(stopped);
+  const tunnelled = tunnelledClusters(stopped);
   return [
     ok("key ring", "the server key decrypts the key ring in the store"),
-    ...(clusters.length === 0 ? [skipped("clusters", "no cluster is connected")] : []),
+    ...(clusters.length + tunnelled.length === 0 ? [skipped("clusters", "no cluster is connected")] : []),
     ...(await Promise.all(clusters.map((cluster) => checkCluster(cluster, stopped)))).flat(),
+    ...tunnelled.map((cluster) => checkAgent(cluster, stopped)),
   ];
 }
 
@@ -39,6 +41,21 @@ function connectedClusters({ base }: StoppedServer): readonly Cluster[] {
   // Stored objects have gone through the schema of their kind.
   const clusters = view.list(prefix).map((object) => object.decode() as Cluster);
   return clusters.filter(({ spec }) => spec?.local !== true && spec?.networkPeer !== true);
+}
+
+function tunnelledClusters({ base }: StoppedServer): readonly Cluster[] {
+  const { view, prefix } = base.objects("clusters");
+  const clusters = view.list(prefix).map((object) => object.decode() as Cluster);
+  return clusters.filter(({ spec }) => spec?.networkPeer === true);
+}
+
+/** Whether its agent is connected, only a server that runs can tell. */
+function checkAgent({ metadata: { name = "", uid = "" } }: Cluster, { base }: StoppedServer): Finding {
+  const { view, prefix } = base.records("cluster-agents");
+  const check = `cluster ${name}`;
+  return view.get(prefix + uid) === undefined
+    ? warning(check, "no agent has joined", `postern cluster join ${name}`)
+    : skipped(check, "its agent connects it while the server runs: postern cluster list");
 }
 
 async function checkCluster(cluster: Cluster, stopped: StoppedServer): Promise<readonly Finding[]> {
