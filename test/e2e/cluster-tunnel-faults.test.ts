@@ -7,7 +7,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { lastingPortFlags } from "@postern/stores/testing/lasting-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { temporaryDirectory } from "./testing/postern-process.ts";
+import { ENTRY, NODE, temporaryDirectory, tool } from "./testing/postern-process.ts";
 import { durableStoreFlags } from "./testing/stores.ts";
 import { type AgentProcess, type AgentStart, connectByAgent, startAgent } from "./testing/tunnelled-cluster.ts";
 import { clusterPath, MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts";
@@ -114,6 +114,18 @@ describe("a tunnel", () => {
     const answer = await http(`${THROUGH}/version`, { key });
     expect(answer.status).toBe(503);
     expect(answer.body.message).toContain("API server");
+  });
+
+  it("has a line of postern doctor, once the server is stopped", async () => {
+    await near.send(`${MANAGEMENT}/clusters`, {
+      ...{ apiVersion: "management.postern/v1", kind: "Cluster", metadata: { name: "unjoined" } },
+      spec: { networkPeer: true },
+    });
+    const { dataDir } = near.process;
+    expect(await near.process.stop()).toBe(0);
+    const { stdout } = await tool(NODE, [ENTRY, "doctor", "--data-dir", dataDir, ...nearFlags]);
+    expect(stdout).toMatch(/cluster edge.*its agent connects it while the server runs/);
+    expect(stdout).toMatch(/cluster unjoined.*no agent has joined/);
   });
 });
 

@@ -80,11 +80,23 @@ kubectl --kubeconfig made.yaml get namespaces`,
     given: `
 ${SERVE} --proxy-allowed-addresses 127.0.0.0/8 --proxy-health-check-interval-seconds 1
 postern kubeconfig demo --project default --client-cert --kubeconfig "$HOST_KUBECONFIG" > admin.conf
+cp admin.conf eu-north.kubeconfig
+kubectl --kubeconfig "$HOST_KUBECONFIG" patch virtualclusterinstance demo -n p-default --type merge -p '{"spec":{"template":{"workloads":"stored"}}}'
 cp -r "$REPOSITORY/examples" .
 kubectl create --filename examples/team.yaml --filename examples/project.yaml
 node -e 'process.stdout.write(require("fs").readFileSync("examples/virtualclusterinstance-external.yaml", "utf8").split("---\\n")[1])' > instance.yaml`,
-    inline: ["kubectl get clusters,virtualclusterinstances,spaceinstances -A -o wide"],
-    expected: [/^eu-west +.*Initialized/m, /^production +.*Ready/m],
+    // The pods of the manifests do not run here.
+    before: {
+      "kubectl wait cluster/eu-north": `
+kubectl --kubeconfig eu-north.kubeconfig config set-context --current --namespace postern-agent
+postern agent --kubeconfig eu-north.kubeconfig > agent.log 2>&1 &`,
+    },
+    inline: [
+      "postern cluster rotate eu-north",
+      "kubectl get clusters,virtualclusterinstances,spaceinstances -A -o wide",
+      "postern cluster join eu-north",
+    ],
+    expected: [/^eu-north +.*True/m, /^eu-west +.*Initialized/m, /^production +.*Ready/m],
   },
   {
     path: "docs/guides/sign-in.md",

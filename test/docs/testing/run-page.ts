@@ -212,7 +212,8 @@ const withRefusal = (line: string): string =>
   line.replace(/^(.*?) +# error: (.*)$/, (_, command: string, message: string) => `refused '${message}' ${command}`);
 
 /** Commands whose output contains a new credential. */
-const ISSUING = /key (create|rotate|compromised)|create --raw \S+(rotate|kubeconfig)|\.spec\.key|curl .*kubeconfig/s;
+const ISSUING =
+  /key (create|rotate|compromised)|cluster join|create --raw \S+(rotate|kubeconfig)|\.spec\.key|curl .*kubeconfig/s;
 
 /** Block by block: only some may print a credential. */
 function record(path: string, blocks: readonly string[], stdout: string, stderr: string): void {

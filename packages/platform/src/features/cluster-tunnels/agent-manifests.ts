@@ -13,7 +13,7 @@ export type AgentManifestOptions = {
 
 export const AGENT_NAMESPACE = "postern-agent";
 const NAME = "postern-agent";
-export const AGENT_IMAGE = `ghcr.io/postern/postern:${BUILD_INFO.version}`;
+export const AGENT_IMAGE = `postern:${BUILD_INFO.version}`;
 const REPLICAS = 2;
 const PROBE_PORT = 8080;
 

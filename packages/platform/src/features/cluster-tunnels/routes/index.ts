@@ -13,7 +13,7 @@ import { createTunnelAuthorizer, createTunnelRoute } from "./tunnel-route.ts";
 type Needs = { readonly tunnels: ClusterTunnels; readonly keys: AccessKeys };
 
 export const joinRoute = (
-  { names, recordEvent, signal }: Foundation,
+  { configuration, names, recordEvent, signal }: Foundation,
   {
     tunnels,
     keys,
@@ -27,7 +27,7 @@ export const joinRoute = (
     manifests: (): Omit<AgentManifestOptions, "joinValue"> => ({
       server: endpoint.url(),
       certificateAuthority: endpoint.certificateAuthorityPem,
-      image: AGENT_IMAGE,
+      image: configuration.agent.image === "" ? AGENT_IMAGE : configuration.agent.image,
     }),
     recordEvent,
     signal,

@@ -124,6 +124,15 @@ export const platformOptions = {
       description: "Interval of health checks for connected clusters, spaces and external virtual clusters",
     }),
   },
+  agent: {
+    image: textOption({
+      flag: "agent-image",
+      placeholder: "<image>",
+      default: "",
+      defaultText: "postern:<version of the server>",
+      description: "Image in the manifests for the agent of a connected cluster",
+    }),
+  },
   customResources: {
     enabled: switchOption({
       flag: "custom-resources",
