@@ -76,3 +76,42 @@ it("checks credentials one at a time on a connection with failed logins, also if
   expect(looked).toHaveLength(5);
   session.destroy();
 });
+
+it("checks credentials of other clients at once on a connection of a trusted proxy", async () => {
+  const held: (() => void)[] = [];
+  const scheduler: Scheduler = {
+    schedule(delayMs, task) {
+      if (delayMs !== 1_000) return systemRuntime.scheduler.schedule(delayMs, task);
+      held.push(task);
+      return { [Symbol.dispose]: () => {} };
+    },
+  };
+  const { port } = await serveChain(
+    async () => jsonResponse(200, "{}"),
+    {
+      runtime: { ...systemRuntime, scheduler },
+      failedLogins: createRateLimiter({ qps: 0.001, burst: 1 }, systemRuntime.clock),
+    },
+    {
+      networks: [{ octets: Uint8Array.from([127, 0, 0, 1]), bits: 32 }],
+      header: "x-forwarded-for",
+      sendProxyProtocol: false,
+    },
+  );
+  const session = openHttp2(port);
+  const from = (address: string, headers: object) => ({ ":path": PODS, ...headers, "x-forwarded-for": address });
+  const guess = from("192.0.2.1", { authorization: "Bearer guess" });
+  expect((await http2(session, guess)).status).toBe(401);
+  const waiting = [http2(session, guess), http2(session, guess)];
+  await expect.poll(() => held.length).toBeGreaterThan(0);
+  expect((await http2(session, from("192.0.2.2", as("admin")))).status).toBe(200);
+  let answered = 0;
+  for (const each of waiting) void each.then(() => answered++);
+  await expect
+    .poll(() => {
+      for (const release of held.splice(0)) release();
+      return answered;
+    })
+    .toBe(2);
+  session.destroy();
+});

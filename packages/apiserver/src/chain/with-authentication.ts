@@ -142,26 +142,31 @@ type Turn = {
 
 /**
  * Requests of an address with too many wrong credentials have theirs looked at one after the other on each connection, and the next one only when
- * a refusal has been held back, also where its client does not wait for it: a stream costs nothing, a connection is counted. Other connections do
- * not wait.
+ * a refusal has been held back, also where its client does not wait for it: a stream costs nothing, a connection is counted. Other connections, and
+ * other clients of a proxy on the same one, do not wait.
  */
 function createTurns({ failedLogins, scheduler }: Pick<WithAuthenticationDeps, "failedLogins" | "scheduler">): {
   next(call: RequestState): Turn | undefined;
 } {
-  const last = new WeakMap<object, Promise<void>>();
+  /** By connection, and on it by source: a trusted proxy sends the requests of many clients on one connection. */
+  const turns = new WeakMap<object, Map<string, Promise<void>>>();
   return {
     next(call) {
       const { connection, remoteAddress } = call.request;
       if (failedLogins === undefined || connection === undefined) return undefined;
-      const before = last.get(connection);
-      if (before === undefined && !failedLogins.isExhausted(sourceOf(remoteAddress))) return undefined;
+      const source = sourceOf(remoteAddress);
+      const known = turns.get(connection);
+      const before = known?.get(source);
+      if (before === undefined && !failedLogins.isExhausted(source)) return undefined;
+      const last = known ?? new Map<string, Promise<void>>();
+      turns.set(connection, last);
       let end: () => void = () => {};
       const ended = new Promise<void>((resolve) => {
         end = resolve;
       });
-      last.set(connection, ended);
+      last.set(source, ended);
       void ended.then(() => {
-        if (last.get(connection) === ended) last.delete(connection);
+        if (last.get(source) === ended) last.delete(source);
       });
       return {
         begin: turnComes(before, call.signal).catch((error: unknown) => {

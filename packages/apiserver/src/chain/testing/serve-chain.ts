@@ -9,6 +9,7 @@ import { presentedToken } from "../../request/credentials.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
 import type { HttpTransport } from "../../transport/http-transport.ts";
 import { serveHandler } from "../../transport/testing/serve-handler.ts";
+import type { TrustedProxies } from "../../transport/trusted-proxies.ts";
 import { createHandlerChain, type HandlerChainDeps } from "../handler-chain.ts";
 
 export type ServedChain = {
@@ -41,7 +42,11 @@ export const adminsOnly: HandlerChainDeps["authorizer"] = {
       : { verdict: "no-opinion", reason: "" },
 };
 
-export async function serveChain(handler: Handler, overrides: Partial<HandlerChainDeps> = {}): Promise<ServedChain> {
+export async function serveChain(
+  handler: Handler,
+  overrides: Partial<HandlerChainDeps> = {},
+  trustedProxies?: TrustedProxies,
+): Promise<ServedChain> {
   const metrics = createServerMetrics();
   const chain = createHandlerChain(handler, {
     runtime: systemRuntime,
@@ -52,7 +57,7 @@ export async function serveChain(handler: Handler, overrides: Partial<HandlerCha
     isServed: () => true,
     ...overrides,
   });
-  return { ...(await serveHandler(chain)), metrics };
+  return { ...(await serveHandler(chain, {}, { trustedProxies })), metrics };
 }
 
 export const PODS = "/api/v1/namespaces/default/pods";
