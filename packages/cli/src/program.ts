@@ -1,6 +1,7 @@
 // The tree of commands.
 
 import { Command } from "commander";
+import { createAccessCommand } from "./access/access.ts";
 import { createAgentCommand } from "./agent/agent.ts";
 import { createAuditCommand } from "./audit/audit.ts";
 import { createBackupCommand } from "./backup/backup.ts";
@@ -43,6 +44,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(createCredentialsCommand(context));
   program.addCommand(createKubeconfigCommand(context));
   program.addCommand(createCredentialCommand("credential", context), { hidden: true });
+  program.addCommand(createAccessCommand(context));
   program.addCommand(createCiCommand(context));
   program.addCommand(createTrustCommand(context));
   program.addCommand(createClusterCommand(context));

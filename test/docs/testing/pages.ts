@@ -28,6 +28,19 @@ export const PAGES: readonly Page[] = [
     expected: [/^pst_\w+$/m, /^ci +user\/admin .*Ready/m, /condition met$/m],
   },
   {
+    path: "docs/guides/access-on-request.md",
+    given: SERVE,
+    expected: [
+      /^access-\w+ +Pending +ann +default\/demo +edit/m,
+      /is approved: access until/,
+      /^default +Active/m,
+      /^yes$/m,
+      /is Revoked: revoked by carl/,
+      /^ops-1235 +Pending +ann/m,
+      /condition met$/m,
+    ],
+  },
+  {
     path: "docs/guides/kubeconfigs.md",
     given: `${SERVE}\nKEY=$(postern key create laptop)`,
     inline: ["postern kubeconfig demo --exec --merge"],

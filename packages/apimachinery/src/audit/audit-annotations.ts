@@ -4,5 +4,7 @@
 export const ACCESS_KEY_ANNOTATION = "access-key/name";
 /** Names of the access keys that it goes back to, separated by commas. */
 export const ACCESS_KEY_ORIGINS_ANNOTATION = "access-key/origins";
+/** Name of the approved access request that gave the caller what it did. */
+export const ACCESS_REQUEST_ANNOTATION = "access-request/name";
 /** The target of a request through the proxy: `virtualcluster/<project>/<name>`, `space/<project>/<name>` or `cluster/<name>`. */
 export const PROXY_TARGET_ANNOTATION = "proxy/target";

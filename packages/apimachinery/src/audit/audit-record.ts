@@ -17,6 +17,8 @@ export type AuditRecord = {
   readonly object: string;
   readonly code: number;
   readonly refusal?: string;
+  /** Name of the approved access request that the caller had there. */
+  readonly accessRequest?: string;
   readonly sourceIP: string;
   readonly auditID: string;
 };

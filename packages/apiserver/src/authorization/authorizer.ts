@@ -29,6 +29,8 @@ export type AuthorizationDecision = {
   readonly verdict: "allow" | "deny" | "no-opinion";
   /** For the audit log; shown to the caller only where upstream does. */
   readonly reason: string;
+  /** Further facts for the audit event of the request. */
+  readonly auditAnnotations?: { readonly [key: string]: string };
 };
 
 export const NO_OPINION: AuthorizationDecision = { verdict: "no-opinion", reason: "" };

@@ -54,10 +54,12 @@ export function withAuthorization(deps: {
         measured("error");
         throw error;
       };
-      const onDecision = ({ verdict, reason }: AuthorizationDecision): undefined => {
+      const onDecision = ({ verdict, reason, auditAnnotations }: AuthorizationDecision): undefined => {
         measured(RESULTS[verdict]);
         call.audit.annotate(AUDIT_DECISION, verdict === "allow" ? "allow" : "forbid");
         call.audit.annotate(AUDIT_REASON, reason);
+        if (auditAnnotations !== undefined)
+          for (const [key, value] of Object.entries(auditAnnotations)) call.audit.annotate(key, value);
         if (verdict !== "allow") throw forbiddenErrorFor(refusedAttributes?.() ?? attributes, reason);
       };
       let decision: Awaitable<AuthorizationDecision>;

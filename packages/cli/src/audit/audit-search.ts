@@ -38,6 +38,7 @@ export const createAuditSearchCommand = (context: CommandContext): Command =>
         )
         .option("--key <name>", "requests with this access key, by name or ID, or with credentials created with it")
         .option("--user <name>", "requests of this user, or as this user")
+        .option("--request <name>", "requests with the access that this access request gave")
         .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
         .option("--object <name>", "requests for this object, such as ci or ownedaccesskeys/ci")
         .option("--verb <verb>", "requests with this verb of the API, such as list")

@@ -21,6 +21,18 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
   "postern logout": ["postern logout", "postern logout --all --revoke"],
   "postern whoami": ["postern whoami", "postern whoami --server staging -o json"],
   "postern status": ["postern status", "postern status -o json"],
+  "postern access": ["postern access list", "postern access request --policy oncall --virtual-cluster shop/prod"],
+  "postern access request": [
+    "postern access request --policy oncall --virtual-cluster shop/prod --role edit --duration 1h --reason OPS-1 --wait",
+    "postern access request --project-policy developers --project shop --role postern:project-user",
+    "postern access request --policy oncall --cluster eu-west --emergency --reason OPS-2",
+  ],
+  "postern access list": ["postern access list", "postern access list --state Pending -o name"],
+  "postern access approve": ["postern access approve access-x7k2p --message 'for an hour'"],
+  "postern access deny": ["postern access deny access-x7k2p --message 'use the runbook'"],
+  "postern access withdraw": ["postern access withdraw access-x7k2p"],
+  "postern access revoke": ["postern access revoke access-x7k2p"],
+  "postern access review": ["postern access review access-x7k2p --message 'was needed'"],
   "postern key": ["postern key create ci --ttl 30d", "postern key list"],
   "postern key create": [
     "postern key create laptop --ttl 24h",

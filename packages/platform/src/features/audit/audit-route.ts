@@ -59,7 +59,7 @@ async function newest(records: AsyncIterable<AuditRecord>, limit: number) {
   return { items: kept, isTruncated: isTruncated || items.length > limit };
 }
 
-const TEXTS = ["key", "user", "cluster", "verb", "object"] as const;
+const TEXTS = ["key", "user", "request", "cluster", "verb", "object"] as const;
 const TIMES = ["since", "until"] as const;
 /** `timeout` belongs to every request. */
 const PARAMETERS: readonly string[] = [...TEXTS, ...TIMES, "refused", "limit", "timeout"];

@@ -3,6 +3,7 @@
 import {
   ACCESS_KEY_ANNOTATION,
   ACCESS_KEY_ORIGINS_ANNOTATION,
+  ACCESS_REQUEST_ANNOTATION,
   PROXY_TARGET_ANNOTATION,
 } from "@postern/apimachinery/audit/audit-annotations";
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
@@ -12,6 +13,8 @@ export type AuditQuery = {
   /** Name of an access key, or the handle of one of its values: also what goes back to it. */
   readonly key?: string | undefined;
   readonly user?: string | undefined;
+  /** Name of an access request: what was done with the access that it gave. */
+  readonly request?: string | undefined;
   /** `<project>/<name>`, the name of a connected cluster, or either with its kind in front. */
   readonly cluster?: string | undefined;
   readonly verb?: string | undefined;
@@ -36,8 +39,8 @@ export async function* searchAuditLog(
   const { since } = query;
   // A watch is written when it begins and when it ends: it is one request.
   const begun = new Set<string>();
-  const needles = [query.key, query.user, query.cluster, query.object?.split("/").at(-1)].flatMap((text) =>
-    text === undefined ? [] : [Buffer.from(JSON.stringify(text).slice(1, -1))],
+  const needles = [query.key, query.user, query.request, query.cluster, query.object?.split("/").at(-1)].flatMap(
+    (text) => (text === undefined ? [] : [Buffer.from(JSON.stringify(text).slice(1, -1))]),
   );
   const mayHold = (line: Buffer): boolean => needles.every((needle) => line.includes(needle));
   for (const file of files) {
@@ -81,6 +84,7 @@ function parsed(line: string): LoggedEvent | undefined {
 function toRecord(event: LoggedEvent): AuditRecord {
   const { annotations = {}, objectRef, user, impersonatedUser, sourceIPs, responseStatus } = event;
   const refusal = annotations[REFUSAL_ANNOTATION];
+  const accessRequest = annotations[ACCESS_REQUEST_ANNOTATION];
   return {
     time: event.requestReceivedTimestamp ?? "",
     key: annotations[ACCESS_KEY_ANNOTATION] ?? "",
@@ -93,6 +97,7 @@ function toRecord(event: LoggedEvent): AuditRecord {
     object: objectRef === undefined ? (event.requestURI ?? "").split("?", 1).join("") : objectText(objectRef),
     code: responseStatus?.code ?? 0,
     ...(refusal === undefined ? {} : { refusal }),
+    ...(accessRequest === undefined ? {} : { accessRequest }),
     sourceIP: sourceIPs?.[0] ?? "",
     auditID: event.auditID ?? "",
   };
@@ -106,10 +111,11 @@ function objectText({ resource = "", subresource, apiGroup, namespace, name }: {
 
 function matches(
   record: AuditRecord,
-  { key, user, cluster, verb, object, since, until, refused }: AuditQuery,
+  { key, user, request, cluster, verb, object, since, until, refused }: AuditQuery,
 ): boolean {
   if (key !== undefined && ![record.key, record.keyID, ...record.origins].includes(key)) return false;
   if (user !== undefined && record.user !== user && record.impersonatedUser !== user) return false;
+  if (request !== undefined && record.accessRequest !== request) return false;
   if (cluster !== undefined && record.cluster !== cluster && !record.cluster.endsWith(`/${cluster}`)) return false;
   if (verb !== undefined && record.verb !== verb) return false;
   if (object !== undefined && !isOf(record, object)) return false;

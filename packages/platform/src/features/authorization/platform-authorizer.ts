@@ -1,5 +1,6 @@
 // The one decision point: authorizes every request, from any API surface.
 
+import { ACCESS_REQUEST_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { DecisionMemo } from "./decision-memo.ts";
 import { isServerItself, keyStanding, provisionerOf } from "./key-standing.ts";
@@ -27,13 +28,11 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
   const rightAnnotation = names.key("authorization-right");
   const scopeAnnotation = names.key("authorization-scope");
   const keyAnnotation = names.key("authorization-key");
-  const requestAnnotation = names.key("access-request");
 
   const decisionOf = (right: UserRight, scope: ScopeVerdict, offer: () => string | undefined): PlatformDecision => {
     const annotations = {
       [rightAnnotation]: right.allowed ? right.code : "none",
       [scopeAnnotation]: scope.reason,
-      ...(right.allowed && right.accessRequest !== undefined ? { [requestAnnotation]: right.accessRequest } : {}),
     };
     if (!right.allowed) {
       // A key that does not reach there would not do with the access either.
@@ -41,7 +40,11 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
       const reason = offered === undefined ? right.reason : joinReasons(right.reason, offered);
       return { verdict: "no-opinion", code: "no-right", reason, annotations };
     }
-    if (scope.open) return { verdict: "allow", code: right.code, reason: right.reason, annotations };
+    if (scope.open) {
+      const { code, reason, accessRequest } = right;
+      const granted = accessRequest && { auditAnnotations: { [ACCESS_REQUEST_ANNOTATION]: accessRequest } };
+      return { verdict: "allow", code, reason, annotations, ...granted };
+    }
     const code = scope.reason === "out-of-rules" ? "out-of-rules" : "out-of-scope";
     return { verdict: "deny", code, reason: REFUSALS[code], annotations };
   };

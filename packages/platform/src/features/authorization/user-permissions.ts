@@ -8,7 +8,12 @@ import { isAuthenticated } from "./caller.ts";
 import { isFilteredList } from "./filtered-resources.ts";
 import { ownerPermission } from "./owner-permissions.ts";
 import type { DecisionCode, DecisionDeps } from "./platform-decision.ts";
-import { managementRequest, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
+import {
+  managementRequest,
+  type PlatformRequest,
+  type TargetedRequest,
+  type VirtualClusterRequest,
+} from "./platform-request.ts";
 
 export type UserRight =
   | {
@@ -37,15 +42,26 @@ export function createUserPermissions(deps: Omit<DecisionDeps, "keys">): UserPer
     instances,
     ...(grantedClusters === undefined ? {} : { grantedClusters }),
   };
+  /** The access request behind a role that the caller has inside: other rights of it may let it in. */
+  const requestInside = (user: UserInfo, { project, virtualCluster }: VirtualClusterRequest): string | undefined => {
+    const instance = instances.get("virtualclusterinstances", names.projectNamespace(project), virtualCluster);
+    const held = [
+      ...(instance?.extraAccessRules.of(user, names) ?? []),
+      ...(projects.get(project)?.members.of(user, names) ?? []),
+    ];
+    return held.find(({ accessRequest }) => accessRequest !== undefined)?.accessRequest;
+  };
   const granted = grantedClusters === undefined ? [] : [grantedClusters];
   return {
     policyVersion: combinedPolicyVersion([rbac, projects, instances, ...granted]),
     of(user, request) {
       const asked = request.target === "Management" ? request.inner : useRequest(request, names);
       const byRole = roles.authorize({ ...asked, user, apiVersion: "*" });
-      if (byRole.verdict === "allow") return { allowed: true, code: "role", reason: byRole.reason };
+      const inside = request.target === "ProjectVirtualCluster" ? requestInside(user, request) : undefined;
+      const withRequest = inside === undefined ? {} : { accessRequest: inside };
+      if (byRole.verdict === "allow") return { allowed: true, code: "role", reason: byRole.reason, ...withRequest };
       const owned = ownerPermission(user, asked, ownership);
-      if (owned !== undefined) return { allowed: true, ...owned };
+      if (owned !== undefined) return { allowed: true, ...withRequest, ...owned };
       if (isFilteredList(managementRequest(asked), names) && isAuthenticated(user)) {
         return { allowed: true, code: "filtered-list", reason: "lists show what the caller may get" };
       }

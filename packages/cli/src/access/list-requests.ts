@@ -1,0 +1,40 @@
+// `postern access list`: the caller's requests, and those that it may approve.
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CommandContext } from "../command-context.ts";
+import { type ConnectionFlags, withClient } from "../connection-options.ts";
+import { type OutputFlags, writeAs } from "../output-option.ts";
+import { cellText, printRows } from "../print-table.ts";
+import { accessRequestsOf, approvalsText, asRequest, targetText } from "./access-requests.ts";
+
+export type AccessListFlags = ConnectionFlags & OutputFlags & { readonly state?: string };
+
+const HEADINGS = ["name", "phase", "requester", "target", "role", "until", "approvals", "reason"];
+
+export const listRequests = (flags: AccessListFlags, context: CommandContext): Promise<void> =>
+  withClient(flags, context, async (client, group) => {
+    const { items } = await accessRequestsOf(client, group).list();
+    const phases = flags.state?.split(",");
+    const found = items.filter((object) => phases?.includes(asRequest(object).status?.phase ?? "Pending") ?? true);
+    const names = found.map(({ metadata }) => metadata.name ?? "");
+    // Objects of an API are JSON; their type describes each member.
+    if (writeAs(flags, found as readonly KubeObject[] as JsonValue, context, names)) return;
+    if (found.length === 0) context.stderr.write("no access requests\n");
+    else context.stdout.write(printRows(HEADINGS, found.map(rowOf)));
+  });
+
+function rowOf(object: KubeObject): readonly string[] {
+  const request = asRequest(object);
+  const { phase = "Pending", requester, expirationTimestamp } = request.status ?? {};
+  return [
+    object.metadata.name,
+    phase,
+    requester?.user,
+    targetText(request),
+    request.spec?.role,
+    phase === "Approved" ? expirationTimestamp : "",
+    approvalsText(request),
+    request.spec?.reason,
+  ].map((value) => cellText(value ?? ""));
+}
