@@ -45,6 +45,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "backup",
         "restore",
         "store",
+        "access",
         "agent",
         "audit",
         "version",
