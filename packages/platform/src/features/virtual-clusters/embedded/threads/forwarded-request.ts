@@ -25,6 +25,7 @@ export class ForwardedRequest {
   #refuse: ((reason: unknown) => void) | undefined;
   #stream: ForwardedStream | undefined;
   #socket: ForwardedSocket | undefined;
+  #aborted: { readonly reason: unknown } | undefined;
   #isOver = false;
 
   /** `onOver` is called once. */
@@ -35,14 +36,13 @@ export class ForwardedRequest {
     this.#onOver = onOver;
   }
 
-  /** Rejects with the reason of an abort at once, without waiting for the thread. */
+  /** Resolves when the thread answers, also after an abort: by then it has said what it has done for the request. */
   send(message: PackedRequest): Promise<ApiResponse> {
     return new Promise((resolve, reject) => {
       this.#refuse = reject;
-      const following = whenAborted(this.context, (reason) => this.#abort(reason));
+      this.#following = whenAborted(this.context, (reason) => this.#abort(reason));
       // Its client has gone already.
-      if (this.#isOver) return following[Symbol.dispose]();
-      this.#following = following;
+      if (this.#aborted !== undefined) return this.fail(this.#aborted.reason);
       this.#thread.call("request", message).then(
         (response) => this.#take(response, resolve),
         (error: unknown) => this.fail(error),
@@ -60,8 +60,6 @@ export class ForwardedRequest {
   }
 
   #take(message: PackedResponse, resolve: (response: ApiResponse) => void): void {
-    // The thread has been told that nothing of it is needed.
-    if (this.#isOver) return;
     this.#refuse = undefined;
     const { status, headers, bytes, isUpgraded, audit, warnings } = unpackResponse(message);
     this.record(audit);
@@ -75,19 +73,17 @@ export class ForwardedRequest {
     } else {
       const stream = new ForwardedStream(this.#id, this.context, this.#thread, () => this.#finish());
       this.#stream = stream;
+      if (this.#aborted !== undefined) stream.halt(this.#aborted.reason);
       resolve({ status, headers, body: { type: "stream", run: (sink, signal) => stream.run(sink, signal) } });
     }
   }
 
   /** The client went away, the deadline passed, or the credential was revoked. */
   #abort(reason: unknown): void {
-    if (this.#stream !== undefined) this.#stream.halt(reason);
-    // A connection that was taken over ends in the thread when it is closed.
-    else if (this.#refuse === undefined && this.#socket !== undefined) this.#socket.destroy();
-    else {
-      this.#thread.note("halt", { request: this.#id, reason: encodeError(reason) });
-      this.fail(reason);
-    }
+    this.#aborted = { reason };
+    this.#stream?.halt(reason);
+    this.#socket?.destroy();
+    if (this.#refuse !== undefined) this.#thread.note("halt", { request: this.#id, reason: encodeError(reason) });
   }
 
   #finish(): void {
