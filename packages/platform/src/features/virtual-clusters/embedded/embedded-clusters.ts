@@ -50,6 +50,8 @@ export type EmbeddedClusters<Cluster extends EmbeddedCluster = EmbeddedCluster> 
   follow(uid: string, location: ResourceLocation, listener: () => void): Disposable;
   /** Closes its requests, and frees its memory. The next request starts it again. */
   stop(uid: string): Promise<void>;
+  /** Milliseconds since it was opened or used; 0 while it is in use, or does not run. */
+  idleFor(uid: string): number;
   /** Stops it, and deletes everything that it has in the store. */
   remove(uid: string, signal: AbortSignal): Promise<void>;
   /** How many are running. */
@@ -161,6 +163,7 @@ export function createClusters<Cluster extends EmbeddedCluster>(
   return {
     open: clusters.open,
     stop: clusters.stop,
+    idleFor: clusters.idleFor,
     faultOf: host.faultOf,
     async provision(uid, signal) {
       signal.throwIfAborted();

@@ -7,11 +7,13 @@ export type RunningClusters<Cluster> = Disposable & {
   /** Starts it if it is not running; rejects if the start fails. The next caller tries again. */
   open(uid: string): Promise<Cluster>;
   stop(uid: string): Promise<void>;
+  /** Milliseconds since it was opened or used; 0 while it is in use, or does not run. */
+  idleFor(uid: string): number;
   /** How many there are. */
   readonly count: number;
 };
 
-type Started<Cluster> = { readonly cluster: Promise<Cluster>; openedAt: number };
+type Started<Cluster> = { readonly cluster: Promise<Cluster>; running: Cluster | undefined; openedAt: number };
 
 /** Idle time after which a cluster is stopped. Starting it again takes milliseconds. */
 const IDLE_MS = 10 * 60_000;
@@ -36,11 +38,17 @@ export function createRunningClusters<Cluster extends Pick<EmbeddedCluster, "idl
       return known.cluster;
     }
     const starting = start(uid, lifetime.signal);
-    started.set(uid, { cluster: starting, openedAt: clock.elapsed() });
+    const entry: Started<Cluster> = { cluster: starting, running: undefined, openedAt: clock.elapsed() };
+    started.set(uid, entry);
     planCheck();
-    starting.catch(() => {
-      if (started.get(uid)?.cluster === starting) started.delete(uid);
-    });
+    starting.then(
+      (running) => {
+        entry.running = running;
+      },
+      () => {
+        if (started.get(uid) === entry) started.delete(uid);
+      },
+    );
     return starting;
   }
 
@@ -64,19 +72,21 @@ export function createRunningClusters<Cluster extends Pick<EmbeddedCluster, "idl
     });
   };
 
+  function idleFor(uid: string): number {
+    const known = started.get(uid);
+    if (known?.running === undefined) return 0;
+    return Math.min(clock.elapsed() - known.openedAt, known.running.idleFor());
+  }
+
   async function stopIdle(): Promise<void> {
-    for (const [uid, known] of started) {
-      // If the start fails, `open` removes it.
-      const cluster = await known.cluster.catch(() => undefined);
-      const sinceOpened = clock.elapsed() - known.openedAt;
-      if (cluster !== undefined && Math.min(sinceOpened, cluster.idleFor()) >= IDLE_MS) await stop(uid);
-    }
+    for (const uid of [...started.keys()]) if (idleFor(uid) >= IDLE_MS) await stop(uid);
     if (started.size > 0 && !lifetime.signal.aborted) planCheck();
   }
 
   return {
     open,
     stop,
+    idleFor,
     get count() {
       return started.size;
     },

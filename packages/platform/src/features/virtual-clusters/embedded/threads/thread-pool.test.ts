@@ -62,6 +62,20 @@ describe("a pool of threads", () => {
     expect(() => pool.place("small")).toThrow("waits for memory");
   });
 
+  it("says which clusters leave no room for another", () => {
+    needs.set("large", 60);
+    needs.set("larger", 70);
+    expect(pool.crowding("large")).toBeUndefined();
+    pool.place("large");
+    pool.place("larger");
+    expect(pool.crowding("small")).toBeUndefined();
+    needs.set("new", 55);
+    expect(pool.crowding("new")).toEqual({ uids: ["large"], missingBytes: 15 });
+    // As much as all that runs there.
+    needs.set("new", 500);
+    expect(pool.crowding("new")).toEqual({ uids: ["large"], missingBytes: 60 });
+  });
+
   it("replaces a thread that ends, and names the cluster that it worked for", () => {
     const { thread, slot } = pool.place("a");
     pool.place("b");

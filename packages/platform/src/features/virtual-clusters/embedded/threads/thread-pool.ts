@@ -49,6 +49,8 @@ const SHORT_LIFE_MS = 1_000;
 export type ThreadPool<Thread extends PooledThread> = Disposable & {
   /** Throws ApiError 503 for a cluster that may not start now. */
   place(uid: string): Place<Thread>;
+  /** The clusters that leave no room for this one in the thread with the most, and the bytes that are missing there. Undefined: there is room. */
+  crowding(uid: string): { readonly uids: readonly string[]; readonly missingBytes: number } | undefined;
   /** The cluster in this slot was stopped, or did not start. */
   leave(slot: number): void;
   readonly quarantine: Quarantine;
@@ -110,12 +112,15 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
   const used = ({ clusters }: Entry<Thread>): number =>
     [...clusters.values()].reduce((sum, uid) => sum + needOf(uid), 0);
 
+  const roomiestThread = (): { readonly entry: Entry<Thread>; readonly room: number } | undefined =>
+    shared
+      .map((entry) => ({ entry, room: roomBytes.shared - used(entry) }))
+      .sort((one, other) => other.room - one.room)[0];
+
   /** The one with the most room. */
   function sharedThread(uid: string): Entry<Thread> {
     const need = needOf(uid);
-    const [roomiest] = shared
-      .map((entry) => ({ entry, room: roomBytes.shared - used(entry) }))
-      .sort((one, other) => other.room - one.room);
+    const roomiest = roomiestThread();
     if (roomiest === undefined) throw serviceUnavailableError("the threads for virtual clusters are starting");
     // A cluster that is alone in its thread may have all of it.
     if (need > roomiest.room && roomiest.entry.clusters.size > 0) {
@@ -152,6 +157,12 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
       const slot = ++lastSlot;
       entry.clusters.set(slot, uid);
       return { thread: entry.thread, slot };
+    },
+    crowding(uid) {
+      const roomiest = quarantine.has(uid) ? undefined : roomiestThread();
+      if (roomiest === undefined) return undefined;
+      const missingBytes = Math.min(needOf(uid) - roomiest.room, used(roomiest.entry));
+      return missingBytes > 0 ? { uids: [...roomiest.entry.clusters.values()], missingBytes } : undefined;
     },
     leave(slot) {
       const entry = all().find(({ clusters }) => clusters.has(slot));

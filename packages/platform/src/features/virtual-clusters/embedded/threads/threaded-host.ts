@@ -44,7 +44,7 @@ export type ThreadedHostDeps = {
   readonly lineages: LineageVerifier;
   readonly onCertificateSigned: (uid: string, pem: string, lineage: CredentialLineage | undefined) => Promise<void>;
   /** Those that run here. */
-  readonly clusters: () => Pick<EmbeddedClusters, "open" | "stop">;
+  readonly clusters: () => Pick<EmbeddedClusters, "open" | "stop" | "idleFor">;
   /** A cluster stopped its thread. */
   readonly onFault: (uid: string, message: string) => void;
   readonly queueMetrics: WorkQueueMetrics;
@@ -64,6 +64,8 @@ export type HostThread = PooledThread & {
 export type ThreadedHost = ClusterHost<EmbeddedCluster> & Disposable & { readonly pool: ThreadPool<HostThread> };
 
 const PAGE_SIZE = 500;
+/** A cluster that has been idle for so long may stop for another one that needs its room. */
+const ROOM_IDLE_MS = 2_000;
 /** Settings of many instances change together. */
 const SETTINGS_MS = 20;
 
@@ -71,12 +73,14 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
   const { size, budgets, storage, cache, counted, runtime, settingsOf, clusters, onError } = deps;
   const feed = createClusterFeed(storage, CLUSTERS_PREFIX, runtime.scheduler);
 
+  const needOf = (uid: string): number => costOfCluster(cache.usage.of(virtualClusterComposition(uid)));
+
   const pool = createThreadPool<HostThread>({
     size,
     roomBytes: { shared: budgets.shared.clustersBytes, alone: budgets.alone.clustersBytes },
     clock: runtime.clock,
     scheduler: runtime.scheduler,
-    needOf: (uid) => costOfCluster(cache.usage.of(virtualClusterComposition(uid))),
+    needOf,
     start: (name, isAlone, onEnd) => startHostThread(name, isAlone ? budgets.alone : budgets.shared, onEnd),
     onLost(uids, culprit, reason) {
       if (culprit !== undefined) deps.onFault(culprit, describeEnd(reason));
@@ -92,6 +96,24 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
       // The next request starts it.
       onError(error, "cluster-threads");
     }
+  }
+
+  /** Stops clusters that have been idle the longest, if so many are idle that there is room then. */
+  async function makeRoom(uid: string): Promise<void> {
+    const crowd = pool.crowding(uid);
+    if (crowd === undefined) return;
+    const idle = crowd.uids
+      .map((other) => ({ other, ms: clusters().idleFor(other) }))
+      .filter(({ ms }) => ms >= ROOM_IDLE_MS)
+      .sort((one, other) => other.ms - one.ms);
+    const chosen: string[] = [];
+    let missing = crowd.missingBytes;
+    for (const { other } of idle) {
+      if (missing <= 0) break;
+      chosen.push(other);
+      missing -= needOf(other);
+    }
+    if (missing <= 0) await Promise.all(chosen.map((other) => clusters().stop(other)));
   }
 
   function startHostThread(name: string, limits: ThreadBudgets["shared"], onEnd: OnThreadEnd): HostThread {
@@ -200,6 +222,7 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
   return {
     pool,
     async start(uid, secrets, signal) {
+      await makeRoom(uid);
       const { thread, slot } = pool.place(uid);
       const settings = settingsOf(uid);
       thread.open.set(uid, settings);
