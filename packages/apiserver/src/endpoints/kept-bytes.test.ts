@@ -4,24 +4,12 @@ import { setImmediate } from "node:timers/promises";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
 import { CachedObject } from "../cache/cached-object.ts";
-import { createWatchCache } from "../cache/create-watch-cache.ts";
-import type { WatchCache } from "../cache/watch-cache.ts";
-import type { Handler } from "../context/request-context.ts";
-import { admissionChain } from "../registry/admission-plugin.ts";
 import { defineResource } from "../registry/resource-definition.ts";
-import { createResourceRegistry } from "../registry/resource-registry.ts";
-import { createContinueTokens } from "../registry/store/continue-token.ts";
-import { systemRuntime } from "../runtime/system-runtime.ts";
-import { createMemoryStorage } from "../storage/memory/memory-storage.ts";
-import type { Storage } from "../storage/storage.ts";
+import { type ServedResources, serveResources } from "../testing/serve-resources.ts";
 import { createTestContext, type TestRequest } from "../testing/test-context.ts";
 import type { ByteSink } from "../transport/api-response.ts";
-import { DEFAULT_LIMITS } from "./endpoint-context.ts";
 import { createEventLines } from "./handlers/event-lines.ts";
-import { createListSegments } from "./negotiation/list-segments.ts";
-import { createResourceRouter } from "./resource-router.ts";
 
 const boats = defineResource({
   group: "harbour.test",
@@ -35,36 +23,13 @@ const boats = defineResource({
 const COLLECTION = "/apis/harbour.test/v1/boats";
 const BOATS = 20;
 
-let storage: Storage;
-let cache: WatchCache;
-let handler: Handler;
+let served: ServedResources;
 let decoded: MockInstance;
 let parsed: MockInstance;
 let encoded: MockInstance;
 
 beforeEach(async () => {
-  storage = createMemoryStorage();
-  cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
-  await cache.ready();
-  const registry = createResourceRegistry({
-    composition: "test",
-    storage,
-    cache,
-    admission: admissionChain([]),
-    continueTokens: createContinueTokens(Buffer.from("key")),
-    runtime: systemRuntime,
-    onHookError: (error) => {
-      throw error;
-    },
-  });
-  registry.install(boats);
-  handler = createResourceRouter(registry, {
-    runtime: systemRuntime,
-    authorizer: mastersAuthorizer,
-    limits: DEFAULT_LIMITS,
-    eventLines: createEventLines(),
-    listSegments: createListSegments(),
-  });
+  served = await serveResources([boats]);
   for (let index = 0; index < BOATS; index++) await send(create(index));
   decoded = vi.spyOn(CachedObject.prototype, "decode");
   parsed = vi.spyOn(JSON, "parse");
@@ -73,8 +38,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   vi.restoreAllMocks();
-  await cache[Symbol.asyncDispose]();
-  await storage[Symbol.asyncDispose]();
+  await served[Symbol.asyncDispose]();
 });
 
 const create = (index: number): TestRequest => ({
@@ -92,7 +56,7 @@ const create = (index: number): TestRequest => ({
 async function send(request: TestRequest) {
   const context = createTestContext(request);
   vi.clearAllMocks();
-  return await handler(context);
+  return await served.handler(context);
 }
 
 const counts = () => ({
@@ -154,7 +118,7 @@ describe("the JSON work of a request", () => {
     const received: unknown[][] = [];
     const ends: Promise<void>[] = [];
     for (let watcher = 0; watcher < 10; watcher++) {
-      const { body } = await send({ url: `${COLLECTION}?watch=1&resourceVersion=${cache.revision}` });
+      const { body } = await send({ url: `${COLLECTION}?watch=1&resourceVersion=${served.cache.revision}` });
       if (body.type !== "stream") throw new Error("not a stream");
       const lines: unknown[] = [];
       received.push(lines);

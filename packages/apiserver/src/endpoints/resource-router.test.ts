@@ -4,22 +4,9 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
-import { createWatchCache } from "../cache/create-watch-cache.ts";
-import type { WatchCache } from "../cache/watch-cache.ts";
-import type { Handler } from "../context/request-context.ts";
-import { admissionChain } from "../registry/admission-plugin.ts";
 import { defineResource } from "../registry/resource-definition.ts";
-import { createResourceRegistry } from "../registry/resource-registry.ts";
-import { createContinueTokens } from "../registry/store/continue-token.ts";
-import { systemRuntime } from "../runtime/system-runtime.ts";
-import { createMemoryStorage } from "../storage/memory/memory-storage.ts";
-import type { Storage } from "../storage/storage.ts";
+import { type ServedResources, serveResources } from "../testing/serve-resources.ts";
 import { createTestContext, type TestRequest } from "../testing/test-context.ts";
-import { DEFAULT_LIMITS } from "./endpoint-context.ts";
-import { createEventLines } from "./handlers/event-lines.ts";
-import { createListSegments } from "./negotiation/list-segments.ts";
-import { createResourceRouter } from "./resource-router.ts";
 
 const boats = defineResource({
   group: "harbour.test",
@@ -44,44 +31,20 @@ const boats = defineResource({
 
 const COLLECTION = "/apis/harbour.test/v1/boats";
 
-let storage: Storage;
-let cache: WatchCache;
-let handler: Handler;
+let served: ServedResources;
 
 beforeEach(async () => {
-  storage = createMemoryStorage();
-  cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
-  await cache.ready();
-  const registry = createResourceRegistry({
-    composition: "test",
-    storage,
-    cache,
-    admission: admissionChain([]),
-    continueTokens: createContinueTokens(Buffer.from("key")),
-    runtime: systemRuntime,
-    onHookError: (error) => {
-      throw error;
-    },
-  });
-  registry.install(boats);
-  handler = createResourceRouter(registry, {
-    runtime: systemRuntime,
-    authorizer: mastersAuthorizer,
-    limits: DEFAULT_LIMITS,
-    eventLines: createEventLines(),
-    listSegments: createListSegments(),
-  });
+  served = await serveResources([boats]);
 });
 
 afterEach(async () => {
-  await cache[Symbol.asyncDispose]();
-  await storage[Symbol.asyncDispose]();
+  await served[Symbol.asyncDispose]();
 });
 
 async function send(request: TestRequest): Promise<{ status: number; body: any; warnings: readonly string[] }> {
   const context = createTestContext(request);
   try {
-    const response = await handler(context);
+    const response = await served.handler(context);
     if (response.body.type !== "bytes") throw new Error("expected a finished body");
     return {
       status: response.status,

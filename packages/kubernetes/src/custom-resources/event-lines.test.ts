@@ -4,22 +4,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { mastersAuthorizer } from "@postern/apiserver/authorization/masters-authorizer";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import type { Handler } from "@postern/apiserver/context/request-context";
-import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
 import { createEventLines } from "@postern/apiserver/endpoints/handlers/event-lines";
-import { createListSegments } from "@postern/apiserver/endpoints/negotiation/list-segments";
-import { createResourceRouter } from "@postern/apiserver/endpoints/resource-router";
-import { admissionChain } from "@postern/apiserver/registry/admission-plugin";
 import { defineResource } from "@postern/apiserver/registry/resource-definition";
-import { createResourceRegistry } from "@postern/apiserver/registry/resource-registry";
-import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
-import type { Storage } from "@postern/apiserver/storage/storage";
+import { type ServedResources, serveResources } from "@postern/apiserver/testing/serve-resources";
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
 import { StreamFault } from "@postern/apiserver/transport/api-response";
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
@@ -75,9 +64,7 @@ const rafts = definitionsFromCrd(
   ) as any,
 );
 
-let storage: Storage;
-let cache: WatchCache;
-let handler: Handler;
+let served: ServedResources;
 let now: number;
 let stop: AbortController;
 let decoded: MockInstance;
@@ -86,32 +73,9 @@ let perTurn: number[];
 let ends: Promise<void>[];
 
 beforeEach(async () => {
-  storage = createMemoryStorage();
-  cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
-  await cache.ready();
   now = Date.now();
   const runtime = { ...systemRuntime, clock: { ...systemRuntime.clock, now: () => now } };
-  const registry = createResourceRegistry({
-    composition: "test",
-    storage,
-    cache,
-    admission: admissionChain([]),
-    continueTokens: createContinueTokens(Buffer.from("key")),
-    runtime,
-    onHookError: (error) => {
-      throw error;
-    },
-  });
-  registry.install(boats);
-  registry.install(ferries);
-  for (const definition of rafts) registry.install(definition);
-  handler = createResourceRouter(registry, {
-    runtime,
-    authorizer: mastersAuthorizer,
-    limits: DEFAULT_LIMITS,
-    eventLines: createEventLines(),
-    listSegments: createListSegments(),
-  });
+  served = await serveResources([boats, ferries, ...rafts], runtime);
   stop = new AbortController();
   ends = [];
   perTurn = [];
@@ -134,11 +98,10 @@ afterEach(async () => {
   stop.abort();
   await Promise.allSettled(ends);
   vi.restoreAllMocks();
-  await cache[Symbol.asyncDispose]();
-  await storage[Symbol.asyncDispose]();
+  await served[Symbol.asyncDispose]();
 });
 
-const send = async (request: TestRequest) => await handler(createTestContext(request));
+const send = async (request: TestRequest) => await served.handler(createTestContext(request));
 
 const spec = (items: number, owner = "ada") => ({
   owner,
@@ -159,7 +122,7 @@ const patch = (name: string, owner: string) =>
 type Watch = { readonly lines: any[]; readonly chunks: Uint8Array[]; readonly end: Promise<void> };
 
 async function watch(accept: string, query = "", plural = "boats", version = "v1"): Promise<Watch> {
-  const url = `${COLLECTION.replace("v1/boats", `${version}/${plural}`)}?watch=1${query || `&resourceVersion=${cache.revision}`}`;
+  const url = `${COLLECTION.replace("v1/boats", `${version}/${plural}`)}?watch=1${query || `&resourceVersion=${served.cache.revision}`}`;
   const { body } = await send({ url, headers: { accept } });
   if (body.type !== "stream") throw new Error("not a stream");
   const watch: Pick<Watch, "lines" | "chunks"> = { lines: [], chunks: [] };
@@ -204,7 +167,7 @@ describe("watches of one object with many items", () => {
     ["Tables without objects", as("Table"), "&includeObject=None"],
     ["metadata", as("PartialObjectMetadata"), ""],
   ])("render it once for all: %s", async (_, accept, query) => {
-    const watches = await many(accept, query === "" ? "" : `${query}&resourceVersion=${cache.revision}`);
+    const watches = await many(accept, query === "" ? "" : `${query}&resourceVersion=${served.cache.revision}`);
     await rendered(() => patch("large", "bob"), watches, 1);
     // The write may read the object as well.
     expect(decoded.mock.calls.length).toBeLessThanOrEqual(2);
@@ -224,7 +187,7 @@ describe("watches of one object with many items", () => {
       ["v1", "v1beta1"].map((version) => [as("Table", version), `&includeObject=${included}`] as const),
     );
     const watches = await Promise.all(
-      forms.map(([accept, query]) => watch(accept, `${query}&resourceVersion=${cache.revision}`)),
+      forms.map(([accept, query]) => watch(accept, `${query}&resourceVersion=${served.cache.revision}`)),
     );
     await rendered(() => patch("large", "bob"), watches, 1);
     expect(perTurn.length).toBeGreaterThan(1);
@@ -233,7 +196,7 @@ describe("watches of one object with many items", () => {
   });
 
   it("get all events in their order, although lines are made in turns", async () => {
-    const watches = await many(as("Table"), `&includeObject=Object&resourceVersion=${cache.revision}`);
+    const watches = await many(as("Table"), `&includeObject=Object&resourceVersion=${served.cache.revision}`);
     await Promise.all(["a", "b", "c"].map((name) => create(name, 2_000)));
     await Promise.all(
       Array.from({ length: 12 }, (_, index) => patch(["large", "a", "b", "c"][index % 4]!, `o${index}`)),
@@ -360,7 +323,7 @@ it("long lines are sent in turns, and short ones in any", () => {
 describe("watches of objects that are shown with more than is stored", () => {
   it("share what is shown", async () => {
     const watches = await Promise.all(
-      Array.from({ length: WATCHES }, () => watch("", `&resourceVersion=${cache.revision}`, "ferries")),
+      Array.from({ length: WATCHES }, () => watch("", `&resourceVersion=${served.cache.revision}`, "ferries")),
     );
     await nextTurn();
     shownBoats.mockClear();
@@ -377,7 +340,7 @@ describe("watches with a field selector", () => {
   it("read the field of an object once for all, and do not parse the object", async () => {
     const read = vi.spyOn(CachedObject.prototype, "read");
     await create("large", 3_000);
-    const watches = await many("", `&fieldSelector=spec.owner%3Dbob&resourceVersion=${cache.revision}`);
+    const watches = await many("", `&fieldSelector=spec.owner%3Dbob&resourceVersion=${served.cache.revision}`);
     await nextTurn();
     read.mockClear();
     await patch("large", "bob");

@@ -2,15 +2,11 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
-import { admissionChain } from "@postern/apiserver/registry/admission-plugin";
 import { defineResource } from "@postern/apiserver/registry/resource-definition";
-import { createResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ListQuery, WatchQuery } from "@postern/apiserver/registry/resource-storage";
-import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { serveResources } from "@postern/apiserver/testing/serve-resources";
 import { afterEach, describe, expect, test } from "vitest";
 import { createRequestContext } from "../../testing/request-context.ts";
 import { accessKey } from "../access-keys/testing/access-key.ts";
@@ -30,9 +26,8 @@ let revision = 0;
 
 /** Projects and instances in a real store, behind the filter, with decisions made from the same cache. */
 async function platform() {
-  const storage = createMemoryStorage();
-  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
-  await cache.ready();
+  const served = await serveResources([]);
+  const { cache, registry } = served;
   const viewOf = (resource: string) => {
     const { prefix } = createResourceKeys("test", {
       group: names.managementGroup,
@@ -47,23 +42,12 @@ async function platform() {
     systemRuntime.scheduler,
   );
   ending.push(
-    () => cache[Symbol.asyncDispose](),
+    () => served[Symbol.asyncDispose](),
     () => projectMemberships[Symbol.dispose](),
     () => instancePermissions[Symbol.dispose](),
   );
   const sources = { ...memorySources(world()), projects: projectMemberships, instances: instancePermissions };
   const visibility = createVisibility(sources);
-  const registry = createResourceRegistry({
-    composition: "test",
-    storage,
-    cache,
-    admission: admissionChain([]),
-    continueTokens: createContinueTokens(Buffer.from("key")),
-    runtime: systemRuntime,
-    onHookError: (error) => {
-      throw error;
-    },
-  });
   const install = (plural: FilteredResource, kind: string) =>
     registry.install(
       defineResource({

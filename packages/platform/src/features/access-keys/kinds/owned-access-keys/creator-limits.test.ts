@@ -1,52 +1,18 @@
 // You cannot create a key with more permissions than you have, and a limited key cannot create one beyond its limits.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { testUser } from "../../../../testing/request-context.ts";
-import { ACCESS_KEY_NOT_FOUND } from "../../access-key-refusal.ts";
-import { type AccessKeyServer, createAccessKeyServer } from "../../testing/access-key-server.ts";
-
-const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
-const jane = testUser("jane", ["postern:team:devs"]);
-const OWN_VALUE = "a-value-that-a-client-has-chosen-by-itself";
+import type { AccessKeyServer } from "../../testing/access-key-server.ts";
+import { admin, createKeyCallers, jane, keyRequests, OWN_VALUE, refused } from "../../testing/key-callers.ts";
 
 let server: AccessKeyServer;
 
 beforeEach(async () => {
-  server = await createAccessKeyServer();
-  for (const name of ["jane", "joe"])
-    await server.send({ method: "POST", url: "users", user: admin, body: user(name) });
-  await server.send({
-    method: "POST",
-    url: "teams",
-    user: admin,
-    body: { metadata: { name: "devs" }, spec: { users: ["jane"] } },
-  });
+  server = await createKeyCallers();
 });
 
 afterEach(() => server[Symbol.asyncDispose]());
 
-const user = (name: string, spec = {}) => ({ metadata: { name }, spec });
-
-const create = (spec: object, { as = jane, name = "ci", query = "", ...more }: any = {}) =>
-  server.send({
-    method: "POST",
-    url: `ownedaccesskeys${query}`,
-    user: as,
-    body: { metadata: { name }, spec },
-    ...more,
-  });
-
-const patch = (body: object, { as = jane, name = "ci", viaKey }: any = {}) =>
-  server.send({
-    method: "PATCH",
-    url: `ownedaccesskeys/${name}`,
-    headers: { "content-type": "application/merge-patch+json" },
-    user: as,
-    body,
-    as: viaKey,
-  });
-
-const refused = { code: 401, message: ACCESS_KEY_NOT_FOUND };
+const { create, patch } = keyRequests(() => server);
 
 describe("the limits of a creator", () => {
   it.each([
