@@ -85,7 +85,7 @@ test("wants exactly one of the two kinds of attributes (Z-02)", async () => {
   expect((await review("SelfSubjectAccessReview", {})).json).toMatchObject({
     code: 422,
     message:
-      '.authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: "null": exactly one of ' +
+      '.authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of ' +
       "nonResourceAttributes or resourceAttributes must be specified",
   });
   expect((await review("SelfSubjectAccessReview", both)).json.details.causes).toEqual([
@@ -93,8 +93,7 @@ test("wants exactly one of the two kinds of attributes (Z-02)", async () => {
       reason: "FieldValueInvalid",
       field: "spec.nonResourceAttributes",
       message:
-        'Invalid value: authorization.NonResourceAttributes{Path:"/", Verb:"get"}: cannot be specified in combination with ' +
-        "resourceAttributes",
+        'Invalid value: {"Path":"/","Verb":"get"}: cannot be specified in combination with ' + "resourceAttributes",
     },
   ]);
 });
@@ -151,7 +150,7 @@ test("reviews others by user or groups (Z-03)", async () => {
   });
 });
 
-test("takes no metadata with a review, and shows what it got as Go would print it (Z-03)", async () => {
+test("takes no metadata with a review, and shows what it got (Z-03)", async () => {
   const { json } = await api.post(`${AUTHORIZATION}/subjectaccessreviews`, {
     apiVersion: "authorization.k8s.io/v1",
     kind: "SubjectAccessReview",
@@ -160,7 +159,7 @@ test("takes no metadata with a review, and shows what it got as Go would print i
   });
   expect(json).toMatchObject({ code: 422, details: { causes: [{ field: "metadata", reason: "FieldValueInvalid" }] } });
   expect(json.message).toMatch(
-    /metadata: Invalid value: v1\.ObjectMeta\{Name:"x", GenerateName:"", .*CreationTimestamp:time\.Date\(1, time\.January, 1, 0, 0, 0, 0, time\.UTC\), DeletionTimestamp:<nil>, DeletionGracePeriodSeconds:\(\*int64\)\(nil\), Labels:map\[string\]string\{"a":"b"\}, .*: must be empty$/,
+    /metadata: Invalid value: \{"name":"x","labels":\{"a":"b"\}(,"managedFields":.*)?\}: must be empty$/,
   );
 });
 

@@ -231,7 +231,7 @@ test.each([
     "DELETE",
     `${MAPS}/absent`,
     "{}{}",
-    500,
+    400,
     "couldn't get version/kind; json parse error: invalid character '{' after top-level value",
   ],
 ])("%s %s %s", async (method, path, body, status, why) => {

@@ -43,30 +43,30 @@ test.each<[string, JsonObject | string, string]>([
 });
 
 test.each<[JsonObject | string, number, string]>([
-  [{ kind: "Foo", apiVersion: "v1" }, 500, 'no kind "Foo" is registered for version "v1" in scheme'],
-  ["garbage", 500, "couldn't get version/kind; json parse error: invalid character 'g'"],
+  [{ kind: "Foo", apiVersion: "v1" }, 400, 'no kind "Foo" is registered for version "v1" in scheme'],
+  ["garbage", 400, "couldn't get version/kind; json parse error: invalid character 'g'"],
   [
     "[]",
-    500,
+    400,
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct {",
   ],
   [
     { gracePeriodSeconds: 1.5 },
-    500,
+    400,
     "json: cannot unmarshal number 1.5 into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
   ],
   [
     { gracePeriodSeconds: "x" },
-    500,
+    400,
     "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds",
   ],
-  [{ dryRun: [1] } as any, 500, "cannot unmarshal number into Go struct field DeleteOptions.dryRun of type string"],
+  [{ dryRun: [1] } as any, 400, "cannot unmarshal number into Go struct field DeleteOptions.dryRun of type string"],
   [
     { preconditions: { uid: 1 } },
-    500,
+    400,
     "cannot unmarshal number into Go struct field Preconditions.preconditions.uid of type types.UID",
   ],
-  [{ kind: "Foo" }, 500, 'no kind "Foo" is registered for version "meta.k8s.io/v1" in scheme'],
+  [{ kind: "Foo" }, 400, 'no kind "Foo" is registered for version "meta.k8s.io/v1" in scheme'],
 ])("answers as upstream to %j (D-04)", async (body, code, text) => {
   await create("d04");
   const { json } = await api.delete(`${KEYS}/d04`, body);

@@ -88,7 +88,6 @@ test("lists a resource with its names, verbs and subresources (V-02)", async () 
 test.each([
   ["/api", AGGREGATED, AGGREGATED],
   ["/apis", AGGREGATED, AGGREGATED],
-  ["/apis", BETA, BETA],
   ["/apis", KUBECTL, AGGREGATED],
 ])("answers at %s to %s with everything, under the very type (V-03)", async (path, type, answered) => {
   const { status, headers, json } = await accept(path, type);

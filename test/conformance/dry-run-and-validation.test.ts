@@ -22,7 +22,7 @@ test("stores nothing of a dry run, through the main resource or status (Y-01)", 
 test.each(["all", "None", "", "true"])("refuses the dryRun %j (Y-02)", async (value) => {
   expect((await api.post(`${KEYS}?dryRun=${value}`, key("y02"))).json).toMatchObject({
     code: 422,
-    message: `CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: []string{${JSON.stringify(value)}}: supported values: "All"`,
+    message: `CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: [${JSON.stringify(value)}]: supported values: "All"`,
   });
 });
 

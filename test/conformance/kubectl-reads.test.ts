@@ -129,7 +129,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
     const { stdout, lines } = await kubectl(["api-resources", "--api-group=management.example.com"]);
     expect(lines).toEqual(DISCOVERY);
     expect(stdout).toMatch(/^ownedaccesskeys +oak +management\.example\.com\/v1 +false +OwnedAccessKey$/m);
-    expect((await kubectl(["version"])).stdout).toContain("Server Version: v1.32");
+    expect((await kubectl(["version"])).stdout).toContain("Server Version: v1.36");
   });
 
   test("asks about rights in protobuf (K-13)", async () => {

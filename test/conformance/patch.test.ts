@@ -213,7 +213,7 @@ test.each([
   [`fieldManager=${"a".repeat(129)}`, "fieldManager: Too long: may not be more than 128 bytes"],
   ["fieldManager=a%0Ab", 'fieldManager: Invalid value: "a\\nb": invalid character U+000A (at position 1)'],
   ["force=true", "force: Forbidden: may not be specified for non-apply patch"],
-  ["dryRun=x", 'dryRun: Unsupported value: []string{"x"}: supported values: "All"'],
+  ["dryRun=x", 'dryRun: Unsupported value: ["x"]: supported values: "All"'],
 ])("refuses the options %s (P-13)", async (query, text) => {
   expect((await api.patch(`${KEYS}/p13?${query}`, MERGE_PATCH, {})).json).toMatchObject({
     code: 422,

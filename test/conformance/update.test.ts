@@ -49,14 +49,14 @@ test("answers 500 without reason for a resourceVersion that is no number (U-04)"
   expect(json).not.toHaveProperty("reason");
 });
 
-test("refuses another uid with 409, also for a missing object (U-05)", async () => {
+test("refuses another uid with 409, and answers 404 where nothing exists (U-05)", async () => {
   const { metadata } = await create("u05");
   const { json } = await api.put(`${KEYS}/u05`, key("u05", {}, { ...metadata, uid: "other" }));
   expect(json).toMatchObject({ code: 409, reason: "Conflict" });
   expect(json.message).toContain(
     `Precondition failed: UID in precondition: other, UID in object meta: ${metadata.uid}`,
   );
-  expect((await api.put(`${KEYS}/u05-absent`, key("u05-absent", {}, { uid: "x" }))).status).toBe(409);
+  expect((await api.put(`${KEYS}/u05-absent`, key("u05-absent", {}, { uid: "x" }))).status).toBe(404);
 });
 
 test("restores what only the server sets, without a word (U-06)", async () => {

@@ -73,7 +73,7 @@ describe.concurrent.each([...COMBINATIONS, ...(isEveryReleaseChosen() ? BY_NIGHT
         ]);
 
       const notes = await succeed(helm("install", "shop", CHART, "--create-namespace", ...WAIT));
-      expect(notes).toMatch(/STATUS: deployed[\s\S]*hello from shop on v1\.32\./);
+      expect(notes).toMatch(/STATUS: deployed[\s\S]*hello from shop on v1\.36\./);
       // A hook that has succeeded is gone where its policy says so.
       expect(await configMaps()).toEqual(["kube-root-ca.crt", "shop-kept", "shop-post-install", "shop-settings"]);
       if (credential === "certificate") {

@@ -69,7 +69,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
       "virtualclusterinstances.management.postern",
     );
     expect(await run("api-resources --verbs=create -o wide")).toMatch(/selves .*create/);
-    expect(await run("version -o json")).toContain('"gitVersion": "v1.32.13+postern');
+    expect(await run("version -o json")).toContain('"gitVersion": "v1.36.2+postern');
   });
 
   byNight("explains resources, wholly and field by field", async () => {

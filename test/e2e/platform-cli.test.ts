@@ -326,7 +326,7 @@ describe("the rest", () => {
     expect(body.minor).toMatch(/^\d+$/);
     expect(body.version ?? body.gitVersion).toMatch(/^v?\d+\.\d+\.\d+/);
     expect(await http("/healthz")).toMatchObject({ status: 200, text: "ok" });
-    expect((await ok("/kubernetes/management/version?timeout=5s")).gitVersion).toMatch(/^v1\.32/);
+    expect((await ok("/kubernetes/management/version?timeout=5s")).gitVersion).toMatch(/^v1\.36/);
     for (const path of ["/openapi/v2?timeout=32s", "/openapi/v3", "/api", "/apis"])
       await ok(`/kubernetes/management${path}`);
   });

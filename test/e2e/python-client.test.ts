@@ -22,7 +22,7 @@ it.skipIf(missing !== undefined)(`the Python client finds everything as in Kuber
       namespaced: [false, true],
       verbs: ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
       subresources: expect.arrayContaining(["accesskey", "kubeconfig", "status"]),
-      version: expect.stringMatching(/^v1\.32/),
+      version: expect.stringMatching(/^v1\.36/),
     },
     created: ["python", "one", true],
     exists: [409, "AlreadyExists"],

@@ -7,7 +7,7 @@ export const UPDATES: BehaviourLines = {
   "U-02": "a PUT that changes nothing writes nothing",
   "U-03": "generation counts changes of anything but metadata and status, and the beginning of a deletion",
   "U-04": "another resourceVersion is a Conflict, also a future one; one that is no number is 500",
-  "U-05": "another uid is a Conflict, also where nothing exists",
+  "U-05": "another uid is a Conflict",
   "U-06": "fields of the server are restored silently; setting deletionTimestamp is 422",
   "U-07": "generateName may change, the name may not",
   "U-08": "managedFields can be cleared by one empty entry; malformed ones change nothing",

@@ -20,7 +20,7 @@ export const EMBEDDED_DEVIATIONS: { readonly [step: string]: string } = Object.f
   ...steps("authn-01", [0, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13], NO_ANONYMOUS),
   ...steps("authn-01", [1, 15], KEY_TEXT),
   ...steps("authn-01", [5], TOKEN_ONLY),
-  ...steps("disc-01", [4, 14, 21, 24, 27], PLAIN_TEXT),
+  ...steps("disc-01", [2, 4, 12, 14, 21, 24, 27], PLAIN_TEXT),
   ...steps("health-01", [8], ONE_CHECK),
   ...steps("list-01", [14, 16], SIGNED_CONTINUE),
   ...steps("review-01", [0], PLATFORM_GROUPS),

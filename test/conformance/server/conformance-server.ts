@@ -36,8 +36,8 @@ const DRAIN_MS = 1_000;
 /** Version that kube-apiserver of this release reports; clients look at the minor version. */
 const VERSION = {
   major: "1",
-  minor: "32",
-  gitVersion: "v1.32.13",
+  minor: "36",
+  gitVersion: "v1.36.2",
   gitCommit: "conformance",
   gitTreeState: "clean",
   buildDate: "2026-01-01T00:00:00Z",

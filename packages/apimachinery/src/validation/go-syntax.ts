@@ -36,37 +36,6 @@ export function formatGoTime(timestamp: string): string {
   return `${time.toISOString().slice(0, 19).replace("T", " ")} +0000 UTC`;
 }
 
-const MONTHS = [
-  "January",
-  "February",
-  "March",
-  "April",
-  "May",
-  "June",
-  "July",
-  "August",
-  "September",
-  "October",
-  "November",
-  "December",
-];
-
-/** A timestamp as Go's %#v prints it: `time.Date(2023, time.November, 14, 22, 30, 0, 0, time.UTC)`; the zero time without one. */
-export function formatGoTimeLiteral(timestamp: string | undefined): string {
-  if (timestamp === undefined) return "time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)";
-  const time = new Date(timestamp);
-  if (Number.isNaN(time.getTime())) return quoteGo(timestamp);
-  const clock = [time.getUTCHours(), time.getUTCMinutes(), time.getUTCSeconds()].join(", ");
-  return `time.Date(${time.getUTCFullYear()}, time.${MONTHS[time.getUTCMonth()]}, ${time.getUTCDate()}, ${clock}, 0, time.UTC)`;
-}
-
-/** Go prints the address of a set pointer, which carries no meaning. */
-const ADDRESS = "0xc000000000";
-
-/** `(*bool)(nil)`, or with an address where there is a value. */
-export const formatGoPointer = (type: string, value: JsonValue | undefined): string =>
-  `(*${type})(${value === undefined ? "nil" : ADDRESS})`;
-
 /** A float as Go's %v prints it: `0.5`, and with an exponent from a million on, `1e+06`. */
 export function formatGoFloat(value: number): string {
   const [digits = "", exponentText = "0"] = value.toExponential().split("e");

@@ -87,7 +87,7 @@ export function validateFinalizers(finalizers: readonly string[] | undefined, pa
     return errors;
   }
   const clash = `finalizer ${FINALIZER_ORPHAN_DEPENDENTS} and ${FINALIZER_DELETE_DEPENDENTS} cannot be both set`;
-  return [...errors, invalidError(path, undefined, clash, formatGoStrings(finalizers))];
+  return [...errors, invalidError(path, [...finalizers], clash)];
 }
 
 /**

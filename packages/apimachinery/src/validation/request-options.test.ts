@@ -39,13 +39,13 @@ describe("request options", () => {
       "a foreign dry run stage",
       validateCreateOptions({ dryRun: ["all"] }),
       "dryRun",
-      'Unsupported value: []string{"all"}: supported values: "All"',
+      'Unsupported value: ["all"]: supported values: "All"',
     ],
     [
       "an empty dry run stage",
       validateCreateOptions({ dryRun: [""] }),
       "dryRun",
-      'Unsupported value: []string{""}: supported values: "All"',
+      'Unsupported value: [""]: supported values: "All"',
     ],
     [
       "a long field manager",

@@ -2,7 +2,6 @@
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go
 
 import { type FieldError, forbiddenError, invalidError, notSupportedError, requiredError } from "./field-error.ts";
-import { formatGoStrings } from "./go-syntax.ts";
 import { validateFieldManager } from "./managed-fields.ts";
 
 /** Options of all writes, as received, before validation. */
@@ -72,7 +71,7 @@ function validateWriteOptions({
 
 function validateDryRun(dryRun: readonly string[] = []): readonly FieldError[] {
   if (dryRun.every((stage) => stage === "All")) return [];
-  return [notSupportedError("dryRun", undefined, ["All"], formatGoStrings(dryRun))];
+  return [notSupportedError("dryRun", [...dryRun], ["All"])];
 }
 
 export function validateDeleteOptions(options: DeleteOptions): readonly FieldError[] {

@@ -1,10 +1,10 @@
 // Checks metadata.ownerReferences: complete references, one controller at most, no owners that never live long.
-// Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go (texts of 1.32)
+// Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go (texts of 1.36)
 
+import { stringifyJson } from "../json/stringify-json.ts";
 import { parseApiVersion } from "../meta/group-version.ts";
 import type { OwnerReference } from "../meta/object-meta.ts";
 import { childPath, type FieldError, invalidError } from "./field-error.ts";
-import { formatGoOwnerReference } from "./format-go-object-meta.ts";
 
 /** Form that decoding accepts: every member may still be missing. */
 type ReceivedReference = Partial<OwnerReference>;
@@ -31,7 +31,7 @@ export function validateOwnerReferences(
     } else {
       // Each prints all of them.
       if (++furtherControllers > MAX_FURTHER_CONTROLLERS) continue;
-      printed ??= `[]v1.OwnerReference{${(references ?? []).map(formatGoOwnerReference).join(", ")}}`;
+      printed ??= `[${(references ?? []).map(ownerReferenceText).join(",")}]`;
       errors.push(onlyOneController(printed, path, firstController, controller));
     }
   }
@@ -59,11 +59,24 @@ function validateOwnerReference(reference: ReceivedReference, path: string): rea
         path,
         undefined,
         `${groupVersionKind} is disallowed from being an owner`,
-        formatGoOwnerReference(reference),
+        ownerReferenceText(reference),
       ),
     );
   }
   return errors;
+}
+
+/** A reference as Go writes it in JSON. */
+function ownerReferenceText(reference: ReceivedReference): string {
+  const { apiVersion = "", kind = "", name = "", uid = "", controller, blockOwnerDeletion } = reference;
+  return stringifyJson({
+    apiVersion,
+    kind,
+    name,
+    uid,
+    ...(controller === undefined ? {} : { controller }),
+    ...(blockOwnerDeletion === undefined ? {} : { blockOwnerDeletion }),
+  });
 }
 
 function onlyOneController(printed: string, path: string, first: string, second: string): FieldError {

@@ -20,7 +20,6 @@ import { deleteCollection } from "./store/delete-collection.ts";
 import { deleteObject } from "./store/delete-object.ts";
 import { getObject } from "./store/get-object.ts";
 import { listObjects } from "./store/list-objects.ts";
-import { uidPreconditionError } from "./store/preconditions.ts";
 import { type Phase, runPhases } from "./store/run-phases.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { updateObject } from "./store/update-object.ts";
@@ -60,12 +59,11 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     visibility?.mayChange?.(context, object) ?? true;
 
   /** Before anything is said about an object that the caller must not know of, such as its uid. */
-  const checkKnown = async (context: RequestContext, namespace: string, name: string, uid = ""): Promise<void> => {
+  const checkKnown = async (context: RequestContext, namespace: string, name: string): Promise<void> => {
     if (visibility?.mayChange === undefined) return;
     const known = store.view.get(store.keys.of(namespace, name));
     if (known === undefined || (await mayChange(context, store.parsed.of(known)))) return;
-    // As the generic store answers to a uid that an absent object must have.
-    throw uid === "" ? absent(name) : uidPreconditionError(definition, { namespace, name }, uid, "");
+    throw absent(name);
   };
 
   /** Runs after a write, before it is answered. */
@@ -106,7 +104,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     },
 
     async update(context, namespace, name, request, options) {
-      await checkKnown(context, namespace, name, request.uid);
+      await checkKnown(context, namespace, name);
       const { createWhenAbsent, subresource } = request;
       let submitted: KubeObject | undefined;
       const checked: UpdateRequest = {

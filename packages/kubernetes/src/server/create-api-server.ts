@@ -65,8 +65,8 @@ const DRAIN_MS = 10_000;
 
 const VERSION: VersionInfo = {
   major: "1",
-  minor: "32",
-  gitVersion: "v1.32.13",
+  minor: "36",
+  gitVersion: "v1.36.2",
   gitCommit: "",
   gitTreeState: "clean",
   buildDate: "1970-01-01T00:00:00Z",

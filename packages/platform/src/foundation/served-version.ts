@@ -12,8 +12,8 @@ export const WITH_PRODUCT_VERSION = { version: `v${BUILD_INFO.version}` };
 /** Clients compare the minor version with their own; the build metadata behind the plus is Postern's, since a version can have only one plus. */
 export const SERVED_VERSION: VersionInfo = {
   major: "1",
-  minor: "32",
-  gitVersion: `v1.32.13+postern-${BUILD_INFO.version.replaceAll("+", ".")}`,
+  minor: "36",
+  gitVersion: `v1.36.2+postern-${BUILD_INFO.version.replaceAll("+", ".")}`,
   gitCommit: BUILD_INFO.commit,
   gitTreeState: "clean",
   buildDate: BUILD_INFO.date,

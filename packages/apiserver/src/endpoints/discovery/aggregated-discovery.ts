@@ -9,14 +9,12 @@ import type { OutputRestrictions } from "../negotiation/negotiate-output.ts";
 import type { ApiGroup, ApiVersion } from "./api-groups.ts";
 import { servedSubresources, servedVerbs } from "./served-resource.ts";
 
-/** The two versions are the same document under different names. */
-export type AggregatedVersion = "v2" | "v2beta1";
-
 const GROUP = "apidiscovery.k8s.io";
+const VERSION = "v2";
 const KIND = "APIGroupDiscoveryList";
 
 const isAggregated = ({ group, version, kind }: GroupVersionKind): boolean =>
-  group === GROUP && kind === KIND && (version === "v2" || version === "v2beta1");
+  group === GROUP && kind === KIND && version === VERSION;
 
 /** `/api` and `/apis` can be asked for as aggregated documents. */
 export const AGGREGATED_OUTPUT: OutputRestrictions = {
@@ -25,17 +23,16 @@ export const AGGREGATED_OUTPUT: OutputRestrictions = {
 };
 
 /** The parameters that the Content-Type must echo, or client-go takes the answer for a legacy document. */
-export const aggregatedParameters = (version: AggregatedVersion): string => `g=${GROUP};v=${version};as=${KIND}`;
+export const AGGREGATED_PARAMETERS = `g=${GROUP};v=${VERSION};as=${KIND}`;
 
 /** The text of the document. `textOf` gives that of `resourceDiscovery`. */
 export const aggregatedDiscovery = (
   groups: readonly ApiGroup[],
-  version: AggregatedVersion,
   textOf: (resource: ResourceDefinition) => string,
 ): string => {
-  const head = stringifyJson({ kind: KIND, apiVersion: `${GROUP}/${version}`, metadata: {} });
+  const head = stringifyJson({ kind: KIND, apiVersion: `${GROUP}/${VERSION}`, metadata: {} });
   const items = groups.map(({ name, versions }) => {
-    const metadata = { ...(name === "" ? {} : { name }), creationTimestamp: null };
+    const metadata = name === "" ? {} : { name };
     const texts = versions.map((each) => versionDiscovery(each, textOf));
     return `{"metadata":${stringifyJson(metadata)},"versions":[${texts.join(",")}]}`;
   });

@@ -3,7 +3,7 @@
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { type AggregatedVersion, aggregatedDiscovery, resourceDiscovery } from "./aggregated-discovery.ts";
+import { aggregatedDiscovery, resourceDiscovery } from "./aggregated-discovery.ts";
 import { type ApiGroup, apiGroups } from "./api-groups.ts";
 import { apiGroup, apiGroupList, apiResourceList, apiResources } from "./legacy-discovery.ts";
 import { lazily } from "./per-revision.ts";
@@ -14,7 +14,7 @@ export type DiscoveryDocuments = {
   readonly core: ApiGroup | undefined;
   readonly groupList: () => PreparedDocument;
   /** `prefix` says which groups: `api` the core one, `apis` all others. */
-  aggregated(prefix: "api" | "apis", version: AggregatedVersion): PreparedDocument;
+  aggregated(prefix: "api" | "apis"): PreparedDocument;
   /** Undefined for a group that is not served; "" is the core group, which has no such document. */
   group(name: string): PreparedDocument | undefined;
   /** Undefined for a version that is not served. */
@@ -51,12 +51,9 @@ function discoveryDocuments(
   const named = groups.filter(({ name }) => name !== "");
   const groupsOf = { api: core === undefined ? [] : [core], apis: named };
 
-  const aggregate = (prefix: "api" | "apis", version: AggregatedVersion) =>
-    lazily(() => prepareDocument(aggregatedDiscovery(groupsOf[prefix], version, aggregatedText)));
-  const aggregated = {
-    api: { v2: aggregate("api", "v2"), v2beta1: aggregate("api", "v2beta1") },
-    apis: { v2: aggregate("apis", "v2"), v2beta1: aggregate("apis", "v2beta1") },
-  };
+  const aggregate = (prefix: "api" | "apis") =>
+    lazily(() => prepareDocument(aggregatedDiscovery(groupsOf[prefix], aggregatedText)));
+  const aggregated = { api: aggregate("api"), apis: aggregate("apis") };
   const groupDocuments = new Map(named.map((group) => [group.name, lazily(() => prepareDocument(apiGroup(group)))]));
   const resourceLists = new Map(
     groups
@@ -77,7 +74,7 @@ function discoveryDocuments(
     groups,
     core,
     groupList: lazily(() => prepareDocument(apiGroupList(groups))),
-    aggregated: (prefix, version) => aggregated[prefix][version](),
+    aggregated: (prefix) => aggregated[prefix](),
     group: (name) => groupDocuments.get(name)?.(),
     resourceList: (group, version) => resourceLists.get(`${group}/${version}`)?.(),
     isBuiltIn: (group, version) => builtIn.has(`${group}/${version}`),

@@ -12,7 +12,7 @@ import { mediaTypeOf, negotiateWithin, type OutputMedia, PLAIN_OUTPUT } from "..
 import { contentTypeOf, encodedResponse } from "../negotiation/object-response.ts";
 import { refuseUnroutable } from "../negotiation/refuse-unroutable.ts";
 import { createOpenApiRouter, OPENAPI_PATHS } from "../openapi/openapi-router.ts";
-import { AGGREGATED_OUTPUT, type AggregatedVersion, aggregatedParameters } from "./aggregated-discovery.ts";
+import { AGGREGATED_OUTPUT, AGGREGATED_PARAMETERS } from "./aggregated-discovery.ts";
 import { createDiscoveryDocuments, type DiscoveryDocuments } from "./discovery-documents.ts";
 import { apiVersions } from "./legacy-discovery.ts";
 import { perRevision } from "./per-revision.ts";
@@ -90,10 +90,8 @@ async function groupDocument(
   const { request } = context;
   const output = negotiateWithin(request, AGGREGATED_OUTPUT);
   if (output.convert !== undefined) {
-    // The restrictions let no other version through.
-    const version = output.convert.version as AggregatedVersion;
-    return preparedResponse(request, await documents.aggregated(prefix, version)(output, context), {
-      "content-type": `${mediaTypeOf(output.format)};${aggregatedParameters(version)}`,
+    return preparedResponse(request, await documents.aggregated(prefix)(output, context), {
+      "content-type": `${mediaTypeOf(output.format)};${AGGREGATED_PARAMETERS}`,
       "cache-control": "public",
       vary: "Accept",
     });

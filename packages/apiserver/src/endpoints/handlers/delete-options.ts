@@ -9,7 +9,7 @@ import {
   type JsonValue,
 } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { type ApiError, badRequestError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/protobuf-object";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
@@ -90,13 +90,13 @@ async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promis
     if (/max depth|nest/.test(why)) throw badRequestError(why, error);
     // YAML is converted to JSON first, and its faults are reported as they are.
     const isShownAsIs = format === "protobuf" || error instanceof YamlError;
-    throw untypedError(isShownAsIs ? why : `couldn't get version/kind; json parse error: ${why}`, error);
+    throw badRequestError(isShownAsIs ? why : `couldn't get version/kind; json parse error: ${why}`, error);
   }
   const fields = value ?? {};
-  if (!isJsonObject(fields)) throw untypedError(notAnObject(fields));
+  if (!isJsonObject(fields)) throw badRequestError(notAnObject(fields));
   const [kind, apiVersion] = [typeMeta(fields, "kind"), typeMeta(fields, "apiVersion")];
   if (kind !== "" && kind !== "DeleteOptions") {
-    throw untypedError(
+    throw badRequestError(
       `no kind ${quoteGo(kind)} is registered for version ${quoteGo(apiVersion || "meta.k8s.io/v1")} in scheme ${quoteGo(SCHEME)}`,
     );
   }
@@ -105,7 +105,7 @@ async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promis
 
 function typeMeta(fields: JsonObject, name: string): string {
   const text = fields[name] ?? "";
-  if (typeof text !== "string") throw untypedError(notAString(name, text));
+  if (typeof text !== "string") throw badRequestError(notAString(name, text));
   return text;
 }
 
@@ -173,5 +173,5 @@ function wrongType(
   found = goKindOf(value),
   place = "DeleteOptions",
 ): ApiError {
-  return untypedError(`json: cannot unmarshal ${found} into Go struct field ${place}${field} of type ${goType}`);
+  return badRequestError(`json: cannot unmarshal ${found} into Go struct field ${place}${field} of type ${goType}`);
 }

@@ -29,7 +29,7 @@ export function checkedVersion(
       {
         type: "FieldValueInvalid",
         field: "metadata.resourceVersion",
-        message: "Invalid value: 0x0: must be specified for an update",
+        message: "Invalid value: 0: must be specified for an update",
       },
     ]);
   }

@@ -180,8 +180,8 @@ async function readNewest({ store, context, key }: Target): Promise<CachedObject
 async function createAbsent(target: Target, request: UpdateRequest, options: WriteOptions): Promise<Outcome> {
   const { store, context, namespace, name } = target;
   const { uid = "", createWhenAbsent } = request;
-  if (uid !== "") throw uidPreconditionError(store.definition, target, uid, "");
   if (createWhenAbsent === undefined) throw notFoundError(groupResourceOf(store.definition), name);
+  if (uid !== "") throw uidPreconditionError(store.definition, target, uid, "");
   const object = await createObject(store, context, namespace, await createWhenAbsent(), options);
   return { object, created: true };
 }

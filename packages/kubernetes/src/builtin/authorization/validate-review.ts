@@ -1,9 +1,10 @@
 // Validation of access reviews.
 // Source: k8s.io/kubernetes/pkg/apis/authorization/validation/validation.go
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { asGoWrites } from "@postern/apimachinery/protobuf/protobuf-object";
 import {
   childPath,
   type FieldError,
@@ -11,7 +12,6 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { formatGoObjectMeta } from "@postern/apimachinery/validation/format-go-object-meta";
 import { validateOperator, validateRequirement } from "@postern/apimachinery/validation/labels";
 import {
   AUTHORIZATION_GROUP,
@@ -29,6 +29,7 @@ export function validateQuestion({ resourceAttributes, nonResourceAttributes }: 
         "spec.resourceAttributes",
         undefined,
         "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        "null",
       ),
     ];
   }
@@ -87,16 +88,13 @@ export function validateReviewMeta({ metadata }: KubeObject, allowsNamespace: bo
   const isEmpty = Object.values(rest).every((value) => value === undefined || value === "" || value === null);
   if (isEmpty && (allowsNamespace || (namespace ?? "") === "")) return [];
   const detail = allowsNamespace ? "must be empty except for namespace" : "must be empty";
-  return [invalidError("metadata", undefined, detail, formatGoObjectMeta(metadata))];
+  // Metadata alone, as Go writes it.
+  const shown = asGoWrites({ apiVersion: "meta.k8s.io/v1", kind: "PartialObjectMetadata", metadata } as JsonObject);
+  return [invalidError("metadata", shown["metadata"], detail)];
 }
 
 function invalidNonResource({ path = "", verb = "" }: NonResourceAttributes, detail: string): FieldError {
-  const value = `authorization.NonResourceAttributes{Path:${quoteGo(path)}, Verb:${quoteGo(verb)}}`;
-  return {
-    type: "FieldValueInvalid",
-    field: "spec.nonResourceAttributes",
-    message: `Invalid value: ${value}: ${detail}`,
-  };
+  return invalidError("spec.nonResourceAttributes", { Path: path, Verb: verb }, detail);
 }
 
 function validateSelector(

@@ -18,7 +18,7 @@ describe("roles and bindings", () => {
     ],
     [
       { rules: [{ verbs: ["get"], nonResourceURLs: ["/x"] }] },
-      'rules[0].nonResourceURLs: Invalid value: []string{"/x"}: namespaced rules cannot apply to non-resource URLs',
+      'rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs',
     ],
     [
       { rules: [{ verbs: ["get"] }] },

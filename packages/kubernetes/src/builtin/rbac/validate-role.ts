@@ -7,12 +7,12 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
   childPath,
   type FieldError,
+  formatBadValue,
   indexPath,
   invalidError,
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { formatGoStrings } from "@postern/apimachinery/validation/go-syntax";
 import { isDNS1123Subdomain, isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import { type PolicyRule, RBAC_GROUP, readPolicyRules } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { type RoleRef, readRoleRef } from "@postern/apiserver/authorization/rbac/role-binding";
@@ -44,7 +44,7 @@ function validatePathRule(rule: PolicyRule, path: string, isNamespaced: boolean)
   const refuse = (detail: string): FieldError => ({
     type: "FieldValueInvalid",
     field: childPath(path, "nonResourceURLs"),
-    message: `Invalid value: ${formatGoStrings(rule.nonResourceURLs)}: ${detail}`,
+    message: `Invalid value: ${formatBadValue([...rule.nonResourceURLs])}: ${detail}`,
   });
   const hasResources = rule.apiGroups.length > 0 || rule.resources.length > 0 || rule.resourceNames.length > 0;
   return [
