@@ -86,7 +86,12 @@ const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } =
     valid: named({ spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } }),
     ...uncounted,
   },
-  persistentvolumes: { valid: named({ spec: { capacity: { storage: "1Gi" } } }), ...uncounted },
+  persistentvolumes: {
+    valid: named({
+      spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/a" } },
+    }),
+    ...uncounted,
+  },
   deployments: { valid: named({ spec: { selector, template: template() } }), change: { spec: { replicas: 2 } } },
   replicasets: { valid: named({ spec: { selector, template: template() } }), change: { spec: { replicas: 2 } } },
   statefulsets: { valid: named({ spec: { selector, template: template() } }), change: { spec: { replicas: 2 } } },

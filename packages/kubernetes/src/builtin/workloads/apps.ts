@@ -5,8 +5,8 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
-import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
@@ -16,6 +16,7 @@ import { podTemplateFields } from "./pod-fields.ts";
 import { podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
+import { validateStatefulSetNames } from "./validate-claims.ts";
 import { validateRestarts, validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
 import {
   notNegative,
@@ -161,11 +162,11 @@ function defineWorkload({
       status: statusFields.describe("Most recently observed status."),
     })
     .describe(`${text} Here it is kept as an object, and no pods are made.`);
-  const validate = ({ spec }: Workload): readonly FieldError[] => [
-    ...notNegative(spec?.replicas, "spec.replicas"),
-    ...validateSelected({ spec } as Workload),
+  const validate = (workload: Workload): readonly FieldError[] => [
+    ...notNegative(workload.spec?.replicas, "spec.replicas"),
+    ...validateSelected(workload),
     // The types of the schema hold by now.
-    ...validateRollout((spec ?? {}) as Rollout),
+    ...validateRollout((workload.spec ?? {}) as Rollout),
   ];
   return defineBuiltin({
     group: "apps",
@@ -271,7 +272,10 @@ export const statefulSets = defineWorkload({
   plural: "statefulsets",
   shortNames: ["sts"],
   text: "Keeps pods with names and volumes of their own.",
-  validateSelected: (workload) => validateSelectedTemplate(workload, "StatefulSet", validateRestarts),
+  validateSelected: (workload) => [
+    ...validateSelectedTemplate(workload, "StatefulSet", validateRestarts),
+    ...validateStatefulSetNames(workload.metadata?.name, workload.spec),
+  ],
   validateRollout: validateStatefulSetRollout,
   validateChange: validateStatefulSetChange,
   fields: [
@@ -354,6 +358,13 @@ const revisionFields = s
   })
   .describe("ControllerRevision implements an immutable snapshot of state data.");
 
+type Revision = KindOf<typeof revisionFields>;
+
+const validateRevision = ({ data, revision }: Revision): readonly FieldError[] => [
+  ...(data === undefined || data === null ? [requiredError("data", "data is mandatory")] : []),
+  ...notNegative(Number(revision ?? 0), "revision"),
+];
+
 export const controllerRevisions: ResourceDefinition = defineBuiltin({
   group: "apps",
   version: "v1",
@@ -371,5 +382,5 @@ export const controllerRevisions: ResourceDefinition = defineBuiltin({
     },
     ageColumn,
   ],
-  strategy: { allowUnconditionalUpdate: true },
+  strategy: { allowUnconditionalUpdate: true, validate: validateRevision, validateUpdate: validateRevision },
 });

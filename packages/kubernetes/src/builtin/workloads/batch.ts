@@ -1,11 +1,13 @@
 // Jobs and CronJobs as objects: nothing runs them.
 // Source: k8s.io/kubernetes/pkg/registry/batch/{job,cronjob}/strategy.go, pkg/apis/batch/v1/defaults.go
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schema";
-import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
@@ -16,6 +18,7 @@ import { podTemplateFields } from "./pod-fields.ts";
 import { durationBetween, podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
+import { validateCron, validateJobNumbers } from "./validate-job.ts";
 import { validatePodSpec, validateTemplate } from "./validate-pod.ts";
 
 const jobSpecFields = s.object({
@@ -148,10 +151,26 @@ function withOwnSelector(job: Job): Job {
   };
 }
 
-const validateJobSpec = (spec: JobSpec | undefined, path: string): readonly FieldError[] =>
-  validateTemplate(spec?.template, `${path}.template`, validatePodSpec, RESTARTS);
+const validateJobSpec = (spec: JobSpec = {}, path: string): readonly FieldError[] => [
+  ...validateJobNumbers(spec, path),
+  ...validateTemplate(spec.template, `${path}.template`, validatePodSpec, RESTARTS),
+];
 
-const jobStrategy = statusStrategy<Job>(({ spec }) => validateJobSpec(spec, "spec"));
+/** Fields that decide which pods there are; they count from the start. */
+const FIXED = ["completions", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"] as const;
+
+const validateJobChange = ({ spec: next = {} }: Job, { spec: old = {} }: Job): readonly FieldError[] =>
+  FIXED.flatMap((name) => {
+    const now = (next[name] ?? null) as JsonValue;
+    // An indexed Job is scaled by both of its numbers.
+    const isScaled =
+      name === "completions" && next.completionMode === "Indexed" && next.completions === next.parallelism;
+    return isScaled || equalJson(now, (old[name] ?? null) as JsonValue)
+      ? []
+      : [invalidError(`spec.${name}`, now, "field is immutable")];
+  });
+
+const jobStrategy = statusStrategy<Job>(({ spec }) => validateJobSpec(spec, "spec"), validateJobChange);
 
 const stateOf = ({ status }: Job): string => {
   const holds = (type: string) =>
@@ -204,10 +223,7 @@ const cronJobFields = s
   .object({
     spec: s
       .object({
-        schedule: s
-          .string()
-          .required()
-          .describe("The schedule in Cron format, see https://en.wikipedia.org/wiki/Cron."),
+        schedule: s.string().describe("The schedule in Cron format, see https://en.wikipedia.org/wiki/Cron."),
         timeZone: s
           .string()
           .describe(
@@ -259,27 +275,13 @@ const cronJobFields = s
 
 type CronJob = KindOf<typeof cronJobFields>;
 
-/** Five fields, or a word such as @hourly. */
-const SCHEDULE = /^(@\w+( \S+)?|(CRON_TZ=\S+ |TZ=\S+ )?\S+( \S+){4})$/;
-
-function validateCronJob({ metadata, spec }: CronJob): readonly FieldError[] {
-  const { schedule = "", jobTemplate } = spec ?? {};
+function validateCronJob({ metadata, spec = {} as NonNullable<CronJob["spec"]> }: CronJob): readonly FieldError[] {
   return [
     ...((metadata.name ?? "").length > 52
       ? [invalidError("metadata.name", metadata.name, "must be no more than 52 characters")]
       : []),
-    ...(schedule === ""
-      ? [requiredError("spec.schedule")]
-      : SCHEDULE.test(schedule)
-        ? []
-        : [
-            invalidError(
-              "spec.schedule",
-              schedule,
-              `expected exactly 5 fields, found ${schedule.split(/\s+/).length}: [${schedule}]`,
-            ),
-          ]),
-    ...validateJobSpec(jobTemplate?.spec, "spec.jobTemplate.spec"),
+    ...validateCron({ ...spec, manualSelector: spec.jobTemplate?.spec?.manualSelector }),
+    ...validateJobSpec(spec.jobTemplate?.spec, "spec.jobTemplate.spec"),
   ];
 }
 

@@ -6,6 +6,7 @@ import { daemonSets, deployments, replicaSets, statefulSets } from "./apps.ts";
 import { podTemplates } from "./pods.ts";
 import { validateSelectedTemplate } from "./validate-pod.ts";
 
+const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 const template = {
   metadata: { labels: { app: "a" } },
   spec: { containers: [{ name: "c", image: "i:1" }], restartPolicy: "Always" },
@@ -54,7 +55,7 @@ describe("the pods of a workload", () => {
       spec: { containers: [{ name: "c", volumeMounts: [{ name: "data", mountPath: "/data" }], ...more }] },
     },
   });
-  const claims = { serviceName: "s", volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] };
+  const claims = { serviceName: "s", volumeClaimTemplates: [{ metadata: { name: "data" }, spec: CLAIM }] };
 
   it("of a StatefulSet mount its claims, and volumes and images are not looked at", () => {
     expect(faults(statefulSets, { ...mounting({ image: "i" }), ...claims })).toEqual([]);

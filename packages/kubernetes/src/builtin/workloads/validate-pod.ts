@@ -2,68 +2,65 @@
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidatePodSpec), pkg/apis/apps/validation/validation.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { SelectorError } from "@postern/apimachinery/selectors/label-requirement";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import {
-  duplicateError,
   type FieldError,
   forbiddenError,
-  indexPath,
   invalidError,
-  notFoundFieldError,
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateAnnotations, validateLabelSelector, validateLabels } from "@postern/apimachinery/validation/labels";
-import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
-import type { Container, PodSpec, PodTemplate } from "./pod-fields.ts";
+import { choiceFaults } from "../field-checks.ts";
+import { listAt, optionalObjectAt, optionalTextAt, textAt } from "./json-members.ts";
+import type { PodSpec, PodTemplate } from "./pod-fields.ts";
 import type { LabelSelector } from "./selector-text.ts";
+import { validateContainers, validateInitProbes } from "./validate-containers.ts";
+import { validateVolumes } from "./validate-pod-volumes.ts";
+import { validateScheduling } from "./validate-scheduling.ts";
 
 export function validatePodSpec(
   spec: PodSpec | undefined,
   path: string,
   restarts: readonly string[] = RESTARTS,
 ): readonly FieldError[] {
-  const { containers = [], initContainers = [], volumes = [], restartPolicy = "" } = spec ?? {};
+  // Objects are JSON; only their named types hide it.
+  const pod = (spec ?? {}) as unknown as JsonObject;
+  const [volumes, containers] = [listAt(pod, "volumes"), listAt(pod, "containers")];
+  const initContainers = listAt(pod, "initContainers");
   const names = new Set<string>();
-  const volumeNames = new Set(volumes.map(({ name }) => name));
+  const parts = {
+    volumes: new Set(volumes.map((volume) => textAt(volume, "name"))),
+    isHostNetwork: pod["hostNetwork"] === true,
+  };
+  const dnsPolicy = optionalTextAt(pod, "dnsPolicy");
   return [
-    ...volumes.flatMap(({ name }, index) => labelFaults(name, `${indexPath(`${path}.volumes`, index)}.name`)),
+    ...validateVolumes(volumes, `${path}.volumes`),
     ...(containers.length === 0 ? [requiredError(`${path}.containers`)] : []),
-    ...containers.flatMap((each, index) =>
-      validateContainer(each, indexPath(`${path}.containers`, index), names, volumeNames),
-    ),
-    ...initContainers.flatMap((each, index) =>
-      validateContainer(each, indexPath(`${path}.initContainers`, index), names, volumeNames),
-    ),
-    ...(restarts.includes(restartPolicy) ? [] : [notSupportedError(`${path}.restartPolicy`, restartPolicy, restarts)]),
+    ...validateContainers(containers, `${path}.containers`, names, parts),
+    ...validateContainers(initContainers, `${path}.initContainers`, names, parts),
+    ...validateInitProbes(initContainers, `${path}.initContainers`),
+    ...restartFaults(spec?.restartPolicy, `${path}.restartPolicy`, restarts),
+    ...choiceFaults(`${path}.dnsPolicy`, dnsPolicy, DNS_POLICIES),
+    ...(dnsPolicy === "None" && optionalObjectAt(pod, "dnsConfig") === undefined
+      ? [requiredError(`${path}.dnsConfig`, "must provide `dnsConfig` when `dnsPolicy` is None")]
+      : []),
+    ...validateScheduling(pod, path),
   ];
 }
 
-const RESTARTS = ["Always", "Never", "OnFailure"];
+const RESTARTS = ["Always", "OnFailure", "Never"];
+const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+/** Pods of a Job end. */
+const OF_JOBS = ["OnFailure", "Never"];
 
-const labelFaults = (name: string, path: string): readonly FieldError[] =>
-  name === "" ? [requiredError(path)] : isDNS1123Label(name).map((fault) => invalidError(path, name, fault));
-
-function validateContainer(
-  { name, image = "", volumeMounts = [] }: Container,
-  path: string,
-  names: Set<string>,
-  volumes: ReadonlySet<string>,
-): readonly FieldError[] {
-  const isTwice = names.has(name);
-  names.add(name);
-  return [
-    ...labelFaults(name, `${path}.name`),
-    ...(isTwice ? [duplicateError(`${path}.name`, name)] : []),
-    ...(image === "" ? [requiredError(`${path}.image`)] : []),
-    ...volumeMounts.flatMap((mount, index) =>
-      volumes.has(mount.name)
-        ? []
-        : [notFoundFieldError(`${indexPath(`${path}.volumeMounts`, index)}.name`, mount.name)],
-    ),
-  ];
+function restartFaults(policy = "", path: string, allowed: readonly string[]): readonly FieldError[] {
+  if (allowed.includes(policy)) return [];
+  const isOfJob = allowed.length === OF_JOBS.length && OF_JOBS.every((each) => allowed.includes(each));
+  if (isOfJob) return [requiredError(path, 'valid values: "OnFailure", "Never"')];
+  return [notSupportedError(path, policy, allowed)];
 }
 
 type Workload = {
@@ -92,9 +89,7 @@ export const validateTemplate = (
  * which do.
  */
 export const validateRestarts: typeof validatePodSpec = (spec, path, restarts = RESTARTS) =>
-  restarts.includes(spec?.restartPolicy ?? "")
-    ? []
-    : [notSupportedError(`${path}.restartPolicy`, spec?.restartPolicy ?? "", restarts)];
+  restartFaults(spec?.restartPolicy, `${path}.restartPolicy`, restarts);
 
 /** The name of the kind where its selector is empty. ReplicaSets share the text of Deployments. */
 const EMPTY_FOR = { ReplicaSet: "deployment", StatefulSet: "statefulset", DaemonSet: "daemonset" } as const;
@@ -111,7 +106,7 @@ export function validateSelectedTemplate(
     selector === undefined ||
     (Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0);
   const faults: FieldError[] = [];
-  if (selector === undefined) faults.push(requiredError("spec.selector"), unmatched(labels));
+  if (selector === undefined) faults.push(requiredError("spec.selector"), unmatched(template?.metadata?.labels));
   else if (isEmpty) faults.push(invalidError("spec.selector", {}, `empty selector is invalid for ${EMPTY_FOR[kind]}`));
   else faults.push(...validateSelected(selector, labels));
   const deadline = template?.spec?.activeDeadlineSeconds;
@@ -146,8 +141,13 @@ function validateSelected(
   }
 }
 
-const unmatched = (labels: { readonly [label: string]: string }): FieldError =>
-  invalidError("spec.template.metadata.labels", labels, "`selector` does not match template `labels`");
+const unmatched = (labels: { readonly [label: string]: string } | undefined): FieldError =>
+  invalidError(
+    "spec.template.metadata.labels",
+    labels,
+    "`selector` does not match template `labels`",
+    labels === undefined ? "null" : undefined,
+  );
 
 export const validateSameSelector = (next: Workload, old: Workload): readonly FieldError[] =>
   equalJson((next.spec?.selector ?? null) as JsonValue, (old.spec?.selector ?? null) as JsonValue)

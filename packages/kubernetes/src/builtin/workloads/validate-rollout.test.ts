@@ -62,7 +62,8 @@ describe("how a workload replaces its pods", () => {
       ["spec.replicas Invalid", "spec.minReadySeconds Invalid", "spec.ordinals.start Invalid"],
     ],
     // Upstream does not look at these.
-    [statefulSets, { revisionHistoryLimit: -1, serviceName: "A_b" }, []],
+    [statefulSets, { revisionHistoryLimit: -1 }, []],
+    [statefulSets, { serviceName: "A_b" }, ["spec.serviceName Invalid"]],
     [deployments, {}, []],
     [deployments, { strategy: { type: "Recreate" } }, []],
     [deployments, { strategy: { type: "X" } }, ["spec.strategy NotSupported"]],

@@ -1,11 +1,12 @@
 // PersistentVolumes and their claims, as objects: nothing provides volumes.
 // Source: k8s.io/kubernetes/pkg/registry/core/{persistentvolume,persistentvolumeclaim}
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
@@ -13,6 +14,7 @@ import { objectReference } from "../core/object-reference.ts";
 import { quantities, quantityText } from "../quotas/quantities.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
 import { statusStrategy } from "./status-strategy.ts";
+import { validateClaimSpec, validateVolumeSpec } from "./validate-claims.ts";
 
 const MODES: { readonly [mode: string]: string } = {
   ReadWriteOnce: "RWO",
@@ -84,12 +86,25 @@ const claimFields = s
 
 type Claim = KindOf<typeof claimFields>;
 
-const validateClaim = ({ spec }: Claim): readonly FieldError[] => [
-  ...((spec?.accessModes ?? []).length === 0
-    ? [requiredError("spec.accessModes", "at least 1 access mode is required")]
-    : []),
-  ...(spec?.resources?.requests?.["storage"] === undefined ? [requiredError("spec.resources[storage]")] : []),
-];
+const validateClaim = ({ spec = {} }: Claim): readonly FieldError[] => validateClaimSpec(spec, "spec");
+
+/** A claim that is bound may grow, and change its attributes; nothing else changes. */
+function validateClaimChange(next: Claim, old: Claim): readonly FieldError[] {
+  const isBound = old.status?.phase === "Bound";
+  const fixed = ({ spec = {} }: Claim): JsonValue => {
+    const { volumeName: _bound, volumeAttributesClassName: _attributes, resources: _resources, ...rest } = spec;
+    // Objects are JSON; only their named types hide it.
+    return (isBound ? rest : { ...rest, resources: spec.resources }) as JsonValue;
+  };
+  return equalJson(fixed(next), fixed(old))
+    ? []
+    : [
+        forbiddenError(
+          "spec",
+          "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+        ),
+      ];
+}
 
 // Stored objects have passed the schema of their kind, in all columns below.
 export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
@@ -146,7 +161,7 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
     },
   ],
   setDefaults: (object) => ({ ...object, spec: { volumeMode: "Filesystem", ...(object as Claim).spec } }) as KubeObject,
-  strategy: statusStrategy<Claim>(validateClaim, undefined, { phase: "Pending" }) as never,
+  strategy: statusStrategy<Claim>(validateClaim, validateClaimChange, { phase: "Pending" }) as never,
 });
 
 const volumeFields = s
@@ -250,5 +265,10 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
       ...object,
       spec: { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", ...(object as Volume).spec },
     }) as KubeObject,
-  strategy: statusStrategy<Volume>(() => [], undefined, { phase: "Pending" }) as never,
+  strategy: statusStrategy<Volume>(
+    // Objects are JSON; only their named types hide it.
+    ({ spec = {} }) => validateVolumeSpec(spec as JsonValue),
+    undefined,
+    { phase: "Pending" },
+  ) as never,
 });

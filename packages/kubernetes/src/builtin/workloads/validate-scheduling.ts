@@ -1,0 +1,125 @@
+// Requirements of where a pod may run, and as whom.
+// Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidateTolerations, validateTopologySpreadConstraints, ValidatePodSpec)
+
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import {
+  duplicateError,
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { validateLabels } from "@postern/apimachinery/validation/labels";
+import { addressFaults, choiceFaults, labelFaults, qualifiedFaults, subdomainFaults } from "../field-checks.ts";
+import { listAt, numberAt, objectAt, optionalTextAt, textAt } from "./json-members.ts";
+import { idFaults } from "./validate-containers.ts";
+
+const MAX_DEADLINE = 2_147_483_647;
+
+export function validateScheduling(spec: JsonValue, path: string): readonly FieldError[] {
+  const deadline = numberAt(spec, "activeDeadlineSeconds");
+  const named = (name: string, faults: typeof labelFaults): readonly FieldError[] => {
+    const text = textAt(spec, name);
+    return text === "" ? [] : faults(`${path}.${name}`, text);
+  };
+  const gates = listAt(spec, "schedulingGates").map((gate) => textAt(gate, "name"));
+  return [
+    ...validateLabels(textMap(objectAt(spec, "nodeSelector")), `${path}.nodeSelector`),
+    ...securityFaults(objectAt(spec, "securityContext"), `${path}.securityContext`),
+    ...listAt(spec, "readinessGates").flatMap((gate, index) =>
+      qualifiedFaults(`${indexPath(`${path}.readinessGates`, index)}.conditionType`, textAt(gate, "conditionType")),
+    ),
+    ...gates.flatMap((name, index) =>
+      gates.indexOf(name) < index ? [duplicateError(indexPath(`${path}.schedulingGates`, index), name)] : [],
+    ),
+    ...listAt(spec, "topologySpreadConstraints").flatMap((each, index) =>
+      spreadFaults(each, indexPath(`${path}.topologySpreadConstraints`, index)),
+    ),
+    ...named("serviceAccountName", subdomainFaults),
+    ...named("nodeName", subdomainFaults),
+    ...(gates.length > 0 && textAt(spec, "nodeName") !== ""
+      ? [forbiddenError(`${path}.nodeName`, "cannot be set until all schedulingGates have been cleared")]
+      : []),
+    ...(deadline !== undefined && (deadline < 1 || deadline > MAX_DEADLINE)
+      ? [invalidError(`${path}.activeDeadlineSeconds`, deadline, `must be between 1 and ${MAX_DEADLINE}, inclusive`)]
+      : []),
+    ...named("hostname", labelFaults),
+    ...named("subdomain", labelFaults),
+    ...listAt(spec, "tolerations").flatMap((each, index) =>
+      tolerationFaults(each, indexPath(`${path}.tolerations`, index)),
+    ),
+    ...listAt(spec, "hostAliases").flatMap((alias, index) =>
+      aliasFaults(alias, indexPath(`${path}.hostAliases`, index)),
+    ),
+    ...named("priorityClassName", subdomainFaults),
+    ...named("runtimeClassName", subdomainFaults),
+  ];
+}
+
+const textMap = (map: JsonObject): { readonly [name: string]: string } =>
+  Object.fromEntries(Object.entries(map).map(([name, value]) => [name, typeof value === "string" ? value : ""]));
+
+function securityFaults(context: JsonValue, path: string): readonly FieldError[] {
+  const sysctls = listAt(context, "sysctls").map((each) => textAt(each, "name"));
+  return [
+    ...["fsGroup", "runAsUser", "runAsGroup"].flatMap((name) => idFaults(`${path}.${name}`, numberAt(context, name))),
+    ...listAt(context, "supplementalGroups").flatMap((group, index) =>
+      typeof group === "number" ? idFaults(indexPath(`${path}.supplementalGroups`, index), group) : [],
+    ),
+    ...sysctls.flatMap((name, index) =>
+      sysctls.indexOf(name) < index ? [duplicateError(`${indexPath(`${path}.sysctls`, index)}.name`, name)] : [],
+    ),
+    ...choiceFaults(`${path}.fsGroupChangePolicy`, optionalTextAt(context, "fsGroupChangePolicy"), [
+      "Always",
+      "OnRootMismatch",
+    ]),
+  ];
+}
+
+function spreadFaults(constraint: JsonValue, path: string): readonly FieldError[] {
+  const skew = numberAt(constraint, "maxSkew") ?? 0;
+  const key = textAt(constraint, "topologyKey");
+  return [
+    ...(skew <= 0 ? [invalidError(`${path}.maxSkew`, skew, "must be greater than zero")] : []),
+    ...(key === "" ? [requiredError(`${path}.topologyKey`, "can not be empty")] : []),
+    ...choiceFaults(`${path}.whenUnsatisfiable`, textAt(constraint, "whenUnsatisfiable"), [
+      "DoNotSchedule",
+      "ScheduleAnyway",
+    ]),
+    ...["nodeAffinityPolicy", "nodeTaintsPolicy"].flatMap((name) =>
+      choiceFaults(`${path}.${name}`, optionalTextAt(constraint, name), ["Honor", "Ignore"]),
+    ),
+  ];
+}
+
+const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+const ALL = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+
+function tolerationFaults(toleration: JsonValue, path: string): readonly FieldError[] {
+  const [key, operator, value] = [
+    textAt(toleration, "key"),
+    textAt(toleration, "operator"),
+    textAt(toleration, "value"),
+  ];
+  const effect = textAt(toleration, "effect");
+  return [
+    ...(key === "" ? [] : qualifiedFaults(`${path}.key`, key)),
+    ...(key === "" && operator !== "Exists" ? [invalidError(`${path}.operator`, operator, ALL)] : []),
+    ...(numberAt(toleration, "tolerationSeconds") !== undefined && effect !== "NoExecute"
+      ? [invalidError(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")]
+      : []),
+    ...(operator === "Exists" && value !== ""
+      ? [invalidError(`${path}.operator`, value, "value must be empty when `operator` is 'Exists'")]
+      : []),
+    ...(operator === "" ? [] : choiceFaults(`${path}.operator`, operator, ["Equal", "Exists"])),
+    ...(effect === "" ? [] : choiceFaults(`${path}.effect`, effect, EFFECTS)),
+  ];
+}
+
+const aliasFaults = (alias: JsonValue, path: string): readonly FieldError[] => [
+  ...addressFaults(`${path}.ip`, textAt(alias, "ip")),
+  ...listAt(alias, "hostnames").flatMap((name, index) =>
+    typeof name === "string" ? subdomainFaults(indexPath(`${path}.hostnames`, index), name) : [],
+  ),
+];
