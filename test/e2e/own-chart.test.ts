@@ -46,3 +46,29 @@ describe.each([
     expect(await made()).toEqual([]);
   });
 });
+
+it("the chart of the agent is installed with a join value, and keeps the key that the agent wrote", async () => {
+  const chart = new URL("../../deploy/charts/postern-agent", import.meta.url).pathname;
+  const tools = await kubernetesTools("1.35");
+  const run = kubectlWith(config, join(clusters.directory, "agent", "cache"), tools.kubectl);
+  const homes = ["CACHE", "CONFIG", "DATA"].map(
+    (home) => `HELM_${home}_HOME=${join(clusters.directory, "agent", home)}`,
+  );
+  const helm = (...args: string[]) =>
+    succeed(tool("env", [...homes, tools.helm, "--kubeconfig", config, "-n", "postern-agent", ...args]));
+  const entry = (name: string) =>
+    succeed(run(["-n", "postern-agent", "get", "secret", "postern-agent", "-o", `jsonpath={.data.${name}}`]));
+  const values = ["--set=platform=https://postern.example.com,joinValue=once"];
+  expect(await helm("install", "agent", chart, "--create-namespace", ...values)).toContain("STATUS: deployed");
+  expect(Buffer.from(await entry("join"), "base64").toString()).toBe("once");
+  const written = JSON.stringify({ data: { key: Buffer.from("kept").toString("base64"), join: null } });
+  await succeed(run(["-n", "postern-agent", "patch", "secret", "postern-agent", "--type", "merge", "-p", written]));
+  await helm("upgrade", "agent", chart, "--set=replicas=3");
+  expect([await entry("key"), await entry("join")]).toEqual([Buffer.from("kept").toString("base64"), ""]);
+  expect(Buffer.from(await entry("server"), "base64").toString()).toBe("https://postern.example.com");
+  expect(
+    await succeed(
+      run(["-n", "postern-agent", "get", "deployment", "postern-agent", "-o", "jsonpath={.spec.replicas}"]),
+    ),
+  ).toBe("3");
+});
