@@ -2,8 +2,8 @@
 // The postern command.
 
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import { Command } from "commander";
 import { execProgram } from "./kubeconfig/exec-program.ts";
-import { createProgram } from "./program.ts";
 import { readAnswer, readSecret } from "./read-secret.ts";
 import { run } from "./run.ts";
 
@@ -33,8 +33,15 @@ const context = {
 };
 
 // No await at the top level: the single executable is a CommonJS script.
-void createProgram(context)
+void createNeededProgram()
   .then((program) => run(program, process.argv.slice(2), context))
   .then((code) => {
     process.exitCode = code;
   });
+
+/** An agent stays in little memory: it loads no other command. */
+async function createNeededProgram(): Promise<Command> {
+  if (process.argv[2] !== "agent") return await (await import("./program.ts")).createProgram(context);
+  const { createAgentCommand } = await import("./agent/agent.ts");
+  return new Command("postern").addCommand(createAgentCommand(context));
+}

@@ -1,8 +1,10 @@
 // `postern agent`: connects the cluster that it runs in to a platform.
 
 import { readFile } from "node:fs/promises";
+import { setFlagsFromString } from "node:v8";
 import { Command, InvalidArgumentError } from "commander";
 import type { CommandContext } from "../command-context.ts";
+import { processHeap } from "../process-heap.ts";
 import { listenForStop } from "../stop-signals.ts";
 
 type AgentFlags = {
@@ -35,6 +37,9 @@ export const createAgentCommand = (context: CommandContext): Command =>
       // Nothing that other commands need is loaded for it, and the other way round.
       const { runAgent } = await import("./run-agent.ts");
       const { createAgentLog } = await import("./agent-log.ts");
+      // What passes through it is young and short-lived: more room for it would only be resident memory.
+      setFlagsFromString("--semi-space-growth-factor=1");
+      processHeap.limitGrowth(true);
       const stop = new AbortController();
       using signals = listenForStop({ source: process, now: () => performance.now(), exit: process.exit });
       void signals.stopped.then(() => stop.abort());
