@@ -50,14 +50,14 @@ export function startAgent({ stateFile, kubeconfig, flags = [], env = {} }: Agen
 }
 
 /** Writes a kubeconfig for a virtual cluster of the server that may act as others there. */
-async function writeFarKubeconfig(far: Server, path: string): Promise<string> {
+export async function writeFarKubeconfig(far: Server, path: string): Promise<string> {
   const asked = await far.send(`${INSTANCES}/demo/kubeconfig`, { spec: { clientCert: true } });
   await writeFile(path, asked.status.kubeConfig, { mode: 0o600 });
   return path;
 }
 
 /** Makes the Cluster where there is none, and a join value for it. */
-async function joinValue(near: Server, name: string): Promise<string> {
+export async function joinValue(near: Server, name: string): Promise<string> {
   const found = await near.http(`${MANAGEMENT}/clusters/${name}`, { key: near.key });
   if (found.status === 404) {
     await near.create(`${MANAGEMENT}/clusters`, { kind: "Cluster", metadata: { name }, spec: { networkPeer: true } });
@@ -67,8 +67,13 @@ async function joinValue(near: Server, name: string): Promise<string> {
 }
 
 /** The state of an agent that is about to join. */
-async function writeAgentState(near: Server, path: string, join: string): Promise<string> {
-  const state = { server: near.process.url, "ca.crt": await readFile(near.process.caFile, "utf8"), join };
+export async function writeAgentState(
+  near: Server,
+  path: string,
+  join: string,
+  url = near.process.url,
+): Promise<string> {
+  const state = { server: url, "ca.crt": await readFile(near.process.caFile, "utf8"), join };
   await writeFile(path, JSON.stringify(state), { mode: 0o600 });
   return path;
 }

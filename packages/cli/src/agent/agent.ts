@@ -37,7 +37,7 @@ export const createAgentCommand = (context: CommandContext): Command =>
       // Nothing that other commands need is loaded for it, and the other way round.
       const { runAgent } = await import("./run-agent.ts");
       const { createAgentLog } = await import("./agent-log.ts");
-      // What passes through it is young and short-lived: more room for it would only be resident memory.
+      // Forwarded bytes are young and short-lived: more room for them would only be resident memory.
       setFlagsFromString("--semi-space-growth-factor=1");
       processHeap.limitGrowth(true);
       const stop = new AbortController();

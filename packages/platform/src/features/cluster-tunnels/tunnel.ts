@@ -39,12 +39,12 @@ export type TunnelDeps = {
   readonly onChange: () => void;
 };
 
-/** One stream may have so much on the way: a list of some megabytes takes a few round trips. */
-const STREAM_WINDOW_BYTES = 1 << 20;
+/** One stream may have so much on the way, or here unread: a list of some megabytes takes a few round trips. */
+const STREAM_WINDOW_BYTES = 512 << 10;
 /** Of all streams together. Node gives the window back as bytes come, whether or not they are read. */
 const CONNECTION_WINDOW_BYTES = 16 << 20;
 /** Node refuses new streams above it. Bytes that wait for their readers are bounded by the windows of the streams. */
-const MAX_SESSION_MEMORY_MB = 512;
+const MAX_SESSION_MEMORY_MB = 128;
 /** The answer to a CONNECT has a status alone. */
 const MAX_HEADER_LIST_BYTES = 4 << 10;
 const MAX_HEADER_PAIRS = 16;

@@ -130,6 +130,7 @@ async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRout
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   await written(socket, `HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`);
+  if (socket.destroyed) return { status: 101, headers: {}, body: { type: "upgraded", done: Promise.resolve() } };
   const described = {
     id: printable(headerOf(request, AGENT_HEADERS.id)),
     version: printable(headerOf(request, AGENT_HEADERS.version)),
