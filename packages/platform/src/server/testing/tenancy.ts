@@ -209,15 +209,15 @@ export async function createTenancy(options: TenancyOptions = {}) {
     runtime.scheduler,
   );
   const port = { runtime, onError };
-  const instances = resource("VirtualClusterInstance");
+  const base = {
+    names,
+    lookup,
+    own: (kind: string) => resource(kind),
+    installed: (group: string, kind: string) => resource(kind, group),
+  };
   const controllers: readonly Controller[] = [
-    createProjectController(port, { names, projects: resource("Project"), namespaces: resource("Namespace", "") }),
-    createVirtualClusterController(port, {
-      names,
-      instances,
-      clusters: resource("Cluster"),
-      templates: resource("VirtualClusterTemplate"),
-      lookup,
+    createProjectController(port, base),
+    createVirtualClusterController(port, base, {
       backends,
       async remove(uid, signal) {
         await controlPlaneKeys.revokeVirtualCluster(uid, signal);
@@ -226,14 +226,8 @@ export async function createTenancy(options: TenancyOptions = {}) {
       stop: (uid) => embedded.stop(uid),
       recheckMs: RECHECK_MS,
     }),
-    createInsideBindingsController(port, { names, instances, backends }),
-    createSpaceController(port, {
-      names,
-      instances: resource("SpaceInstance"),
-      clusters: resource("Cluster"),
-      spaces,
-      recheckMs: RECHECK_MS,
-    }),
+    createInsideBindingsController(port, base, backends),
+    createSpaceController(port, base, { spaces, recheckMs: RECHECK_MS }),
   ];
 
   /** Requests below `/kubernetes/management`, as the handler chain would pass them on. */

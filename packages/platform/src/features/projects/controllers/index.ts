@@ -10,11 +10,4 @@ export const projectControllers = (
   port: ControllerPort,
   base: Foundation,
   { quota }: { readonly quota: KeyQuota },
-): readonly Controller[] => [
-  createProjectController(port, {
-    names: base.names,
-    projects: base.own("Project"),
-    namespaces: base.installed("", "Namespace"),
-  }),
-  createProjectQuotas(port, base, quota),
-];
+): readonly Controller[] => [createProjectController(port, base), createProjectQuotas(port, base, quota)];

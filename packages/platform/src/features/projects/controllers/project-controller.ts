@@ -1,7 +1,6 @@
 // Maintains the namespace of every project, and deletes it with the project.
 
 import { hasFinalizer, withoutFinalizer } from "@postern/api/finalizers";
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { Project, ProjectStatus } from "@postern/api/project";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
@@ -9,24 +8,20 @@ import {
   ignoringConflicts,
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
-import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { projectFinalizer } from "../kinds/projects/strategy.ts";
 import { createProjectNamespaces } from "../project-namespaces.ts";
 import { projectStatus } from "../project-status.ts";
 
-export type ProjectControllerDeps = {
-  readonly names: PlatformNames;
-  readonly projects: ControlledResource;
-  readonly namespaces: ControlledResource;
-};
-
 export function createProjectController(
   port: Omit<ControllerPort, "resources">,
-  { names, projects, namespaces }: ProjectControllerDeps,
+  { names, own, installed }: Pick<Foundation, "names" | "own" | "installed">,
 ): Controller {
+  const [projects, namespaces] = [own("Project"), installed("", "Namespace")];
   const { clock, scheduler } = port.runtime;
   const finalizer = projectFinalizer(names);
   const projectNamespaces = createProjectNamespaces(port, { names, namespaces });

@@ -19,20 +19,13 @@ export function virtualClusterControllers(
   base: Foundation,
   { clusters: { backends, embedded, reached, controlPlaneKeys, faults }, tunnels: { registry: tunnels } }: Needs,
 ): readonly Controller[] {
-  const { names, lookup, own } = base;
-  const clusters = own("Cluster");
-  const instances = own("VirtualClusterInstance");
+  const clusters = base.own("Cluster");
   const recheckMs = recheckMsOf(base);
   return [
     createClusterController(port, {
       ...{ clusters, localVersion: SERVED_VERSION.gitVersion, reached, tunnels, recheckMs },
     }),
-    createVirtualClusterController(port, {
-      names,
-      instances,
-      clusters,
-      templates: own("VirtualClusterTemplate"),
-      lookup,
+    createVirtualClusterController(port, base, {
       backends,
       async remove(uid, signal) {
         await controlPlaneKeys.revokeVirtualCluster(uid, signal);
@@ -43,7 +36,7 @@ export function virtualClusterControllers(
       recheckMs,
       faults,
     }),
-    createInsideBindingsController(port, { names, instances, backends }),
+    createInsideBindingsController(port, base, backends),
   ];
 }
 
@@ -51,12 +44,4 @@ export const spaceController = (
   port: ControllerPort,
   base: Foundation,
   { clusters: { spaces, faults } }: Pick<Needs, "clusters">,
-): Controller =>
-  createSpaceController(port, {
-    names: base.names,
-    instances: base.own("SpaceInstance"),
-    clusters: base.own("Cluster"),
-    spaces,
-    recheckMs: recheckMsOf(base),
-    faults,
-  });
+): Controller => createSpaceController(port, base, { spaces, recheckMs: recheckMsOf(base), faults });

@@ -16,10 +16,11 @@ import { credentialsOfOwner } from "../../../access-keys/kinds/credentials-of-ow
 import { type CredentialsDeps, credentialsSubresource } from "../../../access-keys/kinds/credentials-subresource.ts";
 import { keysColumn, type ManagementBudgets } from "../../../budgets/management-budgets.ts";
 import type { Directory } from "../../directory.ts";
-import { type UserStrategyDeps, userStrategy } from "./strategy.ts";
+import type { ProvisionedDeps } from "../provisioned.ts";
+import { userStrategy } from "./strategy.ts";
 
 export const users = (
-  deps: UserStrategyDeps &
+  deps: ProvisionedDeps &
     Omit<AccessKeysSubresourceDeps, "owner"> &
     CredentialsDeps & {
       readonly visibility: ObjectVisibility;

@@ -26,9 +26,7 @@ import {
   withProvisioner,
 } from "../provisioned.ts";
 
-export type UserStrategyDeps = ProvisionedDeps;
-
-export function userStrategy(deps: UserStrategyDeps): Strategy<User> {
+export function userStrategy(deps: ProvisionedDeps): Strategy<User> {
   const { directory, names } = deps;
   const prepare = async (user: User, old: User | undefined, context: RequestContext): Promise<User> => {
     if (provisionerOf(context.credential) === undefined) await checkGivenPermissions(user, old, context, deps);
@@ -66,16 +64,11 @@ const SIGN_IN_FIELDS = ["username", "email", "passwordRef", "codesRef"] as const
 
 const holderOf = ({ metadata: { name = "" } }: User) => ({ kind: "user", name }) as const;
 
-const checkStaysAdministered = (user: User, deps: UserStrategyDeps): void =>
+const checkStaysAdministered = (user: User, deps: ProvisionedDeps): void =>
   checkAdministratorsStay(holderOf(user), ({ name }) => name === user.metadata.name, deps);
 
 /** A directory gives no permissions: it creates users that have none, and locks, unlocks and describes them. Throws ApiError 403. */
-function checkProvisionedUser(
-  user: User,
-  old: User | undefined,
-  context: RequestContext,
-  deps: UserStrategyDeps,
-): void {
+function checkProvisionedUser(user: User, old: User | undefined, context: RequestContext, deps: ProvisionedDeps): void {
   const holder = holderOf(user);
   const isGiven = groupsOf(user, deps).length > (old === undefined ? 0 : groupsOf(old, deps).length);
   const signsIn = identitiesOf(user).join() !== (old === undefined ? "" : identitiesOf(old).join());
@@ -104,7 +97,7 @@ async function checkGivenPermissions(
   user: User,
   old: User | undefined,
   context: RequestContext,
-  deps: UserStrategyDeps,
+  deps: ProvisionedDeps,
 ): Promise<void> {
   const { names, authorizer } = deps;
   const name = user.metadata.name ?? "";
@@ -136,7 +129,7 @@ async function checkGivenPermissions(
 }
 
 /** Throws 403 for who may do less than the user. */
-async function checkGoverns(user: User, context: RequestContext, deps: UserStrategyDeps): Promise<void> {
+async function checkGoverns(user: User, context: RequestContext, deps: ProvisionedDeps): Promise<void> {
   const { names } = deps;
   const { name = "" } = user.metadata;
   const as = {
@@ -150,7 +143,7 @@ async function checkGoverns(user: User, context: RequestContext, deps: UserStrat
 }
 
 /** Its own, and those of the teams that it is in by its name or by a group. */
-function groupsOf({ metadata: { name = "" }, spec }: User, { directory, names }: UserStrategyDeps) {
+function groupsOf({ metadata: { name = "" }, spec }: User, { directory, names }: ProvisionedDeps) {
   const groups = [...(spec?.groups ?? []), ...(spec?.identities ?? []).flatMap((identity) => identity.groups ?? [])];
   return [...groups, ...directory.teamsWith(name, groups).map((team) => names.teamGroup(team.name))];
 }

@@ -1,23 +1,17 @@
 // Maintains one ClusterRoleBinding in every ready virtual cluster for each role that the platform grants there.
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
-import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import type { BackendRegistry } from "../../backend-registry.ts";
 import { insideRoles } from "../../inside-roles.ts";
 import type { VirtualClusterBackend } from "../../virtual-cluster-backend.ts";
 import { laneOfInstance } from "../instance-controller.ts";
-
-export type InsideBindingsDeps = {
-  readonly names: Pick<PlatformNames, "name">;
-  readonly instances: ControlledResource;
-  readonly backends: BackendRegistry;
-};
 
 /** Bindings inside clusters that do not tell of changes are looked at again after this. */
 const LOOK_AGAIN_MS = 5 * 60_000;
@@ -36,8 +30,10 @@ type Kept = {
 
 export function createInsideBindingsController(
   port: Omit<ControllerPort, "resources">,
-  { names, instances, backends }: InsideBindingsDeps,
+  { names, own }: Pick<Foundation, "names" | "own">,
+  backends: BackendRegistry,
 ): Controller {
+  const instances = own("VirtualClusterInstance");
   const { scheduler } = port.runtime;
   const keptOf = new Map<string, Kept>();
   const queue = new WorkQueue(port, { name: "inside_bindings", process, concurrency: CONCURRENCY, laneOf });

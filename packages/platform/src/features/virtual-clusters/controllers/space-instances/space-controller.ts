@@ -1,9 +1,9 @@
 // Brings every space into its desired state, and deletes its content with it.
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { SpaceInstance } from "@postern/api/space-instance";
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import type { UpstreamFault } from "../../../proxy/upstream-failure.ts";
 import { reasonOf } from "../../backend-registry.ts";
 import { insideRoles } from "../../inside-roles.ts";
@@ -12,27 +12,25 @@ import type { SpaceRegistry } from "../../space-registry.ts";
 import { createInstanceController, type InstanceFaults } from "../instance-controller.ts";
 import { spaceStatus } from "./space-status.ts";
 
-export type SpaceControllerDeps = {
-  readonly names: PlatformNames;
-  readonly instances: ControlledResource;
-  readonly clusters: ControlledResource;
-  readonly spaces: SpaceRegistry;
-  /** One that is in a cluster that others run may cease to be reached: it is looked at again after this. */
-  readonly recheckMs: number;
-  /** Of spaces on the built-in cluster. */
-  readonly faults?: InstanceFaults | undefined;
-};
-
 /** Spaces that could not be reached, or that are on their way out, are looked at again after this at the latest. */
 const WAITING_MS = 5_000;
 
 export const createSpaceController = (
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, spaces, recheckMs, faults }: SpaceControllerDeps,
-): Controller =>
-  createInstanceController<SpaceInstance>(
+  { names, own }: Pick<Foundation, "names" | "own">,
+  needs: {
+    readonly spaces: SpaceRegistry;
+    /** One that is in a cluster that others run may cease to be reached: it is looked at again after this. */
+    readonly recheckMs: number;
+    /** Of spaces on the built-in cluster. */
+    readonly faults?: InstanceFaults | undefined;
+  },
+): Controller => {
+  const { spaces, recheckMs, faults } = needs;
+  const clusters = own("Cluster");
+  return createInstanceController<SpaceInstance>(
     port,
-    { instances, clusters },
+    { instances: own("SpaceInstance"), clusters },
     {
       queueName: "space_instance",
       finalizer: spaceFinalizer(names),
@@ -69,6 +67,7 @@ export const createSpaceController = (
       },
     },
   );
+};
 
 /** Why a space is not ready. Throws what says nothing about the space. */
 function faultOf(error: unknown): UpstreamFault {

@@ -1,10 +1,10 @@
 // Brings every virtual cluster instance into its desired state, and deletes its content with it.
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
-import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import { type BackendRegistry, reasonOf } from "../../backend-registry.ts";
 import { hashOfObjects, ObjectsError } from "../../embedded/apply-objects.ts";
 import { insideRoles } from "../../inside-roles.ts";
@@ -15,12 +15,7 @@ import type { VirtualClusterBackend } from "../../virtual-cluster-backend.ts";
 import { type AppliedObjects, createInstanceController, type InstanceFaults } from "../instance-controller.ts";
 import { instanceStatus, type MadeFrom, OBJECTS_APPLIED } from "./instance-status.ts";
 
-export type VirtualClusterControllerDeps = {
-  readonly names: PlatformNames;
-  readonly instances: ControlledResource;
-  readonly clusters: ControlledResource;
-  readonly templates: ControlledResource;
-  readonly lookup: RenderDeps["lookup"];
+type VirtualClusterNeeds = {
   readonly backends: BackendRegistry;
   /** Removes everything that an instance has beside its object. By uid; may be called again. */
   readonly remove: (uid: string, signal: AbortSignal) => Promise<void>;
@@ -34,22 +29,12 @@ export type VirtualClusterControllerDeps = {
 
 export const createVirtualClusterController = (
   port: Omit<ControllerPort, "resources">,
-  {
-    names,
-    instances,
-    clusters,
-    templates,
-    lookup,
-    backends,
-    remove,
-    stop,
-    recheckMs,
-    faults,
-  }: VirtualClusterControllerDeps,
+  { names, own, lookup }: Pick<Foundation, "names" | "own" | "lookup">,
+  { backends, remove, stop, recheckMs, faults }: VirtualClusterNeeds,
 ): Controller =>
   createInstanceController<VirtualClusterInstance>(
     port,
-    { instances, clusters, templates },
+    { instances: own("VirtualClusterInstance"), clusters: own("Cluster"), templates: own("VirtualClusterTemplate") },
     {
       queueName: "virtual_cluster_instance",
       finalizer: virtualClusterFinalizer(names),
