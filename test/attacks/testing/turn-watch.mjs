@@ -42,7 +42,6 @@ function retainedBytes() {
 let isOn = false;
 let longestMs = 0;
 let at = { wall: 0, used: 0 };
-let turns = 0;
 /** Turns that were long, and collections: `{ from, to, ms }`, in milliseconds of performance.now(). */
 let long = [];
 let collections = [];
@@ -60,14 +59,15 @@ function longestWork() {
 function turn() {
   if (!isOn) return;
   const wall = performance.now();
+  // At the end of every turn: an older figure would count the turns since as well, on a busy machine up to the whole of the wait for a processor.
+  const now = used();
   // What took no time cannot have used much of it.
   if (wall - at.wall > SHORT_MS) {
-    const now = used();
     const ms = Math.min(now - at.used, wall - at.wall);
     longestMs = Math.max(longestMs, ms);
     if (ms > WORTH_MS) long.push({ from: at.wall, to: wall, ms });
-    at = { wall: performance.now(), used: now };
-  } else at = { wall, used: turns++ % 16 === 0 ? used() : at.used };
+  }
+  at = { wall: performance.now(), used: now };
   // A timer comes in each round of the loop as an immediate does, and lets a server that does nothing rest.
   setTimeout(turn, 1);
 }
