@@ -29,6 +29,8 @@ function* steps(name: string, count: number, ms: number, log: Done[]): Steps<str
   return name;
 }
 
+const stepsOf = (log: readonly Done[], turn: number): number => log.filter((each) => each.turn === turn).length;
+
 function largeParts(): WorkParts {
   const parts = new WorkParts(work);
   parts.weigh(LONG_WORK_BYTES);
@@ -45,6 +47,23 @@ describe("long work", () => {
     expect(await Promise.all([begin("a", "x", 2), begin("a", "y", 1), begin("b", "z", 2)])).toEqual(["x", "y", "z"]);
     expect(log.map(({ name }) => name)).toEqual(["x1", "z1", "y1", "z2", "x2"]);
     expect(new Set(log.map((each) => each.turn)).size).toBe(log.length);
+  });
+
+  it("is also that of a small request which turns out to take long", async () => {
+    const log: Done[] = [];
+    const short = new WorkParts(work);
+    // Without a promise, in the turn in which it began.
+    expect(short.run("a", steps("x", 3, 1, log))).toBe("x");
+    expect(short.isLong).toBe(false);
+    log.length = 0;
+    const [long, other] = [new WorkParts(work), new WorkParts(work)];
+    const all = [long.run("a", steps("y", 4, 3, log)), other.run("b", steps("z", 4, 3, log))];
+    expect(await Promise.all(all)).toEqual(["y", "z"]);
+    expect(long.isLong).toBe(true);
+    const longest = Math.max(...[...new Set(log.map((each) => each.turn))].map((at) => stepsOf(log, at)));
+    // Two of each in the turn in which both came, and then as of any other long work.
+    expect(longest).toBeLessThanOrEqual(4);
+    expect(new Set(log.map((each) => each.turn)).size).toBeGreaterThan(2);
   });
 
   it("goes on behind an error, which holds nobody up", async () => {
@@ -85,7 +104,7 @@ describe("long work", () => {
   it("is none where the object is small", () => {
     const parts = new WorkParts(work);
     parts.weigh(LONG_WORK_BYTES - 1);
-    expect(parts.run("a", steps("x", 3, 30, []))).toBe("x");
+    expect(parts.run("a", steps("x", 3, 1, []))).toBe("x");
     expect(parts.pause("a")).toBeUndefined();
   });
 });

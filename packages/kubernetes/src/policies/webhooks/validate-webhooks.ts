@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go, k8s.io/apiserver/pkg/util/webhook/validation.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import {
   duplicateError,
   type FieldError,
@@ -27,29 +28,32 @@ const MAX_MATCH_CONDITIONS = 64;
 /** Of one configuration. Upstream has no limit; every write looks at each of them here, on the thread that serves all clusters. */
 const MAX_WEBHOOKS = 100;
 
-export function validateWebhooks(
+export function* validateWebhooks(
   { webhooks = [] }: WebhookConfiguration,
   old?: WebhookConfiguration,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   if (webhooks.length > MAX_WEBHOOKS) return [tooManyError("webhooks", webhooks.length, MAX_WEBHOOKS)];
   const names = webhooks.map(({ name }) => name);
-  return webhooks.flatMap((webhook, index) => {
+  const faults: FieldError[] = [];
+  for (const [index, webhook] of webhooks.entries()) {
+    yield;
     const path = indexPath("webhooks", index);
     const isTwice = webhook.name !== "" && names.indexOf(webhook.name) < index;
     const before = old?.webhooks?.[index];
-    return [
-      ...validateWebhook(webhook, path, before),
+    faults.push(
+      ...(yield* validateWebhook(webhook, path, before)),
       ...validateReviewVersions(
         webhook.admissionReviewVersions ?? [],
         `${path}.admissionReviewVersions`,
         `must specify one of ${REVIEW_VERSIONS.join(", ")}`,
       ),
       ...(isTwice ? [duplicateError(`${path}.name`, webhook.name)] : []),
-    ];
-  });
+    );
+  }
+  return faults;
 }
 
-function validateWebhook(webhook: Webhook, path: string, before: Webhook | undefined): readonly FieldError[] {
+function* validateWebhook(webhook: Webhook, path: string, before: Webhook | undefined): Steps<readonly FieldError[]> {
   const { name, rules = [], sideEffects, timeoutSeconds = 10, namespaceSelector, objectSelector } = webhook;
   // Expressions that have not changed are not compiled again.
   const conditions = equalJson(webhook.matchConditions, before?.matchConditions) ? [] : (webhook.matchConditions ?? []);
@@ -69,7 +73,7 @@ function validateWebhook(webhook: Webhook, path: string, before: Webhook | undef
     ...validateLabelSelector(objectSelector as never, `${path}.objectSelector`),
     ...oneOf(webhook.reinvocationPolicy, REINVOCATIONS, `${path}.reinvocationPolicy`),
     ...validateWebhookClient(webhook.clientConfig, `${path}.clientConfig`),
-    ...validateConditions(conditions, `${path}.matchConditions`),
+    ...(yield* validateConditions(conditions, `${path}.matchConditions`)),
   ];
 }
 
@@ -132,21 +136,26 @@ function validateResources(resources: readonly string[], path: string): readonly
   return faults;
 }
 
-function validateConditions(conditions: NonNullable<Webhook["matchConditions"]>, path: string): readonly FieldError[] {
+/** Each is compiled, in a step of its own. */
+function* validateConditions(
+  conditions: NonNullable<Webhook["matchConditions"]>,
+  path: string,
+): Steps<readonly FieldError[]> {
   const names = conditions.map(({ name }) => name);
-  return [
-    ...(conditions.length > MAX_MATCH_CONDITIONS ? [tooManyError(path, conditions.length, MAX_MATCH_CONDITIONS)] : []),
-    ...conditions.flatMap(({ name, expression }, index) => {
-      const at = indexPath(path, index);
-      return [
-        ...(expression.trim() === ""
-          ? [requiredError(`${at}.expression`)]
-          : compileMatchCondition(expression, `${at}.expression`).faults),
-        ...(name === ""
-          ? [requiredError(`${at}.name`)]
-          : isQualifiedName(name).map((fault) => invalidError(`${at}.name`, name, fault))),
-        ...(name !== "" && names.indexOf(name) < index ? [duplicateError(`${at}.name`, name)] : []),
-      ];
-    }),
-  ];
+  const faults: FieldError[] =
+    conditions.length > MAX_MATCH_CONDITIONS ? [tooManyError(path, conditions.length, MAX_MATCH_CONDITIONS)] : [];
+  for (const [index, { name, expression }] of conditions.entries()) {
+    yield;
+    const at = indexPath(path, index);
+    faults.push(
+      ...(expression.trim() === ""
+        ? [requiredError(`${at}.expression`)]
+        : compileMatchCondition(expression, `${at}.expression`).faults),
+      ...(name === ""
+        ? [requiredError(`${at}.name`)]
+        : isQualifiedName(name).map((fault) => invalidError(`${at}.name`, name, fault))),
+      ...(name !== "" && names.indexOf(name) < index ? [duplicateError(`${at}.name`, name)] : []),
+    );
+  }
+  return faults;
 }

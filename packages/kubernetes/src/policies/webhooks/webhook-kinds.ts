@@ -12,8 +12,8 @@ import { mutatingFields, validatingFields, type Webhook, type WebhookConfigurati
 
 const strategy: Strategy<WebhookConfiguration> = {
   allowUnconditionalUpdate: true,
-  validate: (configuration) => validateWebhooks(configuration),
-  validateUpdate: (configuration, old) => validateWebhooks(configuration, old),
+  validate: (configuration, context) => context.inParts(validateWebhooks(configuration)),
+  validateUpdate: (configuration, old, context) => context.inParts(validateWebhooks(configuration, old)),
 };
 
 const columns: readonly PrinterColumn[] = [
