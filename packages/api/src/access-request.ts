@@ -90,6 +90,7 @@ const status = s.object({
   endedTimestamp: s.timestamp().describe("When the request was denied, withdrawn or revoked, or expired."),
   decidedBy: s.string().describe("User who denied, withdrew or revoked it, or reviewed an emergency."),
   message: s.string().describe("Human-readable message about the phase."),
+  noticedPhase: s.string().describe("Phase that the notice webhook was told last."),
   conditions: conditionsField,
 });
 

@@ -177,7 +177,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...virtualClusterControllers(port, base, { clusters, tunnels }),
       ...clusterTunnelControllers(port, base, { tunnels }),
       ...trustControllers(port, base, { trust }),
-      ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization }),
+      ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization, webhook }),
       ...endedCredentialControllers(port, { keys, certificates }),
       createTakenTokenReaper(port, trust.takenTokens),
       ...signInControllers(port, base, { signIn, keys, mint }),

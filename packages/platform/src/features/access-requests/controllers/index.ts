@@ -4,8 +4,10 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { Authorization } from "../../authorization/feature.ts";
 import type { Directory } from "../../directory/directory.ts";
+import type { NoticeWebhook } from "../../notices/notice-webhook.ts";
 import type { AccessRequests } from "../feature.ts";
 import type { AccessRequestKinds } from "../kinds/index.ts";
+import { createAccessNoticeController } from "./access-notice-controller.ts";
 import { createAccessRequestController } from "./access-request-controller.ts";
 
 export type AccessRequestControllerNeeds = {
@@ -13,12 +15,14 @@ export type AccessRequestControllerNeeds = {
   readonly kinds: AccessRequestKinds;
   readonly directory: Directory;
   readonly authorization: Pick<Authorization, "rbac">;
+  /** Undefined: there is none. */
+  readonly webhook: NoticeWebhook | undefined;
 };
 
 export const accessRequestControllers = (
   port: ControllerPort,
-  { own }: Foundation,
-  { access, kinds, directory, authorization }: AccessRequestControllerNeeds,
+  { names, own }: Foundation,
+  { access, kinds, directory, authorization, webhook }: AccessRequestControllerNeeds,
 ): readonly Controller[] => [
   createAccessRequestController(port, {
     requests: own("AccessRequest"),
@@ -29,4 +33,14 @@ export const accessRequestControllers = (
     announce: kinds.announce,
     causes: [directory, access.policies, authorization.rbac],
   }),
+  ...(webhook === undefined
+    ? []
+    : [
+        createAccessNoticeController(port, {
+          names,
+          requests: own("AccessRequest"),
+          webhook,
+          writes: kinds.writes,
+        }),
+      ]),
 ];
