@@ -69,23 +69,25 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/extra\[\]\.key$/, () => "example.com/email"],
   [/conditions\[\]\.expression$/, () => "claims.ref == 'refs/heads/main'"],
   [/spec\.ttl$/, () => 600],
+  [/allowedSourceRanges\[\]$/, () => "10.20.0.0/16"],
   [/requesters\.expression$/, () => "'full' in user.groups"],
   [/spec\.autoApprove$/, () => "request.role == 'none'"],
   [/targets\[\]\.kind$/, () => "VirtualCluster"],
   [/targets\[\]\.projects\[\]$/, () => "default"],
   [/reason\.pattern$/, () => "^OPS-"],
   [/[dD]urationSeconds$/, () => 600],
+  [/^spec\.policy\.name$/, () => "full"],
   [/^spec\.target\.project$/, () => "default"],
   [/^spec\.target\.virtualCluster$/, () => "demo"],
   [/^spec\.role$/, () => "view"],
 ];
 const valueAt = (place: string): unknown => VALUES.find(([fits]) => fits.test(place))?.[1]();
 
-/** Of the places of one line, a manifest has the first, the next one the second: they exclude each other. */
+/** Of the places of one line, each manifest has the next: they exclude each other. */
 const ONE_OF: { readonly [kind: string]: readonly (readonly RegExp[])[] } = {
   OwnedAccessKey: [[/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/]],
   AccessKey: [[/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/]],
-  Cluster: [[/^spec\.local$/, /^spec\.kubeConfigRef/]],
+  Cluster: [[/^spec\.local$/, /^spec\.kubeConfigRef/, /^spec\.networkPeer/]],
   ClusterTrustRule: [[/issuer\.jwks$/, /issuer\.(discoveryURL|certificateAuthority)$/]],
   IdentityProvider: [
     [/claimMappings\.\w+\.(claim|prefix)$/, /claimMappings\.\w+\.expression$/],
