@@ -204,6 +204,67 @@ describe("access on request", () => {
   });
 });
 
+describe("a role for a time", () => {
+  test("does not make itself last, nor is it given on", async () => {
+    await policy("admins", { targets: [{ kind: "Project", projects: ["shop"], roles: ["postern:project-admin"] }] });
+    const spec = { policy: { name: "admins" }, target: { project: "shop" }, role: "postern:project-admin" };
+    const name = await asked("ann", spec);
+    await decide("carl", name, "Approve");
+    const as = key("ann");
+    const change = (path: string, body: object) => server.send({ method: "PATCH", path, as, headers: MERGE, body });
+    // It administers the project.
+    expect((await change("projects/shop", { spec: { description: "by ann" } })).status).toBe(200);
+    expect(await statusOf(as, "namespaces/p-shop/virtualclusterinstances/dev")).toBe(200);
+    const members = [{ kind: "User", name: "ann", clusterRole: "postern:project-admin" }];
+    const rbac = "rbac.authorization.k8s.io";
+    const binding = {
+      metadata: { name: "for-ever" },
+      subjects: [{ kind: "User", apiGroup: rbac, name: "ann" }],
+      roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "postern:project-admin" },
+    };
+    const rules = [
+      { verbs: ["get"], apiGroups: ["management.postern"], resources: ["virtualclusterinstances/accesskey"] },
+    ];
+    const offer = {
+      requesters: { users: ["ann"] },
+      maxDurationSeconds: 600,
+      autoApprove: "true",
+      targets: [{ kind: "Project", roles: ["postern:project-admin"] }],
+    };
+    const inside = [{ kind: "VirtualCluster", names: ["dev"], roles: ["cluster-admin"] }];
+    const attempts = [
+      await change("projects/shop", { spec: { members } }),
+      await change("projects/shop", { spec: { owner: { user: "ann" } } }),
+      await change("namespaces/p-shop/virtualclusterinstances/dev", {
+        spec: { extraAccessRules: [{ users: ["ann"], clusterRole: "edit" }] },
+      }),
+      await change("namespaces/p-shop/virtualclusterinstances/dev", {
+        spec: { access: [{ users: ["ann"], verbs: ["use"], subresources: [] }] },
+      }),
+      await change("namespaces/p-shop/virtualclusterinstances/dev", { spec: { owner: { user: "ann" } } }),
+      await server.send({ path: `/apis/${rbac}/v1/namespaces/p-shop/rolebindings`, as, body: binding }),
+      await server.send({
+        path: `/apis/${rbac}/v1/namespaces/p-shop/roles`,
+        as,
+        body: { metadata: { name: "mine" }, rules },
+      }),
+      await server.send({
+        path: "namespaces/p-shop/accesspolicies",
+        as,
+        body: { metadata: { name: "mine" }, spec: offer },
+      }),
+      await server.send({
+        path: "namespaces/p-shop/accesspolicies",
+        as,
+        body: { metadata: { name: "mine" }, spec: { ...offer, targets: inside } },
+      }),
+    ];
+    expect(attempts.map(({ status }) => status)).toEqual(attempts.map(() => 403));
+    await withdrawn("ann", name);
+    expect(await statusOf(as, "projects/shop")).toBe(403);
+  });
+});
+
 describe("an approval", () => {
   test("is not given by the requester, nor by another account of the same person", async () => {
     keys["ann2"] = await server.user("ann2", { email: "Ann@X.test" });

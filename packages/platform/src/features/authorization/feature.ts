@@ -18,6 +18,7 @@ import { createMembershipCheck, type MembershipCheck } from "./membership-check.
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import type { AccessOffers, DecisionDeps, PlatformAuthorizer } from "./platform-decision.ts";
 import { createProjectMembershipIndex } from "./project-memberships.ts";
+import { standingEscalationCheck } from "./standing-user.ts";
 import { createVisibility } from "./visibility.ts";
 
 export type Authorization = Disposable & {
@@ -63,7 +64,7 @@ export function openAuthorization(
   };
   const authorizer = createPlatformAuthorizer(sources);
   const ruleResolver = createEffectiveRules(sources);
-  const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });
+  const escalation = standingEscalationCheck(createEscalationCheck({ authorizer, ruleResolver, source: rbac }), names);
   const visibility = createVisibility(sources);
   return {
     authorizer,

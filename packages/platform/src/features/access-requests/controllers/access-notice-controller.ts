@@ -21,7 +21,7 @@ import type { NoticeWebhook } from "../../notices/notice-webhook.ts";
 import { describeAccess } from "../kinds/access-check.ts";
 import type { RequestWrites } from "../kinds/access-requests/request-writes.ts";
 
-/** What happened longer ago is history: a webhook that is configured later is not told of it. */
+/** Older changes are history: a webhook that is configured later is not told of them. */
 const MAX_AGE_MS = 3_600_000;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 5 * 60_000;
@@ -71,7 +71,7 @@ export function createAccessNoticeController(
   return createQueueController(queue, [followKeys(requests, scheduler, (key) => queue.add(key))]);
 }
 
-/** When the request came into its phase. */
+/** Time at which the request came into its phase. */
 function changedAt({ metadata, status = {} }: AccessRequest): number {
   const { endedTimestamp, approvedTimestamp } = status;
   return parseTimestamp(endedTimestamp ?? approvedTimestamp ?? metadata.creationTimestamp ?? "") ?? 0;

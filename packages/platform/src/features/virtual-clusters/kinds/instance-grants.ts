@@ -16,6 +16,7 @@ import {
   type InstanceAccess,
   readInstancePermissions,
 } from "../../authorization/instance-permissions.ts";
+import { asStanding } from "../../authorization/standing-user.ts";
 
 export type InstanceGrantsDeps = {
   readonly names: PlatformNames;
@@ -51,7 +52,8 @@ export async function checkInstanceGrants(
   if (old === undefined && key?.restrictions === undefined) return;
   const { names, authorizer } = deps;
   const { namespace = "", name = "" } = instance.metadata;
-  const { user, credential } = context;
+  // An entry lasts, and access for a time does not.
+  const { user, credential } = asStanding(context, names);
   const decided = new Map<string, boolean>();
   /** Each is decided once, however many entries ask it. */
   const isAllowed = async (verb: string, subresource: string): Promise<boolean> => {

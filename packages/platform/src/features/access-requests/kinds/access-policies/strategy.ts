@@ -13,6 +13,7 @@ import type { EscalationCheck } from "@postern/kubernetes/builtin/rbac/escalatio
 import type { PlatformAuthorizer } from "../../../authorization/platform-decision.ts";
 import { getRequest, managementRequest } from "../../../authorization/platform-request.ts";
 import { projectRoleOf } from "../../../authorization/role-aliases.ts";
+import { asStanding } from "../../../authorization/standing-user.ts";
 import { MAX_CLUSTER_POLICIES, MAX_PROJECT_POLICIES } from "../../access-limits.ts";
 import type { ACCESS_POLICIES, AccessPolicies, CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
 import { validateAccessPolicy } from "./validation.ts";
@@ -31,7 +32,7 @@ export function accessPolicyStrategy(
   /** Throws 403 for who offers more than it could grant: by a membership, by a rule of the virtual cluster, by a binding for the cluster. */
   const checkWriter = async (policy: AccessPolicy, context: RequestContext): Promise<void> => {
     const { namespace = "", name = "" } = policy.metadata;
-    const { user, credential } = context;
+    const { user, credential } = asStanding(context, names);
     const may = (verb: string, resource: string): boolean => {
       const asked = { ...getRequest(names.managementGroup, resource, namespace, ""), verb };
       return authorizer.decide(managementRequest(asked), { user, credential }).verdict === "allow";
