@@ -40,11 +40,19 @@ type Mutable<T> = { [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[
 
 type Place = keyof typeof EXPRESSION_NAMES;
 
+type CompileOptions = {
+  readonly wanted: Wanted;
+  readonly place: Place;
+  readonly known: ReadonlySet<string>;
+  /** Expressions know `params`. Default: they do. */
+  readonly hasParams?: boolean;
+};
+
 /** Undefined where there are faults. */
 function compile(
   text: string,
   path: string,
-  { wanted, place, known }: { readonly wanted: Wanted; readonly place: Place; readonly known: ReadonlySet<string> },
+  { wanted, place, known, hasParams = true }: CompileOptions,
   faults: FieldError[],
 ): CelExpression | undefined {
   if (text.trim() === "") {
@@ -56,12 +64,13 @@ function compile(
   };
   try {
     const expression = parseCel(text, CEL_NAMES);
-    const checked = checkCel(expression, EXPRESSION_NAMES[place]);
+    const { params, ...others } = { params: DYN, ...EXPRESSION_NAMES[place] };
+    const checked = checkCel(expression, hasParams ? { ...others, params } : others);
     if (checked.faults.length > 0) return refuse(checked.faults);
     const unknown = unknownVariable(expression, known);
     if (unknown !== undefined) return refuse([unknown]);
     if (wanted.length > 0 && !wanted.includes(checked.type.kind) && checked.type.kind !== "dyn") {
-      faults.push(invalidError(path, text, `must evaluate to ${wanted[0] === "bool" ? "bool" : "string"}`));
+      faults.push(invalidError(path, text, `must evaluate to ${wantedText(wanted)} but got ${checked.type.kind}`));
       return undefined;
     }
     return expression;
@@ -70,6 +79,8 @@ function compile(
     return refuse([error]);
   }
 }
+
+const wantedText = (wanted: Wanted): string => (wanted.length === 1 ? String(wanted[0]) : "one of [string null_type]");
 
 /** Compiles a match condition of a webhook. */
 export function compileMatchCondition(
@@ -82,14 +93,16 @@ export function compileMatchCondition(
 }
 
 /** A step for each expression: a policy may have thousands. */
-export function* compilePolicy({
-  spec,
-}: Policy): Steps<{ readonly compiled: CompiledPolicy; readonly faults: readonly FieldError[] }> {
+export function* compilePolicy(
+  { spec }: Policy,
+  // A policy that was stored before `params` needed a kind is still evaluated, and fails.
+  hasParams = true,
+): Steps<{ readonly compiled: CompiledPolicy; readonly faults: readonly FieldError[] }> {
   const faults: FieldError[] = [];
   const variables = spec?.variables ?? [];
   const known = new Set<string>();
   const compileAt = (text: string, path: string, wanted: Wanted, place: Place = "policy") =>
-    compile(text, path, { wanted, place, known }, faults);
+    compile(text, path, { wanted, place, known, hasParams }, faults);
 
   const named = (name: string, text: string, expression: CelExpression | undefined): readonly NamedExpression[] =>
     expression === undefined ? [] : [{ name, text, expression }];

@@ -16,6 +16,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import { ageColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
 import { statusStrategy } from "../builtin/workloads/status-strategy.ts";
 import { compilePolicy } from "./compiled-policy.ts";
+import { validateActions, validateMatchResources, validateParamRef } from "./validate-match-resources.ts";
 import {
   ADMISSION_GROUP,
   bindingFields,
@@ -27,7 +28,7 @@ import {
 
 const FAILURE_POLICIES = ["Fail", "Ignore"];
 const ACTIONS = ["Audit", "Deny", "Warn"];
-const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
+const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
   const { spec = {} } = policy;
@@ -38,27 +39,37 @@ function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
       : (matchConstraints.resourceRules ?? []).length === 0
         ? [requiredError("spec.matchConstraints.resourceRules")]
         : []),
+    ...(matchConstraints === undefined ? [] : validateMatchResources(matchConstraints, "spec.matchConstraints")),
     ...(validations.length + auditAnnotations.length === 0
-      ? [requiredError("spec.validations", "validations or auditAnnotations must be specified")]
+      ? ["spec.validations", "spec.auditAnnotations"].map((path) =>
+          requiredError(path, "validations or auditAnnotations must contain at least one item"),
+        )
       : []),
     ...(FAILURE_POLICIES.includes(failurePolicy)
       ? []
       : [notSupportedError("spec.failurePolicy", failurePolicy, FAILURE_POLICIES)]),
-    ...validations.flatMap(({ reason = "Invalid" }, index) =>
-      REASONS.includes(reason)
+    ...validations.flatMap(({ reason = "Invalid", message = "" }, index) => [
+      ...messageFaults(message, `${indexPath("spec.validations", index)}.message`),
+      // Upstream takes this reason, and does not name it.
+      ...(REASONS.includes(reason) || reason === "Unauthorized"
         ? []
-        : [notSupportedError(`${indexPath("spec.validations", index)}.reason`, reason, REASONS)],
-    ),
-    ...(yield* compilePolicy(policy)).faults,
+        : [notSupportedError(`${indexPath("spec.validations", index)}.reason`, reason, REASONS)]),
+    ]),
+    ...(yield* compilePolicy(policy, spec.paramKind !== undefined)).faults,
   ];
+}
+
+function messageFaults(message: string, path: string): readonly FieldError[] {
+  if (message === "") return [];
+  if (message.trim() === "") return [invalidError(path, message, "must be non-empty if specified")];
+  return message.includes("\n") ? [invalidError(path, message, "must not contain line breaks")] : [];
 }
 
 function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
   const { policyName = "", validationActions = [], paramRef } = spec;
   const isTwofold = validationActions.includes("Deny") && validationActions.includes("Warn");
   return [
-    ...(policyName === "" ? [requiredError("spec.policyName")] : []),
-    ...(validationActions.length === 0 ? [requiredError("spec.validationActions")] : []),
+    ...validateActions(policyName, validationActions),
     ...validationActions.flatMap((action, index) =>
       ACTIONS.includes(action) ? [] : [notSupportedError(indexPath("spec.validationActions", index), action, ACTIONS)],
     ),
@@ -71,9 +82,7 @@ function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
           ),
         ]
       : []),
-    ...(paramRef !== undefined && (paramRef.name ?? "") === "" && paramRef.selector === undefined
-      ? [requiredError("spec.paramRef", "one of name or selector must be specified")]
-      : []),
+    ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
   ];
 }
 

@@ -160,7 +160,7 @@ function validateAddresses(service: Service): readonly FieldError[] {
   ];
 }
 
-export const addressErrors = (address: string): readonly string[] =>
+const addressErrors = (address: string): readonly string[] =>
   isIP(address) === 0 ? ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"] : [];
 
 function duplicatePorts(ports: readonly ServicePort[]): readonly FieldError[] {

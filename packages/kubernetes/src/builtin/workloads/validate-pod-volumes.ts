@@ -83,7 +83,7 @@ const modeFaults = (path: string, mode: number | undefined): readonly FieldError
     : [];
 
 /** Paths in a volume stay in it. */
-export function localPathFaults(path: string, text: string): readonly FieldError[] {
+function localPathFaults(path: string, text: string): readonly FieldError[] {
   if (text.startsWith("/")) return [invalidError(path, text, "must be a relative path")];
   return backstepFaults(path, text);
 }

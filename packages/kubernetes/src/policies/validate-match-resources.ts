@@ -1,0 +1,84 @@
+// Requirements of what a policy matches, and of the parameters of its bindings.
+// Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go (validateMatchResources, validateParamRef)
+
+import {
+  duplicateError,
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+  notSupportedError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import type { MatchResources, PolicyBinding } from "./validating-admission-policy.ts";
+
+type Rule = NonNullable<MatchResources["resourceRules"]>[number];
+
+const MATCH_POLICIES = ["Equivalent", "Exact"];
+const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const SCOPES = ["*", "Cluster", "Namespaced"];
+
+const choice = (path: string, value: string | undefined, known: readonly string[]): readonly FieldError[] =>
+  value === undefined || known.includes(value) ? [] : [notSupportedError(path, value, known)];
+
+export const validateMatchResources = (match: MatchResources, path: string): readonly FieldError[] => [
+  ...choice(`${path}.matchPolicy`, match.matchPolicy, MATCH_POLICIES),
+  ...validateLabelSelector(match.namespaceSelector, `${path}.namespaceSelector`),
+  ...validateLabelSelector(match.objectSelector, `${path}.objectSelector`),
+  ...(match.resourceRules ?? []).flatMap((rule, index) => ruleFaults(rule, indexPath(`${path}.resourceRules`, index))),
+  ...(match.excludeResourceRules ?? []).flatMap((rule, index) =>
+    ruleFaults(rule, indexPath(`${path}.excludeResourceRules`, index)),
+  ),
+];
+
+function ruleFaults(rule: Rule, path: string): readonly FieldError[] {
+  const { operations = [], apiGroups, apiVersions, resources = [], scope } = rule;
+  return [
+    ...listFaults(operations, `${path}.operations`, "operations"),
+    ...operations.flatMap((operation, index) => choice(indexPath(`${path}.operations`, index), operation, OPERATIONS)),
+    ...listFaults(apiGroups ?? [], `${path}.apiGroups`, "API groups"),
+    ...listFaults(apiVersions ?? [], `${path}.apiVersions`, "API versions"),
+    ...(resources.length === 0 ? [requiredError(`${path}.resources`)] : []),
+    ...choice(`${path}.scope`, scope, SCOPES),
+  ];
+}
+
+function listFaults(values: readonly string[], path: string, what: string): readonly FieldError[] {
+  if (values.length === 0) return [requiredError(path)];
+  return values.length > 1 && values.includes("*")
+    ? [invalidError(path, [...values], `if '*' is present, must not specify other ${what}`)]
+    : [];
+}
+
+type ParamRef = NonNullable<NonNullable<PolicyBinding["spec"]>["paramRef"]>;
+
+const NOT_FOUND = ["Deny", "Allow"];
+const EXCLUSIVE = "name and selector are mutually exclusive";
+
+export function validateParamRef(ref: ParamRef, path: string): readonly FieldError[] {
+  const { name = "", selector, parameterNotFoundAction: action } = ref;
+  const isNeither = name === "" && selector === undefined;
+  const isBoth = name !== "" && selector !== undefined;
+  return [
+    ...(isBoth ? [forbiddenError(`${path}.name`, EXCLUSIVE), forbiddenError(`${path}.selector`, EXCLUSIVE)] : []),
+    ...(isNeither ? [requiredError(path, "one of name or selector must be specified")] : []),
+    ...(action === undefined
+      ? [requiredError(`${path}.parameterNotFoundAction`)]
+      : choice(`${path}.parameterNotFoundAction`, action, NOT_FOUND)),
+  ];
+}
+
+/** The name of the policy of a binding, and what happens when it fails. */
+export const validateActions = (policyName: string, actions: readonly string[]): readonly FieldError[] => [
+  ...(policyName === ""
+    ? [requiredError("spec.policyName")]
+    : isDNS1123Subdomain(policyName).map((fault) => invalidError("spec.policyName", policyName, fault))),
+  ...(actions.length === 0
+    ? [requiredError("spec.validationActions", "at least one validation action is required")]
+    : []),
+  ...actions.flatMap((action, index) =>
+    actions.indexOf(action) < index ? [duplicateError(indexPath("spec.validationActions", index), action)] : [],
+  ),
+];
