@@ -18,6 +18,15 @@ export const mergedInPatches = <T>(list: Field<T, boolean>, key?: string): Field
     ...(key === undefined ? {} : { "x-kubernetes-patch-merge-key": key }),
   });
 
+/** One of several: a patch of kubectl drops the members that it does not name. Where it is a list, its items are. */
+export const retainingKeys = <T>({ schema }: Field<T, boolean>): Field<T> => {
+  const { "x-kubernetes-patch-strategy": strategy } = schema;
+  return s.field<T>({
+    ...schema,
+    "x-kubernetes-patch-strategy": strategy === undefined ? "retainKeys" : `${strategy},retainKeys`,
+  });
+};
+
 export const ageColumn: PrinterColumn = {
   name: "Age",
   type: "date",

@@ -192,3 +192,11 @@ it.each(definitions.map((definition) => [`${definition.plural} ${definition.vers
     expect(object).toEqual(asGoWrites(object));
   },
 );
+
+it("tells kubectl that strategies and volumes keep no member of another kind of them", () => {
+  const { schema } = definitions.find(({ plural }) => plural === "deployments") ?? expect.unreachable();
+  const spec = schema.properties?.["spec"]?.properties;
+  const volumes = spec?.["template"]?.properties?.["spec"]?.properties?.["volumes"];
+  expect(spec?.["strategy"]?.["x-kubernetes-patch-strategy"]).toBe("retainKeys");
+  expect(volumes?.["x-kubernetes-patch-strategy"]).toBe("merge,retainKeys");
+});

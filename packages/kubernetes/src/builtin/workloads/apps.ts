@@ -8,7 +8,7 @@ import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { ageColumn, defineBuiltin, mergedInPatches, retainingKeys } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
@@ -41,8 +41,8 @@ const ALL_SPEC = {
   revisionHistoryLimit: count("How many old versions are kept. Absent: 10."),
   paused: s.boolean().describe("Indicates that the deployment is paused."),
   progressDeadlineSeconds: count("Seconds after which a change counts as failed. Absent: 600."),
-  strategy: s
-    .object({
+  strategy: retainingKeys(
+    s.object({
       type: s.string().describe('Type of deployment. Can be "Recreate" or "RollingUpdate". Default is RollingUpdate.'),
       rollingUpdate: s
         .object({
@@ -50,8 +50,8 @@ const ALL_SPEC = {
           maxSurge: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
         })
         .describe("Parameters for the type RollingUpdate."),
-    })
-    .describe("How to replace existing pods with new ones."),
+    }),
+  ).describe("How to replace existing pods with new ones."),
   updateStrategy: s
     .object({
       type: s.string().describe("Type of the update: RollingUpdate or OnDelete. Defaults to RollingUpdate."),

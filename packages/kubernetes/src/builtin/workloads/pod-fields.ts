@@ -4,7 +4,7 @@
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schema";
-import { mergedInPatches } from "../builtin-resource.ts";
+import { mergedInPatches, retainingKeys } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { localObjectReference } from "../core/object-reference.ts";
 import { quantities } from "../quotas/quantities.ts";
@@ -64,7 +64,7 @@ const ofMap = s.field<{ readonly [label: string]: string }>({
 });
 
 export const podSpecFields = s.object({
-  volumes: mergedInPatches(s.listMap(volumeFields, ["name"]), "name").describe(
+  volumes: retainingKeys(mergedInPatches(s.listMap(volumeFields, ["name"]), "name")).describe(
     "List of volumes that can be mounted by containers belonging to the pod.",
   ),
   initContainers: mergedInPatches(s.listMap(containerFields, ["name"]), "name").describe(
