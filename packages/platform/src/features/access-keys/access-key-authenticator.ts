@@ -9,7 +9,7 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { accessKeyAnnotations, keyNotFoundError, wrongSource } from "./access-key-refusal.ts";
+import { accessKeyAnnotations, keyNotFoundError, sourceRefusal } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
 import type { LastActivity, UsedFrom } from "./last-activity.ts";
@@ -84,8 +84,9 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
   /** Throws ApiError 401 for a key that is not accepted from this address. */
   const checkSource = (key: AccessKeyState, address: string): void => {
     if (isFromRanges(key.sourceRanges, address)) return;
-    onRefused?.("SourceNotAllowed");
-    throw keyNotFoundError(wrongSource(address), key.id, accessKeyAnnotations(key.name, key.origins));
+    const { reason, message } = sourceRefusal(address);
+    onRefused?.(reason);
+    throw keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
   };
 
   const authenticateFound = (key: AccessKeyState, token: string, from?: UsedFrom): Authentication => {

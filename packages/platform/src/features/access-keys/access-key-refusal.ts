@@ -36,5 +36,8 @@ export const keyNotFoundError = (
     cause: new AccessKeyRefusedError(why, keyId, annotations),
   });
 
-/** For the audit log. */
-export const wrongSource = (address: string): string => `spec.allowedSourceRanges does not include ${address}`;
+/** Of a key that is not accepted from this address. */
+export const sourceRefusal = (address: string): { readonly reason: string; readonly message: string } => ({
+  reason: "SourceNotAllowed",
+  message: `spec.allowedSourceRanges does not include ${address}`,
+});

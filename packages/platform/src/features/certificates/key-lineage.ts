@@ -6,7 +6,7 @@ import type { Credential } from "@postern/apiserver/authentication/authenticator
 import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { accessKeyAnnotations, wrongSource } from "../access-keys/access-key-refusal.ts";
+import { accessKeyAnnotations, sourceRefusal } from "../access-keys/access-key-refusal.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import { isFromRanges } from "../access-keys/source-ranges.ts";
@@ -68,7 +68,7 @@ export function sourceRefusalOf(
     const { sourceRanges = [] } = keys.byUid(origins.at(-1)?.uid ?? "") ?? {};
     return !isFromRanges(sourceRanges, address);
   });
-  return isOutside ? `the key it was created with: ${wrongSource(address)}` : undefined;
+  return isOutside ? `the key it was created with: ${sourceRefusal(address).message}` : undefined;
 }
 
 export function createLineageVerifier(deps: {
