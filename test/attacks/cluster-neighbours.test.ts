@@ -235,8 +235,8 @@ describe("the store", () => {
         metadata: { name: `f${number}` },
         spec: {
           hard: Object.fromEntries(
-            // As many names as one may have, as long as names of kinds get.
-            Array.from({ length: 250 }, (_, index) => [`count/k${index}.${"long.".repeat(40)}example.com`, "1"]),
+            // As many names as one may have, as long as names of resources get.
+            Array.from({ length: 250 }, (_, index) => [`count/${`k${index}.`.padEnd(62, "long.")}e`, "1"]),
           ),
         },
       }),
