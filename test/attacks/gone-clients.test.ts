@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
@@ -131,13 +132,20 @@ async function leavingClient(server: PosternProcess, key: string) {
         ...(way === 2 && path.includes("watch") && UPGRADE),
       },
     });
-    const closed = once(sent, "close").catch(() => undefined);
+    let upgraded: Duplex | undefined;
+    // A request that was upgraded is closed at once, and its socket is not.
+    const closed = once(sent, "close").then(() => upgraded && once(upgraded, "close"));
     sent.on("error", () => undefined);
     sent.on("response", (response) => response.on("error", () => undefined).resume());
-    sent.on("upgrade", (_response, socket) => socket.on("error", () => undefined).resume());
+    sent.on("upgrade", (_response, socket) => {
+      upgraded = socket.on("error", () => undefined).resume();
+    });
     sent.end(body);
-    const timer = setTimeout(() => sent.destroy(), afterMs);
-    await closed;
+    const timer = setTimeout(() => {
+      sent.destroy();
+      upgraded?.destroy();
+    }, afterMs);
+    await closed.catch(() => undefined);
     clearTimeout(timer);
   };
 }

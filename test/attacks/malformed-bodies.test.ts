@@ -39,11 +39,14 @@ describe.each(["management", "embedded"] as const)(`${REQUESTS} malformed bodies
         path: path.replace("{namespace}", NAMESPACES[name]),
         body: jsonText(minimalObject(apiVersion, kind, "fuzz", NAMESPACES[name])),
       });
+    const refused: string[] = [];
     for (const operation of seeds) {
       const { status, text } = await seed(operation);
-      // The records of keys are those of owned keys, which are there by then.
-      expect([201, 409], `${operation.id} ${text}`).toContain(status);
+      // The records of keys are those of owned keys, which are there by then. A request for access needs a policy that offers it.
+      const known = operation.kind === "AccessRequest" ? [201, 403, 409] : [201, 409];
+      if (!known.includes(status)) refused.push(`${operation.id} ${text}`);
     }
+    expect(refused).toEqual([]);
 
     const recorded = await recordedBodies();
     const next = createMalformedCalls(operations, {

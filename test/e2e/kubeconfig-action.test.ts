@@ -95,7 +95,7 @@ describe("the kubeconfig of an instance", () => {
       answer: { kubeConfig: expect.stringMatching(/\n {2}user: \{\}\n$/) },
     });
     expect((await post({}, `${DEMO}?dryRun=x`)).body.message).toBe(
-      'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: []string{"x"}: supported values: "All"',
+      'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"',
     );
   });
 

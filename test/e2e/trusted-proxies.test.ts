@@ -1,6 +1,6 @@
 // HAProxy stands in front of the server, on 127.0.0.1: the audit log and the limits go by the addresses of its clients, which they cannot choose.
 
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -35,6 +35,8 @@ test.each([
   await writeFile(pem, (await Promise.all(parts)).join(""), { mode: 0o600 });
   const target = Number(new URL(server.url).port);
   await using balancer = await startLoadBalancer({ folder: directory.path, target, pem, ...balancing });
+  // HAProxy has read it.
+  await rm(pem);
 
   const ask = (from: string, port: number, authorization = `Bearer ${key}`) =>
     new Promise<number | undefined>((resolve, reject) => {

@@ -37,6 +37,29 @@ export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
   ValidatingAdmissionPolicyBinding: { spec: { policyName: "fuzz", validationActions: ["Deny"] } },
   Pod: { spec: template.spec },
   PodTemplate: { template },
+  FlowSchema: {
+    spec: {
+      priorityLevelConfiguration: { name: "fuzz" },
+      matchingPrecedence: 1_000,
+      rules: [
+        {
+          subjects: [{ kind: "Group", group: { name: "fuzz" } }],
+          resourceRules: [{ verbs: ["get"], apiGroups: [""], resources: ["pods"], namespaces: ["*"] }],
+        },
+      ],
+    },
+  },
+  PriorityLevelConfiguration: {
+    spec: { type: "Limited", limited: { nominalConcurrencyShares: 1, limitResponse: { type: "Reject" } } },
+  },
+  // Its name is the address.
+  IPAddress: {
+    metadata: { name: "10.9.8.7" },
+    spec: { parentRef: { group: "", resource: "services", namespace: "default", name: "fuzz" } },
+  },
+  ServiceCIDR: { spec: { cidrs: ["10.9.0.0/16"] } },
+  CSIStorageCapacity: { storageClassName: "fuzz", capacity: "1Gi" },
+  VolumeAttributesClass: { driverName: "fuzz.example.com", parameters: { speed: "1" } },
   ReplicationController: { spec: { replicas: 1, selector: selector.matchLabels, template } },
   APIService: {
     metadata: { name: "v1.fuzz.example.com" },

@@ -64,8 +64,9 @@ function compile(
   };
   try {
     const expression = parseCel(text, CEL_NAMES);
-    const { params, ...others } = { params: DYN, ...EXPRESSION_NAMES[place] };
-    const checked = checkCel(expression, hasParams ? { ...others, params } : others);
+    // Those of webhooks never know `params`.
+    const { params, ...others } = { params: undefined, ...EXPRESSION_NAMES[place] };
+    const checked = checkCel(expression, hasParams && params !== undefined ? { ...others, params } : others);
     if (checked.faults.length > 0) return refuse(checked.faults);
     const unknown = unknownVariable(expression, known);
     if (unknown !== undefined) return refuse([unknown]);

@@ -51,6 +51,7 @@ describe("the resources of the platform", () => {
     );
     expect(short.toSorted()).toEqual([
       "ak accesskeys",
+      "areq accessrequests",
       "crd customresourcedefinitions",
       "crds customresourcedefinitions",
       "ev events",
