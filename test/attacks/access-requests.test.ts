@@ -1,4 +1,4 @@
-// A user tries to get access that nobody approved, to keep it, or to approve it alone.
+// A user tries to get access without an approval, to keep it, or to approve it alone.
 
 import { readFile } from "node:fs/promises";
 import { request as httpsRequest } from "node:https";

@@ -1,4 +1,4 @@
-// Forwards requests that come through tunnels to the agent's own API server, with the agent's credential: nowhere else, and as nobody else.
+// Forwards requests that come through tunnels to the agent's own API server, with the agent's credential: nowhere else, and as no other user.
 
 import {
   createServer,

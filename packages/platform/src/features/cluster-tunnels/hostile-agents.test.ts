@@ -1,4 +1,4 @@
-// Agents that belong to somebody hostile: their answers, and what they send without being asked.
+// Hostile agents: their answers, and what they send without being asked.
 
 import type { ServerHttp2Stream } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

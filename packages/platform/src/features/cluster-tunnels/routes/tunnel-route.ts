@@ -54,7 +54,7 @@ export const createTunnelAuthorizer = (
 ): Authorizer => ({
   policyVersion,
   authorize({ credential, verb }) {
-    if (verb === "impersonate") return { verdict: "deny", reason: "agents act for nobody" };
+    if (verb === "impersonate") return { verdict: "deny", reason: "agents act for no user" };
     try {
       tunnels.keys.agentOf(credential && keys.byId(credential.id));
       return { verdict: "allow", reason: "the key of the cluster's agent" };
