@@ -60,10 +60,14 @@ describe.each(chosenKubernetesReleases())("kubectl %s, in the middle of a watch"
     const [bin, calls, config] = [join(home, "bin"), join(home, "calls"), join(home, "exec.kubeconfig")];
     await mkdir(bin, { recursive: true });
     await writeFile(calls, "");
-    // kubectl finds the plugin by its name.
-    const script = `#!/bin/sh\n[ "$1" = credential ] && echo asked >> ${calls}\nexec ${NODE} ${ENTRY} "$@"\n`;
-    await writeFile(join(bin, "postern"), script);
-    await chmod(join(bin, "postern"), 0o755);
+    const plugin = join(bin, "plugin");
+    for (const [path, script] of [
+      [join(bin, "postern"), `exec ${NODE} ${ENTRY} "$@"`],
+      [plugin, `echo asked >> ${calls}\nexec "$PLUGIN" "$@"`],
+    ] as const) {
+      await writeFile(path, `#!/bin/sh\n${script}\n`);
+      await chmod(path, 0o755);
+    }
     const flag = `flag-${release.replace(".", "-")}`;
     const environment = [`HOME=${home}`, `PATH=${bin}:${process.env["PATH"]}`];
     const run = (program: string, ...args: readonly string[]): Promise<Outcome> =>
@@ -84,6 +88,11 @@ describe.each(chosenKubernetesReleases())("kubectl %s, in the middle of a watch"
     const login = ["login", server.url, "--ca", server.caFile, "--name", "here"];
     await succeed(tool("env", [...environment, "postern", ...login], key));
     await succeed(run("postern", "kubeconfig", "demo", "--exec", "--out", config));
+    // The kubeconfig has the absolute path of the command: here one that counts, and then does the same.
+    const written = await readFile(config, "utf8");
+    const command = /^ *command: (\S+)$/m.exec(written)?.[1] ?? expect.unreachable(written);
+    environment.push(`PLUGIN=${command}`);
+    await writeFile(config, written.replace(`command: ${command}`, `command: ${plugin}`));
     await inside("create", "configmap", flag, "--from-literal=done=no");
 
     // `kubectl wait` lists again when its watch ends.
