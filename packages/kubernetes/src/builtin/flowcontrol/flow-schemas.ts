@@ -4,8 +4,9 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
+import { flowControlConditions } from "./flow-control-conditions.ts";
 import { validateFlowSchema } from "./validate-flow-schema.ts";
 
 const fields = s
@@ -116,27 +117,7 @@ const fields = s
       .describe("`spec` is the specification of the desired behavior of a FlowSchema."),
     status: s
       .object({
-        conditions: mergedInPatches(
-          s.listMap(
-            s.object({
-              type: s.string().describe("`type` is the type of the condition."),
-              status: s.string().describe("`status` is the status of the condition."),
-              lastTransitionTime: s
-                .timestamp()
-                .describe(
-                  "`lastTransitionTime` is the last time the condition transitioned from one status to another.",
-                ),
-              reason: s
-                .string()
-                .describe("`reason` is a unique, one-word, CamelCase reason for the condition's last transition."),
-              message: s
-                .string()
-                .describe("`message` is a human-readable message indicating details about last transition."),
-            }),
-            ["type"],
-          ),
-          "type",
-        ).describe("`conditions` is a list of the current states of FlowSchema."),
+        conditions: flowControlConditions().describe("`conditions` is a list of the current states of FlowSchema."),
       })
       .describe("`status` is the current status of a FlowSchema."),
   })

@@ -11,8 +11,9 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
+import { flowControlConditions } from "./flow-control-conditions.ts";
 
 const fields = s
   .object({
@@ -78,27 +79,7 @@ const fields = s
       .describe('`spec` is the specification of the desired behavior of a "request-priority".'),
     status: s
       .object({
-        conditions: mergedInPatches(
-          s.listMap(
-            s.object({
-              type: s.string().describe("`type` is the type of the condition."),
-              status: s.string().describe("`status` is the status of the condition."),
-              lastTransitionTime: s
-                .timestamp()
-                .describe(
-                  "`lastTransitionTime` is the last time the condition transitioned from one status to another.",
-                ),
-              reason: s
-                .string()
-                .describe("`reason` is a unique, one-word, CamelCase reason for the condition's last transition."),
-              message: s
-                .string()
-                .describe("`message` is a human-readable message indicating details about last transition."),
-            }),
-            ["type"],
-          ),
-          "type",
-        ).describe('`conditions` is the current state of "request-priority".'),
+        conditions: flowControlConditions().describe('`conditions` is the current state of "request-priority".'),
       })
       .describe('`status` is the current status of a "request-priority".'),
   })
