@@ -8,7 +8,7 @@ import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 export type IpNetwork = { readonly octets: Uint8Array; readonly bits: number };
 
 const PREFIX = /^\d{1,3}$/;
-const MAPPED_IPV4 = "::ffff:";
+const MAPPED_IPV4 = /^::ffff:(?:([\d.]+)|([\da-f]{1,4}):([\da-f]{1,4}))$/;
 
 /** `10.20.0.0/16`, `2001:db8::/32`, or a single address. Undefined for any other text. */
 export function parseIpNetwork(text: string): IpNetwork | undefined {
@@ -45,8 +45,11 @@ export function ipAddressOctets(address: string): Uint8Array {
   return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-/** The address of a client of IPv4 on a dual-stack socket, `::ffff:192.0.2.1`, in its own notation. */
-export const withoutMapping = (address: string): string =>
-  address.startsWith(MAPPED_IPV4) && isIP(address.slice(MAPPED_IPV4.length)) === 4
-    ? address.slice(MAPPED_IPV4.length)
-    : address;
+/** An address of IPv4 as a dual-stack socket has it, `::ffff:192.0.2.1` or `::ffff:c000:201`, in its own notation; any other as it is. */
+export function withoutMapping(address: string): string {
+  const [mapped, dotted, high = "", low = ""] = MAPPED_IPV4.exec(address) ?? [];
+  if (mapped === undefined) return address;
+  if (dotted !== undefined) return isIP(dotted) === 4 ? dotted : address;
+  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return [first >> 8, first & 0xff, second >> 8, second & 0xff].join(".");
+}

@@ -66,15 +66,9 @@ function parseBinary(bytes: Buffer): ProxyHeader | "incomplete" | "malformed" {
 function addressOf(octets: Buffer): string {
   if (octets.length === 4) return octets.join(".");
   const groups = Array.from({ length: 8 }, (_, at) => octets.readUInt16BE(2 * at).toString(16));
-  return canonical(groups.join(":"));
+  // The URL parser writes the shortest form.
+  return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
 }
-
-const canonical = (address: string): string => {
-  const mapped = /^0:0:0:0:0:ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(address);
-  if (mapped === null) return new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [high = 0, low = 0] = mapped.slice(1).map((group) => Number.parseInt(group, 16));
-  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");
-};
 
 export type ReadProxyHeaderOptions = {
   readonly scheduler: Scheduler;

@@ -27,6 +27,7 @@ describe("the client of a request that a trusted proxy passed on", () => {
     ["[2001:DB8::1]:4711", "2001:db8::1"],
     ["2001:db8::1", "2001:db8::1"],
     ["::ffff:192.0.2.7", "192.0.2.7"],
+    ["::ffff:c000:0207", "192.0.2.7"],
     ["192.0.2.7, unknown", PEER],
     ["192.0.2.7, unknown, 10.0.0.9", "10.0.0.9"],
     ["192.0.2.7,", PEER],
