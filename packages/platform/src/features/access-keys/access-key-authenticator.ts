@@ -70,6 +70,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
   };
 
   const authenticateKey = (key: AccessKeyState, from?: UsedFrom): Remembered => {
+    if (from !== undefined) checkSource(key, from.address);
     const refusal = keys.refusalOf(key);
     if (refusal !== undefined) {
       rotations?.refused(key);
@@ -128,10 +129,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     authenticateToken: (token) => whenFound(token, "", authenticateToken),
     authenticate(request) {
       const known = provenOn(request);
-      if (known !== undefined) {
-        checkSource(known.key, request.remoteAddress);
-        return authenticateFound(known.key, known.token, usedFrom(request));
-      }
+      if (known !== undefined) return authenticateFound(known.key, known.token, usedFrom(request));
       if (bearerTokenOf(request).type === "invalid") {
         onRefused?.("Malformed");
         throw keyNotFoundError("malformed", undefined);
@@ -144,7 +142,6 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
           onRefused?.("NotFound");
           throw keyNotFoundError("unknown", undefined);
         }
-        checkSource(key, request.remoteAddress);
         const authentication = authenticateFound(key, token, usedFrom(request));
         setProven(request, token, key);
         return authentication;
