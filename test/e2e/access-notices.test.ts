@@ -74,7 +74,7 @@ const ask = (name: string, more: object) =>
 const decide = (name: string, decision: string) =>
   server.must({ path: `accessrequests/${name}/approval`, as: carl, body: { spec: { decision } } });
 
-test("the webhook is told of each phase of a request once, with a text for chats", async () => {
+test("the webhook receives each phase of a request once, with a text for chats", async () => {
   await ask("one", { reason: "OPS-1" });
   // The first attempt was refused.
   await expect.poll(() => received.map(({ type }) => type)).toEqual(["accessrequest.pending"]);

@@ -43,9 +43,7 @@ const spec = s.object({
   reason: s.string({ maxLength: 1_024 }).describe("Why the access is needed. Approvers and the audit log see it."),
   emergency: s
     .boolean()
-    .describe(
-      "Whether to take the access at once, if the policy allows it. Approvers are told, and review it afterwards.",
-    ),
+    .describe("Whether to take the access at once, if the policy allows it. Approvers review it afterwards."),
 });
 
 const person = {

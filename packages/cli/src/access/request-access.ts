@@ -45,7 +45,7 @@ export const createRequestCommand = (context: CommandContext): Command =>
     .option("--role <name>", "ClusterRole in the project or in the virtual cluster")
     .option("--duration <duration>", "how long, such as 1h (default: the maximum of the policy)", parseDurationSeconds)
     .option("--reason <text>", "why, for the approvers and the audit log")
-    .option("--emergency", "take the access at once, if the policy allows it; approvers are told")
+    .option("--emergency", "take the access at once, if the policy allows it; approvers review it afterwards")
     .option("--wait", "wait until the request is approved; exits with an error if it is not")
     .action((flags: RequestFlags) => requestAccess(flags, context));
 

@@ -61,7 +61,7 @@ function followTokenFile(path: string): () => Promise<string> {
   };
 }
 
-/** Uid of the namespace kube-system, by which clusters are told apart. */
+/** Uid of the namespace kube-system, which identifies a cluster. */
 export async function readClusterUid({ client }: Pick<OwnCluster, "client">, signal: AbortSignal): Promise<string> {
   const found = await client.request({ method: "GET", path: "/api/v1/namespaces/kube-system", signal });
   const metadata = isJsonObject(found) ? found["metadata"] : undefined;

@@ -78,7 +78,7 @@ export function createAgentKeys(deps: AgentKeysDeps): AgentKeys {
           subject: clusterIdentity(names, cluster),
           type: AGENT_KEY_TYPE,
           ttl: AGENT_KEY_TTL_SECONDS,
-          // It opens nothing by itself: the route of the tunnel asks for the record.
+          // The key alone has no permissions: the route of the tunnel checks the record.
           scope: { roles: [{ role: "network-peer" }] },
         },
       },

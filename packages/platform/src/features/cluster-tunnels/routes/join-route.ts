@@ -16,7 +16,7 @@ import type { ClusterTunnels } from "../feature.ts";
 import { clusterEvent } from "./cluster-events.ts";
 
 const MAX_BODY_BYTES = 4_096;
-/** Of what a request carries a credential, or asks for one. */
+/** Responses that contain a credential must not be cached. */
 const NO_STORE = { "cache-control": "no-store" };
 
 export type JoinRouteDeps = {

@@ -1,4 +1,4 @@
-// Tells of access requests: Events, metrics, and the annotation of the audit event.
+// Events, metrics and audit annotations for access requests.
 
 import type { AccessRequest } from "@postern/api/access-request";
 import type { PlatformNames } from "@postern/api/platform-names";
