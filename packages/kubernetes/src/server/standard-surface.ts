@@ -40,7 +40,7 @@ import { createServiceAddresses, type ServiceAddresses } from "../builtin/servic
 import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import { apiServiceObjects } from "../controllers/api-service/api-service-controller.ts";
-import { withAggregatedRules } from "../controllers/role-aggregation/role-aggregation-controller.ts";
+import { withAggregatedRules } from "../controllers/role-aggregation/aggregated-rules.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
 import { createAdmissionLimit } from "../policies/admission-limit.ts";
