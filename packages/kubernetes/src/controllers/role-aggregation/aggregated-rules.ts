@@ -91,6 +91,7 @@ function createReach(roles: RoleSource): (key: string) => Steps<Reached | undefi
       const own: Vertex[] = [];
       for (const selector of selectors ?? []) {
         yield;
+        if (--left < 0) break;
         own.push(ofSelector(selector));
       }
       return own;
@@ -105,8 +106,7 @@ function createReach(roles: RoleSource): (key: string) => Steps<Reached | undefi
       const matched: Vertex[] = [];
       for (const { key, labels } of all) {
         yield;
-        left--;
-        if (left < 0) break;
+        if (--left < 0) break;
         if (matches(labels)) matched.push(ofRole(key));
       }
       return matched;
