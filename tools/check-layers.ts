@@ -62,6 +62,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   platform: [
     "foundation/served-version.ts",
     "foundation/config",
+    "foundation/upstream",
     "foundation/pki",
     "foundation/tracing",
     "foundation/encryption",
@@ -72,6 +73,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "foundation/http",
     "foundation/metrics",
     "foundation/foundation.ts",
+    "foundation/issuers",
     "features/directory",
     "features/access-keys",
     "features/authorization",

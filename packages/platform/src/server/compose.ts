@@ -47,10 +47,9 @@ import { createSignIn, type SignIn } from "../features/sign-in/feature.ts";
 import { openIdentityProviders, unionGrants } from "../features/sign-in/identity-provider-index.ts";
 import { signInKinds } from "../features/sign-in/kinds/index.ts";
 import { trustControllers } from "../features/trust/controllers/index.ts";
-import { openTrust, type Trust } from "../features/trust/feature.ts";
+import { createTrust, type Trust } from "../features/trust/feature.ts";
 import { trustKinds } from "../features/trust/kinds/index.ts";
 import { openTrustRules } from "../features/trust/trust-rule-index.ts";
-import { createTakenTokenReaper } from "../features/trust/used-tokens.ts";
 import { spaceController, virtualClusterControllers } from "../features/virtual-clusters/controllers/index.ts";
 import type { CountedClusters } from "../features/virtual-clusters/embedded/threads/counted-clusters.ts";
 import { openVirtualClusters, type VirtualClusters } from "../features/virtual-clusters/feature.ts";
@@ -58,6 +57,8 @@ import { openClusterSecretAdmission } from "../features/virtual-clusters/kinds/c
 import { virtualClusterKinds } from "../features/virtual-clusters/kinds/index.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import { createFoundation, type Foundation, type FoundationParts } from "../foundation/foundation.ts";
+import { openIssuers } from "../foundation/issuers/issuers.ts";
+import { createTakenTokenReaper } from "../foundation/issuers/used-tokens.ts";
 import type { ServerKeys } from "../foundation/store/server-keys.ts";
 import { createManagementApi, type ManagementApi, type NonResourceRoutes } from "./management-api.ts";
 
@@ -111,7 +112,8 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const certificates = use(openCertificates(base, { keys, directory, granted }));
   const access = use(openAccessRequests(base, { grants: granted, directory }));
   const authorization = use(openAuthorization(base, { keys, granted, accessOffers: access.offers }));
-  const trust = use(openTrust(base, { rules, providers, keys, directory }));
+  const issuers = use(openIssuers(base, [rules, providers]));
+  const trust = createTrust(base, { rules, issuers, keys, directory });
   for (const writer of keyWriters(base, keys)) use(writer);
   const mint = createKeyMint(base, keys);
   const quota = openKeyQuota(base, { keys, directory, authorization });
@@ -121,7 +123,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const clusters = use(openVirtualClusters(base, {
     keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, tunnels, threads, tracing,
   }));
-  const signIn = createSignIn(base, { providers, directory, keys, mint, trust, publicUrl: endpoint.url });
+  const signIn = createSignIn(base, { providers, directory, keys, mint, issuers, publicUrl: endpoint.url });
   const notices = createNoticeMetrics(metrics);
   const countCredentials = gaugeCredentials(base, { keys, certificates });
   gaugeStorage(metrics, { budgets: budgets.management, clusters, countCredentials });
@@ -179,7 +181,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...trustControllers(port, base, { trust }),
       ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization, webhook }),
       ...endedCredentialControllers(port, { keys, certificates }),
-      createTakenTokenReaper(port, trust.takenTokens),
+      createTakenTokenReaper(port, issuers.takenTokens),
       ...signInControllers(port, base, { signIn, keys, mint }),
       spaceController(port, base, { clusters }),
     ];

@@ -6,9 +6,9 @@ import { connect as connectTls } from "node:tls";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AddressRules } from "./address-rules.ts";
 import { createGuardedLookup, refuseLiteral } from "./guarded-lookup.ts";
-import type { ProxyTarget } from "./proxy-target.ts";
 import type { ResolveHost } from "./resolve-host.ts";
 import { ConnectTimeoutError } from "./upstream-failure.ts";
+import type { UpstreamTarget } from "./upstream-target.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 
 /** Calls back once, with a connection that has ended its handshake. Throws AddressRefusedError or ApiError. */
@@ -28,7 +28,7 @@ const TCP_KEEP_ALIVE_MS = 30_000;
 const DEFAULT_PORTS: { readonly [protocol: string]: number } = { "http:": 80, "https:": 443 };
 
 /** Throws TypeError for a base URL that is none, CostlyTlsError, and what OpenSSL says about certificates and keys that do not fit together. */
-export function createDialer(target: ProxyTarget, deps: DialerDeps): Dial {
+export function createDialer(target: UpstreamTarget, deps: DialerDeps): Dial {
   const { scheduler, addresses, resolve, connectTimeoutMs } = deps;
   const { protocol, hostname, port } = new URL(target.server);
   const defaultPort = DEFAULT_PORTS[protocol];

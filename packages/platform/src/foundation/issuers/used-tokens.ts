@@ -6,9 +6,9 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { KeyExistsError } from "@postern/apiserver/storage/storage-errors";
-import { createRecordReaper, type ExpiringRecords } from "../../foundation/store/expiring-records.ts";
-import { type FollowedAccounts, fullAccountError } from "../../foundation/store/record-accounts.ts";
-import type { TrustRuleState } from "./trust-rule-state.ts";
+import { createRecordReaper, type ExpiringRecords } from "../store/expiring-records.ts";
+import { type FollowedAccounts, fullAccountError } from "../store/record-accounts.ts";
+import type { IssuerSource } from "./issuer-source.ts";
 
 /** Longer than the clocks of servers may be apart, and than a token is taken after its end. */
 const GRACE_MS = 10 * 60_000;
@@ -45,7 +45,7 @@ const markedEnd = (mark: CachedObject | undefined): number => Number(mark?.decod
  */
 export async function markTokenUsed(
   { view, prefix, storage, accounts }: TakenTokens,
-  { source, project }: Pick<TrustRuleState, "source" | "project">,
+  { source, project }: { readonly source: IssuerSource; readonly project: string | undefined },
   tokenId: string,
   expiresAt: number,
 ): Promise<boolean> {

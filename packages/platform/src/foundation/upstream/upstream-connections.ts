@@ -5,7 +5,6 @@ import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import type { AddressRules } from "./address-rules.ts";
-import type { ProxyTarget } from "./proxy-target.ts";
 import type { ResolveHost } from "./resolve-host.ts";
 import { createDialer, type Dial } from "./upstream-dialer.ts";
 import {
@@ -18,6 +17,7 @@ import {
 import { busyError, unaskedUpgradeError, upstreamError } from "./upstream-failure.ts";
 import { createUpstreamPool } from "./upstream-pool.ts";
 import type { UpstreamResponse } from "./upstream-response.ts";
+import type { UpstreamTarget } from "./upstream-target.ts";
 
 export type UpstreamLimits = SlotLimits &
   ExchangeLimits & {
@@ -48,7 +48,7 @@ export type UpstreamDeps = {
 };
 
 export type UpstreamConnections = Disposable & {
-  readonly target: ProxyTarget;
+  readonly target: UpstreamTarget;
   /**
    * Resolves with the head of the response. Rejects with an ApiError, or with the reason of the signal, which goes on to cut the
    * response after that.
@@ -63,7 +63,7 @@ export type UpstreamConnections = Disposable & {
 };
 
 /** Throws TypeError for a base URL that is none, CostlyTlsError, and what OpenSSL says about certificates and keys that do not fit together. */
-export function createUpstreamConnections(target: ProxyTarget, deps: UpstreamDeps): UpstreamConnections {
+export function createUpstreamConnections(target: UpstreamTarget, deps: UpstreamDeps): UpstreamConnections {
   const { scheduler, addresses, resolve, tracing } = deps;
   const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...deps.limits };
   const { connectTimeoutMs, idleTimeoutMs } = limits;

@@ -5,13 +5,13 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { withoutInvisible } from "../directory/readable-name.ts";
-import type { AddressRules } from "../proxy/address-rules.ts";
-import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
-import { faultOf } from "../proxy/upstream-failure.ts";
-import type { UpstreamResponse } from "../proxy/upstream-response.ts";
+import { withoutInvisible } from "../kinds/readable-name.ts";
+import type { AddressRules } from "../upstream/address-rules.ts";
+import { createUpstreamConnections } from "../upstream/upstream-connections.ts";
+import { faultOf } from "../upstream/upstream-failure.ts";
+import type { UpstreamResponse } from "../upstream/upstream-response.ts";
 import { FetchError, type FetchKeySet } from "./issuer-keys.ts";
-import type { IssuerSource } from "./trust-rule-state.ts";
+import type { IssuerSource } from "./issuer-source.ts";
 
 /** Where documents are, and what verifies their servers. */
 export type IssuerPlace = Pick<IssuerSource, "issuer" | "discoveryURL" | "certificateAuthorityPem" | "isTenants">;

@@ -4,14 +4,17 @@ import type { ServerResponse } from "node:http";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { expect, it } from "vitest";
-import { createAddressRules } from "../proxy/address-rules.ts";
+import { createAddressRules } from "../upstream/address-rules.ts";
 import { createFetchKeySet, ISSUER_LIMITS } from "./fetch-key-set.ts";
 import { serveIssuer } from "./testing/serve-issuer.ts";
 
-/** The time for a response is over soon. */
+/** Ends the time for the response that is being waited for. */
+let expire: () => void = () => undefined;
 const scheduler: Scheduler = {
-  schedule: (delayMs, task) =>
-    systemRuntime.scheduler.schedule(delayMs === ISSUER_LIMITS.responseTimeoutMs ? 300 : delayMs, task),
+  schedule(delayMs, task) {
+    if (delayMs === ISSUER_LIMITS.responseTimeoutMs) expire = task;
+    return systemRuntime.scheduler.schedule(delayMs, task);
+  },
 };
 const addresses = createAddressRules();
 const fetchKeySet = createFetchKeySet({ scheduler, addresses, tenantAddresses: addresses, userAgent: "test" });
@@ -34,7 +37,11 @@ it.each<[what: string, document: string, answer: (response: ServerResponse) => v
     const isKeys = request.url?.includes("/keys") === true;
     if (isKeys !== (document === "key set")) {
       response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
-    } else answer(response);
+    } else {
+      answer(response);
+      // Soon, when its first bytes have come.
+      setTimeout(() => expire(), 50);
+    }
   };
   const { certificateAuthorityPem, url } = issuer;
   const source = { issuer: url, certificateAuthorityPem, isTenants: false } as Parameters<typeof fetchKeySet>[0];

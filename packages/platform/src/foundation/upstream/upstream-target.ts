@@ -1,6 +1,6 @@
-// The target of proxied requests, and the platform's credential for it. It comes from the registry, never from a request.
+// A server that requests go to, and the credential of the platform for it. Objects name it, never a request.
 
-export type ProxyTarget = {
+export type UpstreamTarget = {
   /** Base URL, http or https. A path in it comes before the path of every request. */
   readonly server: string;
   /** PEM bundle that is trusted instead of the public roots. */
@@ -9,11 +9,11 @@ export type ProxyTarget = {
   readonly tlsServerName?: string;
   /** Only if the target was registered with it. */
   readonly insecureSkipTlsVerify?: boolean;
-  readonly credential: ProxyCredential;
+  readonly credential: UpstreamCredential;
 };
 
 /** The target's own, with the right to impersonate. Never that of a caller. */
-export type ProxyCredential = {
+export type UpstreamCredential = {
   readonly bearerToken?: string;
   readonly clientCertificate?: { readonly certificatePem: string; readonly privateKeyPem: string };
 };

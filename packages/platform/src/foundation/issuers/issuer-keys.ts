@@ -3,8 +3,8 @@
 
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { IssuerSource } from "./issuer-source.ts";
 import { type KeySet, keySetError, readKeySet } from "./key-set.ts";
-import type { IssuerSource } from "./trust-rule-state.ts";
 
 /** State of the keys from one place. */
 export type IssuerState = {

@@ -2,7 +2,7 @@ import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { expect, it } from "vitest";
-import { followAccounts } from "../../foundation/store/record-accounts.ts";
+import { followAccounts } from "../store/record-accounts.ts";
 import { accountOfTakenToken, createTakenTokenReaper, markTokenUsed } from "./used-tokens.ts";
 
 const prefix = "/registry/test/internal/taken-tokens/";

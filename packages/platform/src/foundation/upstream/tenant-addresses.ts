@@ -1,8 +1,8 @@
 // The addresses that targets and webhooks of tenants may have.
 
 import { networkInterfaces } from "node:os";
-import type { Configuration } from "../../foundation/config/configuration.ts";
-import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "./address-rules.ts";
 
 type AllowedAddresses = { readonly proxy: Pick<Configuration["proxy"], "allowedAddresses"> };
 

@@ -3,7 +3,7 @@
 import { createPrivateKey } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { CIPHER_SUITES, KEY_EXCHANGE_GROUPS } from "@postern/apiserver/transport/key-exchange";
-import type { ProxyTarget } from "./proxy-target.ts";
+import type { UpstreamTarget } from "./upstream-target.ts";
 
 type UpstreamTls = {
   readonly secureContext: SecureContext;
@@ -28,7 +28,7 @@ export function upstreamTls({
   tlsServerName,
   insecureSkipTlsVerify,
   credential: { clientCertificate },
-}: Omit<ProxyTarget, "server">): UpstreamTls {
+}: Omit<UpstreamTarget, "server">): UpstreamTls {
   checkBundle(certificateAuthorityPem, "the certificate authority");
   checkBundle(clientCertificate?.certificatePem, "the client certificate");
   checkKey(clientCertificate?.privateKeyPem);

@@ -2,9 +2,9 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { Configuration } from "../../foundation/config/configuration.ts";
-import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK } from "../proxy/address-rules.ts";
-import { ownAddresses, tenantAddressRules } from "../virtual-clusters/tenant-addresses.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK } from "../upstream/address-rules.ts";
+import { ownAddresses, tenantAddressRules } from "../upstream/tenant-addresses.ts";
 import { createFetchKeySet } from "./fetch-key-set.ts";
 import type { FetchKeySet } from "./issuer-keys.ts";
 
