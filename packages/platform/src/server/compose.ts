@@ -56,6 +56,8 @@ import { openVirtualClusters, type VirtualClusters } from "../features/virtual-c
 import { openClusterSecretAdmission } from "../features/virtual-clusters/kinds/clusters/secret-writers.ts";
 import { virtualClusterKinds } from "../features/virtual-clusters/kinds/index.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
+import { wrappedValueControllers } from "../features/wrapped-values/controllers/index.ts";
+import { type OneTimeDelivery, openOneTimeDelivery } from "../features/wrapped-values/feature.ts";
 import { createFoundation, type Foundation, type FoundationParts } from "../foundation/foundation.ts";
 import { openIssuers } from "../foundation/issuers/issuers.ts";
 import { createTakenTokenReaper } from "../foundation/issuers/used-tokens.ts";
@@ -88,6 +90,7 @@ export type Platform = {
   readonly authorization: Authorization;
   readonly trust: Trust;
   readonly tunnels: ClusterTunnels;
+  readonly delivery: OneTimeDelivery;
   readonly clusters: VirtualClusters;
   readonly signIn: SignIn;
   readonly api: ManagementApi;
@@ -119,6 +122,8 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const quota = openKeyQuota(base, { keys, directory, authorization });
   const budgets = use(openBudgets(base, { keys, memory }));
   const tunnels = use(openClusterTunnels(base, { keys, mint }));
+  const delivery = use(openOneTimeDelivery(base, { keys }));
+  const { values: wrapped } = delivery;
   // biome-ignore format: the dependencies of the whole product fit on one screen
   const clusters = use(openVirtualClusters(base, {
     keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, tunnels, threads, tracing,
@@ -131,13 +136,13 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const credentials = credentialsOf(base, { keys, certificates });
   // biome-ignore format: as above
   const ofKeys = accessKeyKinds(base, {
-    keys, directory, authorization, quota, budgets, providers, certificates, credentials, endpoint,
+    keys, directory, authorization, quota, budgets, providers, certificates, credentials, endpoint, wrapped,
   });
   const ofDirectory = directoryKinds(base, { directory, keys, authorization, budgets, credentials });
   const ofProjects = projectKinds(base, { directory, authorization, budgets, endpoint });
   // biome-ignore format: as above
   const ofClusters = virtualClusterKinds(base, {
-    clusters, tunnels, keys, mint, directory, authorization, certificates, credentials, endpoint, granted,
+    clusters, tunnels, keys, mint, directory, authorization, certificates, credentials, endpoint, granted, wrapped,
   });
   const ofTrust = trustKinds(base, { trust, keys, directory, authorization });
   const ofAccess = accessRequestKinds(base, { access, keys, directory, authorization });
@@ -182,12 +187,13 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization, webhook }),
       ...endedCredentialControllers(port, { keys, certificates }),
       createTakenTokenReaper(port, issuers.takenTokens),
+      ...wrappedValueControllers(port, base, { delivery, webhook }),
       ...signInControllers(port, base, { signIn, keys, mint }),
       spaceController(port, base, { clusters }),
     ];
   };
   return {
-    ...{ base, directory, keys, mint, certificates, authorization, trust, tunnels, clusters, signIn, api },
+    ...{ base, directory, keys, mint, certificates, authorization, trust, tunnels, delivery, clusters, signIn, api },
     startControllers,
   };
 }

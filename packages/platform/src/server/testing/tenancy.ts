@@ -162,6 +162,11 @@ export async function createTenancy(options: TenancyOptions = {}) {
     keys: {
       byId: (id: string) => keys.get(id),
       byName: (name: string) => [...keys.values()].find((key) => key.name === name),
+      byUid: () => undefined,
+    },
+    wrapped: {
+      makeRoom: async () => {},
+      wrap: () => Promise.reject(new Error("nothing is wrapped here")),
     },
     proxyFallback: options.proxyFallback ?? false,
     async mintAccessKey(request: ChildKeyRequest) {
@@ -173,7 +178,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
         request.ttl === undefined ? undefined : runtime.clock.now() + request.ttl * 1000,
       ];
       const known = ends.filter((end) => end !== undefined);
-      return { key, expiresAt: known.length === 0 ? undefined : Math.min(...known) };
+      return { key, name: key, uid: `uid-of-${key}`, expiresAt: known.length === 0 ? undefined : Math.min(...known) };
     },
     insideIdentity: (user: UserInfo, place: InstancePlace) =>
       insideIdentity(user, place, { names, projects: projectMemberships, instances: instancePermissions }),

@@ -11,6 +11,9 @@ import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-opti
 import { buildKubeconfig, type KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
 import type { InstancePlace } from "../../../../authorization/inside-groups.ts";
+import { type WrapDeps, wrapCredential } from "../../../../wrapped-values/wrap-credential.ts";
+import { wrapMsOf } from "../../../../wrapped-values/wrap-request.ts";
+import type { WrappedCredential, WrappedSubject } from "../../../../wrapped-values/wrapped-record.ts";
 import type { BackendRegistry } from "../../../backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
 import { asViewer, type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
@@ -25,7 +28,8 @@ import { type ServerAddress, type ServerAddressDeps, serverAddressOf } from "./s
 
 export type KubeconfigDeps = RequesterDeps &
   ServerAddressDeps &
-  CredentialDeps & {
+  CredentialDeps &
+  WrapDeps & {
     readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
     readonly backends: BackendRegistry;
     /** Called with the kind of the credential in each kubeconfig. Default: none. */
@@ -33,7 +37,7 @@ export type KubeconfigDeps = RequesterDeps &
   };
 
 export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
-  const { names, lookup, backends, onKubeconfigIssued } = deps;
+  const { names, lookup, backends, wrapped, onKubeconfigIssued } = deps;
   const resource = { group: names.managementGroup, resource: "virtualclusterinstances" };
   return {
     name: "kubeconfig",
@@ -66,21 +70,45 @@ export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
         return { ...answer, status: { kubeConfig: textWith(undefined), ...subject } };
       }
 
-      const { credential, notAfter } = request.clientCert
+      const wrapMs = wrapMsOf(context.request.query);
+      const { owner } = requester;
+      if (wrapMs !== undefined) await wrapped.makeRoom(owner);
+      const { credential, notAfter, known } = request.clientCert
         ? await grantCertificate(request, requester, instance, backend, context, deps)
         : await grantToken(request, requester, instance, context, deps);
       const text = textWith(credential);
+      const end = notAfter === undefined ? {} : { expirationTimestamp: formatTimestamp(notAfter) };
+      const delivered =
+        wrapMs === undefined
+          ? { kubeConfig: text }
+          : {
+              wrapped: await wrapCredential(
+                context,
+                {
+                  owner,
+                  subject: subjectOfEvents(instance, known),
+                  credential: known,
+                  content: { kubeConfig: text, name: `${project}/${name}`, ...end },
+                  validMs: wrapMs,
+                },
+                deps,
+              ),
+            };
       onKubeconfigIssued?.(request.clientCert ? "certificate" : "token");
-      return {
-        ...answer,
-        status: {
-          kubeConfig: text,
-          ...(notAfter === undefined ? {} : { expirationTimestamp: formatTimestamp(notAfter) }),
-        },
-      };
+      return { ...answer, status: { ...delivered, ...end } };
     },
   };
 };
+
+const subjectOfEvents = ({ metadata }: VirtualClusterInstance, known: WrappedCredential): WrappedSubject =>
+  "keyUid" in known
+    ? { kind: "OwnedAccessKey", name: known.keyName, uid: known.keyUid }
+    : {
+        kind: "VirtualClusterInstance",
+        name: metadata.name ?? "",
+        namespace: metadata.namespace ?? "",
+        uid: metadata.uid ?? "",
+      };
 
 function subjectOf(
   { user }: RequestContext,
