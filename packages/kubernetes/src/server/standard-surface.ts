@@ -44,6 +44,11 @@ import { withAggregatedRules } from "../controllers/role-aggregation/aggregated-
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
 import { createAdmissionLimit } from "../policies/admission-limit.ts";
+import {
+  mutatingAdmissionPolicies,
+  mutatingAdmissionPolicyBindings,
+} from "../policies/mutating/mutating-policy-kinds.ts";
+import { createMutationAdmission } from "../policies/mutating/mutation-admission.ts";
 import { createParamsAccess } from "../policies/params-access.ts";
 import { createPolicyAdmission } from "../policies/policy-admission.ts";
 import { validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "../policies/policy-kinds.ts";
@@ -96,6 +101,8 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
             ...clusterKinds(addressesOfServices(services, deps)),
             validatingAdmissionPolicies,
             validatingAdmissionPolicyBindings,
+            mutatingAdmissionPolicies,
+            mutatingAdmissionPolicyBindings,
             validatingWebhookConfigurations,
             mutatingWebhookConfigurations,
           ],
@@ -148,9 +155,17 @@ const clusterAdmission = (
   createNoNodesAdmission(keepsWorkloads),
   createAdmissionLimit(registry),
   createParamsAccess({
-    policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+    validatingPolicies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+    mutatingPolicies: requiredResource(registry, ADMISSION_GROUP, "MutatingAdmissionPolicy"),
     registry,
     authorizer,
+  }),
+  createMutationAdmission({
+    authorizer,
+    policies: requiredResource(registry, ADMISSION_GROUP, "MutatingAdmissionPolicy"),
+    bindings: requiredResource(registry, ADMISSION_GROUP, "MutatingAdmissionPolicyBinding"),
+    registry,
+    namespaces: namespaceLookup(registry, clock),
   }),
   createWebhookAdmission({
     mutating: requiredResource(registry, ADMISSION_GROUP, "MutatingWebhookConfiguration"),
