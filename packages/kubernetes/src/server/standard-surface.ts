@@ -58,6 +58,7 @@ import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "
 import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
 import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
+import { podAdmission } from "./pod-admission.ts";
 import { requiredResource } from "./required-resource.ts";
 import type { ClusterOptions, StandardSurfaceDeps } from "./standard-surface-options.ts";
 import { apiServiceOf, startControllers } from "./start-controllers.ts";
@@ -121,7 +122,12 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
       createDefinitionLimit(registry),
       ...(deps.cluster === undefined
         ? []
-        : clusterAdmission(registry, deps.cluster, { ...deps, authorizer, services })),
+        : clusterAdmission(registry, deps.cluster, {
+            ...deps,
+            authorizer,
+            services,
+            hasTokens: serviceAccountTokens !== undefined,
+          })),
     ],
   });
   const controllers = startControllers(surface.registry, deps, { tokens: serviceAccountTokens?.tokens, services });
@@ -147,12 +153,18 @@ const clusterAdmission = (
   registry: ResourceRegistry,
   { keepsWorkloads, webhooks, webhookMetrics }: ClusterOptions,
   {
-    runtime: { clock, random },
+    runtime: { clock, random, scheduler },
     authorizer,
     services,
-  }: Pick<StandardSurfaceDeps, "runtime"> & { readonly authorizer: Authorizer; readonly services: ServiceTotals },
+    hasTokens,
+  }: Pick<StandardSurfaceDeps, "runtime"> & {
+    readonly authorizer: Authorizer;
+    readonly services: ServiceTotals;
+    readonly hasTokens: boolean;
+  },
 ): readonly AdmissionPlugin[] => [
   createNoNodesAdmission(keepsWorkloads),
+  ...podAdmission(registry, { random, scheduler }, hasTokens),
   createAdmissionLimit(registry),
   createParamsAccess({
     validatingPolicies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
