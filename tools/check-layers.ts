@@ -87,6 +87,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/access-requests",
     "features/sign-in",
     "features/audit",
+    "features/activity",
     "features/console",
     "features/custom-resources",
     "features/projects",

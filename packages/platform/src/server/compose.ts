@@ -26,6 +26,7 @@ import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-
 import { accessRequestControllers } from "../features/access-requests/controllers/index.ts";
 import { openAccessGrants, openAccessRequests } from "../features/access-requests/feature.ts";
 import { accessRequestKinds } from "../features/access-requests/kinds/index.ts";
+import { createServerActivity, type ServerActivity } from "../features/activity/server-activity.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
 import { authorizationKinds } from "../features/authorization/kinds/index.ts";
 import { openBudgets } from "../features/budgets/feature.ts";
@@ -78,7 +79,11 @@ export type PlatformParts = FoundationParts & {
   readonly routes: (base: Foundation, needs: NonResourceNeeds) => NonResourceRoutes;
 };
 
-type NonResourceNeeds = { readonly keys: AccessKeys; readonly certificates: CertificateLedger };
+type NonResourceNeeds = {
+  readonly keys: AccessKeys;
+  readonly certificates: CertificateLedger;
+  readonly activity: ServerActivity;
+};
 
 /** For the routes of a server, and for the work of its start. */
 export type Platform = {
@@ -94,6 +99,7 @@ export type Platform = {
   readonly clusters: VirtualClusters;
   readonly signIn: SignIn;
   readonly api: ManagementApi;
+  readonly activity: ServerActivity;
   /** Starts all controllers, in order. */
   startControllers(led: Runtime, webhook: NoticeWebhook | undefined): readonly Controller[];
 };
@@ -133,6 +139,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const countCredentials = gaugeCredentials(base, { keys, certificates });
   gaugeStorage(metrics, { budgets: budgets.management, clusters, countCredentials });
 
+  const activity = createServerActivity(base.runtime.clock);
   const credentials = credentialsOf(base, { keys, certificates });
   // biome-ignore format: as above
   const ofKeys = accessKeyKinds(base, {
@@ -161,7 +168,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
         ...ofAuthorization.policies, ...ofAuthorization.reviews,
       ],
       admission: [use(openClusterSecretAdmission(base, { authorization }))],
-      routes: parts.routes(base, { keys, certificates }),
+      routes: parts.routes(base, { keys, certificates, activity }),
       authorization,
       budgets,
       memory,
@@ -194,6 +201,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   };
   return {
     ...{ base, directory, keys, mint, certificates, authorization, trust, tunnels, delivery, clusters, signIn, api },
+    activity,
     startControllers,
   };
 }

@@ -64,7 +64,7 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
 
 export function createRequestHandler(platform: Platform, parts: RequestHandlerParts): ApiHandler {
   const { base, directory, keys, mint, authorization, trust, tunnels, clusters, signIn, api } = platform;
-  const { certificates, delivery } = platform;
+  const { certificates, delivery, activity } = platform;
   const { configuration, names, runtime, metrics, signal } = base;
   const { clock } = runtime;
   const { freshness, audit, administrator, home } = parts;
@@ -82,6 +82,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     authenticator: freshAuthenticator(keys.authenticator, freshness),
     authorizer: recordingUse(authorization.authorizer, keys.usage),
     audit,
+    observer: activity.observer,
     // One for all surfaces: a place is a place, whichever path a request takes.
     shares: createFairShares(fairSharesOf(configuration, parts.memory), {
       ...runtime,
