@@ -4,19 +4,21 @@ import type { Cluster } from "@postern/api/cluster";
 import type { IdentityProvider } from "@postern/api/identity-provider";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { Project } from "@postern/api/project";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Circle, CircleCheck } from "lucide-react";
 import { useMemo, useState } from "react";
-import { useApi } from "../api/api-context.tsx";
-import { CLUSTERS, IDENTITY_PROVIDERS, PROJECTS } from "../api/resources.ts";
-import { useLive } from "../api/use-live.ts";
-import { useMay } from "../api/use-may.ts";
-import { Button } from "../components/button.tsx";
-import { Code } from "../components/copy-text.tsx";
-import { Section } from "../components/page-head.tsx";
-import { t } from "../texts/text.tsx";
-import { AUDIT_PATH, type AuditAnswer } from "./audit-records.tsx";
+import { useApi } from "../../api/api-context.tsx";
+import { AUDIT_PATH, type AuditAnswer } from "../../api/audit-search.ts";
+import { CLUSTERS, IDENTITY_PROVIDERS, PROJECTS } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Button } from "../../components/button.tsx";
+import { Code } from "../../components/copy-text.tsx";
+import { Section } from "../../components/page-head.tsx";
+import { namespaceOf } from "../../settings.ts";
+import { t } from "../../texts/text.tsx";
 import {
   hasOpenStep,
   type KeyFacts,
@@ -25,8 +27,11 @@ import {
   stepsOfAdministrator,
   stepsOfMember,
 } from "./next-steps-state.ts";
+import type { Activity } from "./use-activity.ts";
 
 const STORED = "postern-next-steps";
+/** Of the project and the virtual cluster that the first start creates. */
+const FIRST_NAMESPACE = namespaceOf("default");
 const HIDDEN = "hidden";
 const BACKUP_PATH = "/backup";
 const BACKUP_COMMAND = "postern backup --out store.backup --revocations-out keys.list";
@@ -34,7 +39,13 @@ const BACKUP_COMMAND = "postern backup --out store.backup --revocations-out keys
 const LOOKED_THROUGH = "1000";
 
 /** `keys`: all that the user can see. Renders nothing for an installation that is older than a month, or after it was hidden. */
-export function NextSteps({ keys, now }: { readonly keys: readonly OwnedAccessKey[]; readonly now: number }) {
+export function NextSteps(props: {
+  readonly keys: readonly OwnedAccessKey[];
+  readonly clusters: readonly VirtualClusterInstance[];
+  readonly activity: Activity | undefined;
+  readonly now: number;
+}) {
+  const { keys, clusters, activity, now } = props;
   const { session } = useApi();
   const [isHidden, setHidden] = useState(() => localStorage.getItem(STORED) === HIDDEN);
   const facts = useMemo(() => keyFacts(keys, session.user, now), [keys, session.user, now]);
@@ -43,10 +54,24 @@ export function NextSteps({ keys, now }: { readonly keys: readonly OwnedAccessKe
     localStorage.setItem(STORED, HIDDEN);
     setHidden(true);
   };
-  return <Steps facts={facts} onHide={hide} />;
+  const alerts = activity?.alerts;
+  return (
+    <Steps
+      facts={facts}
+      hasCluster={clusters.some((cluster) => cluster.metadata.namespace !== FIRST_NAMESPACE)}
+      hasAlerts={alerts && (alerts.webhook || alerts.metricsReadAt !== undefined)}
+      onHide={hide}
+    />
+  );
 }
 
-function Steps({ facts, onHide }: { readonly facts: KeyFacts; readonly onHide: () => void }) {
+function Steps(props: {
+  readonly facts: KeyFacts;
+  readonly hasCluster: boolean;
+  readonly hasAlerts: boolean | undefined;
+  readonly onHide: () => void;
+}) {
+  const { facts, hasCluster, hasAlerts, onHide } = props;
   const mayProject = useMay({ verb: "create", resource: "projects" });
   const mayProvider = useMay({ verb: "create", resource: "identityproviders" });
   const mayHost = useMay({ verb: "create", resource: "clusters" });
@@ -58,7 +83,14 @@ function Steps({ facts, onHide }: { readonly facts: KeyFacts; readonly onHide: (
   const rights = [mayProject, mayProvider, mayHost, mayBackUp];
   const lists = [projects, providers, hosts];
   if (rights.some(({ isKnown }) => !isKnown) || lists.some(({ isLoading }) => isLoading)) return null;
-  const found = { projects: projects.items, providers: providers.items, hosts: hosts.items, hasBackup };
+  const found = {
+    projects: projects.items,
+    providers: providers.items,
+    hosts: hosts.items,
+    hasBackup,
+    hasCluster,
+    hasAlerts,
+  };
   const steps = mayProject.isAllowed
     ? stepsOfAdministrator(facts, found, {
         provider: mayProvider.isAllowed,

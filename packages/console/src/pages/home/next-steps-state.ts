@@ -4,17 +4,16 @@ import type { Cluster } from "@postern/api/cluster";
 import type { IdentityProvider } from "@postern/api/identity-provider";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { Project } from "@postern/api/project";
-import { nameOf } from "../api/resources.ts";
-import { isLogin, isOfKubeconfig } from "./keys/key-state.ts";
+import { nameOf } from "../../api/resources.ts";
+import { FIRST_KEY, isLogin, isOfKubeconfig } from "../keys/key-state.ts";
 
 /** Later, an installation is not new any more. */
 const NEW_MS = 30 * 86_400_000;
 /** Created by the first start of a server. */
-const FIRST_KEY = "admin";
 const FIRST_PROJECT = "default";
 
 export type Step = {
-  readonly id: "access" | "key" | "kubeconfig" | "provider" | "project" | "host" | "backup";
+  readonly id: "access" | "key" | "kubeconfig" | "provider" | "project" | "host" | "cluster" | "backup" | "alerts";
   /** The page of the step. */
   readonly to?: string;
   /** A file of the documentation. */
@@ -51,12 +50,16 @@ export type Found = {
   readonly providers: readonly IdentityProvider[];
   readonly hosts: readonly Cluster[];
   readonly hasBackup: boolean;
+  /** A virtual cluster beside that of the first start. */
+  readonly hasCluster: boolean;
+  /** Notices go to a webhook, or monitoring reads the metrics. Undefined: it is not known. */
+  readonly hasAlerts: boolean | undefined;
 };
 
 /** The steps of a new installation that the administrator may take. */
 export function stepsOfAdministrator(
   { hasKey }: KeyFacts,
-  { projects, providers, hosts, hasBackup }: Found,
+  { projects, providers, hosts, hasBackup, hasCluster, hasAlerts }: Found,
   may: { readonly provider: boolean; readonly host: boolean; readonly backup: boolean },
 ): readonly Step[] {
   return [
@@ -77,6 +80,7 @@ export function stepsOfAdministrator(
       guide: "docs/guides/tenants.md",
       isDone: projects.some((project) => nameOf(project) !== FIRST_PROJECT),
     },
+    { id: "cluster", to: "/new/virtual-cluster", guide: "docs/guides/tenants.md", isDone: hasCluster },
     ...(may.host
       ? [
           {
@@ -88,6 +92,9 @@ export function stepsOfAdministrator(
         ]
       : []),
     ...(may.backup ? [{ id: "backup", guide: "docs/operations/backup.md", isDone: hasBackup } as const] : []),
+    ...(hasAlerts === undefined
+      ? []
+      : [{ id: "alerts", guide: "docs/operations/alerts.md", isDone: hasAlerts } as const]),
   ];
 }
 

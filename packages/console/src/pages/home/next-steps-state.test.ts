@@ -37,7 +37,7 @@ it("counts no kubeconfig of another user", () => {
 });
 
 const FACTS = { isNew: true, hasKey: false, hasKubeconfig: false };
-const NOTHING = { projects: [], providers: [], hosts: [], hasBackup: false };
+const NOTHING = { projects: [], providers: [], hosts: [], hasBackup: false, hasCluster: false, hasAlerts: false };
 const MAY = { provider: true, host: true, backup: true };
 const named = (name: string, spec: object = {}) => ({ metadata: { name }, spec }) as never;
 const done = (steps: ReturnType<typeof stepsOfMember>) => steps.filter(({ isDone }) => isDone).map(({ id }) => id);
@@ -45,7 +45,7 @@ const done = (steps: ReturnType<typeof stepsOfMember>) => steps.filter(({ isDone
 it("ticks off each step of an administrator by itself", () => {
   const created = { projects: [named("default")], providers: [], hosts: [named("embedded", { local: true })] };
   const first = stepsOfAdministrator(FACTS, { ...NOTHING, ...created }, MAY);
-  expect(first.map(({ id }) => id)).toEqual(["key", "provider", "project", "host", "backup"]);
+  expect(first.map(({ id }) => id)).toEqual(["key", "provider", "project", "cluster", "host", "backup", "alerts"]);
   expect(done(first)).toEqual([]);
   expect(done(stepsOfAdministrator({ ...FACTS, hasKey: true }, NOTHING, MAY))).toEqual(["key"]);
   for (const [found, id] of [
@@ -53,13 +53,19 @@ it("ticks off each step of an administrator by itself", () => {
     [{ projects: [named("shop")] }, "project"],
     [{ hosts: [named("eu-west")] }, "host"],
     [{ hasBackup: true }, "backup"],
+    [{ hasCluster: true }, "cluster"],
+    [{ hasAlerts: true }, "alerts"],
   ] as const)
     expect(done(stepsOfAdministrator(FACTS, { ...NOTHING, ...found }, MAY))).toEqual([id]);
 });
 
 it("shows no step that is not allowed", () => {
   const none = { provider: false, host: false, backup: false };
-  expect(stepsOfAdministrator(FACTS, NOTHING, none).map(({ id }) => id)).toEqual(["key", "project"]);
+  expect(stepsOfAdministrator(FACTS, { ...NOTHING, hasAlerts: undefined }, none).map(({ id }) => id)).toEqual([
+    "key",
+    "project",
+    "cluster",
+  ]);
 });
 
 it("has nothing left for a member with access, a kubeconfig and a key", () => {
