@@ -2,7 +2,7 @@
 
 import type { RequestState } from "./request-state.ts";
 
-/** What a request is, and whose it is, after all filters have seen it. */
+/** A request and its user, after all filters have seen it. */
 export type ObservedRequest = Pick<
   RequestState,
   "info" | "innerRequest" | "request" | "recorder" | "user" | "credential" | "refusedCredentialId" | "isLongRunning"

@@ -1,4 +1,4 @@
-// What needs attention: keys, grouped by why, and clusters that are not ready.
+// The part of the home page for what needs attention: keys, grouped by why, and clusters that are not ready.
 
 import type { Cluster } from "@postern/api/cluster";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";

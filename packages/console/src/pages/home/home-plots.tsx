@@ -1,4 +1,4 @@
-// What happened lately as plots, each with its figures as a table, and in words.
+// Plots of what happened lately, each with its figures as a table, and in words.
 
 import { Link } from "@tanstack/react-router";
 import { Section } from "../../components/page-head.tsx";

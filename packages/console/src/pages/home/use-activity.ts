@@ -1,4 +1,4 @@
-// What the server has done in the last day, for users who may read it.
+// The work of the server in the last day, for users who may read it.
 
 import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";

@@ -46,7 +46,7 @@ const placeOf = (project = "", virtualCluster = "", cluster = ""): Place => ({ p
 export const placeId = ({ project, virtualCluster, cluster }: Place): string =>
   cluster === "" ? [project, virtualCluster].filter((part) => part !== "").join("/") : `:${cluster}`;
 
-/** What can be named, of the places that a policy offers. `clusters`: the virtual clusters and `hosts` the connected clusters that the user sees. */
+/** The places of a policy that have names: `seen` are the projects and virtual clusters that the user sees. */
 export function placesOf(
   { policy, project: own }: Offer,
   seen: {

@@ -1,4 +1,4 @@
-// What requests over the wire leave in the activity of a server.
+// Requests over the wire, and the activity of a server after them.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";

@@ -64,7 +64,6 @@ export class MinuteRing {
       return;
     }
     if (minute < this.#newest) return;
-    // What was open stays open in minutes without a request.
     const passed = Math.min(minute - this.#newest, this.#size);
     for (let step = 1; step <= passed; step++) {
       const at = (minute - passed + step) % this.#size;
