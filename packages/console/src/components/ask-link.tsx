@@ -3,12 +3,15 @@
 import { Link } from "@tanstack/react-router";
 import { t } from "../texts/text.tsx";
 
-const OFFER = /you may ask for access: \S{1,100} access request (.{1,1000})$/;
+const OFFER = "you may ask for access: ";
+const COMMAND = " access request ";
 
 /** The query of the form, from the flags of the command in a refusal. Undefined where the refusal names none. */
 export function askedAccess(message: string): { readonly [name: string]: string } | undefined {
-  const words = OFFER.exec(message)?.[1]?.split(" ");
-  if (words === undefined) return undefined;
+  const [, command = ""] = message.split(OFFER);
+  const [, given] = command.split(COMMAND);
+  if (given === undefined) return undefined;
+  const words = given.split(" ");
   const flags = new Map<string, string>();
   for (let at = 0; at < words.length; at += 2) flags.set(words[at] ?? "", words[at + 1] ?? "");
   const [ofCluster = "", virtualCluster = ""] = (flags.get("--virtual-cluster") ?? "").split("/");
