@@ -24,7 +24,13 @@ import {
   readKubeconfigRequest,
 } from "./kubeconfig-request.ts";
 import { authorizedRequester, type RequesterDeps } from "./kubeconfig-requester.ts";
-import { type ServerAddress, type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
+import {
+  isAddressOfPlatform,
+  type ServerAddress,
+  type ServerAddressDeps,
+  serverAddressOf,
+  verifiesTokens,
+} from "./server-address.ts";
 
 export type KubeconfigDeps = RequesterDeps &
   ServerAddressDeps &
@@ -54,6 +60,7 @@ export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
       if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
       const backend = backends.backendOf(instance);
       const { url, certificateAuthorityPem } = addressFor(request, instance, backend, deps);
+      warnOfUnverified(request, instance, url, context, deps);
       const answer = { ...body, metadata: { name, namespace } };
       const project = names.projectOf(namespace) ?? namespace;
       const textWith = (credential: KubeconfigCredential) =>
@@ -121,9 +128,27 @@ function subjectOf(
   return { commonName: name, organizations: [...groups] };
 }
 
+/** The address that the caller names is that of a server which does not know the token, or not its rules. */
+function warnOfUnverified(
+  { server, clientCert, isReadOnly }: KubeconfigRequest,
+  instance: VirtualClusterInstance,
+  url: string,
+  { warnings }: RequestContext,
+  deps: ServerAddressDeps,
+): void {
+  if (server === undefined || clientCert || isAddressOfPlatform(url, instance, deps)) return;
+  if (isReadOnly) warnings.add(READ_ONLY_ELSEWHERE);
+  else if (!verifiesTokens(instance)) warnings.add(UNVERIFIED_ELSEWHERE);
+}
+
+const READ_ONLY_ELSEWHERE =
+  "spec.server: only the platform knows the rules of a read-only token, and another server refuses it: leave out spec.server";
+const UNVERIFIED_ELSEWHERE =
+  "spec.server: the virtual cluster refuses the token unless it asks the platform about tokens (spec.verifiesTokens): leave out spec.server, or set spec.clientCert";
+
 /** An address that the caller names goes into its kubeconfig. */
 function addressFor(
-  { server, clientCert }: KubeconfigRequest,
+  { server, clientCert, isReadOnly }: KubeconfigRequest,
   instance: VirtualClusterInstance,
   backend: VirtualClusterBackend,
   deps: ServerAddressDeps,
@@ -132,5 +157,5 @@ function addressFor(
   if (needsOwnEndpoint && server !== undefined) {
     return { url: server, certificateAuthorityPem: backend.serverCertificateAuthority };
   }
-  return serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint, server });
+  return serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint, needsPlatform: isReadOnly, server });
 }
