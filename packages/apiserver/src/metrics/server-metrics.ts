@@ -16,7 +16,7 @@ export type ServerMetrics = StageMetrics & {
   readonly requests: RequestCounters;
   readonly workQueues: WorkQueueMetrics;
   readonly webhooks: WebhookMetrics;
-  /** Shows how many places are taken, and how many requests wait for one. */
+  /** Shows how many places are taken, and how many requests wait for one, with those of earlier calls. */
   followFairShares(shares: Pick<FairShares, "state" | "bodies">): void;
   watchTerminated(group: string, resource: string, scope: string): void;
   /** Shows how much waits for the clients of watches. */
@@ -103,14 +103,20 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
 type Registers = Registry[];
 
 function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
-  let followed: Pick<FairShares, "state" | "bodies"> | undefined;
+  const followed = new Set<Pick<FairShares, "state" | "bodies">>();
+  const sum = (of: (shares: Pick<FairShares, "state" | "bodies">) => number): number =>
+    [...followed].reduce((all, shares) => all + of(shares), 0);
   new Gauge({
     name: "apiserver_current_inflight_requests",
     help: "Requests currently executing in flow control",
     labelNames: ["request_kind"],
     registers,
     collect() {
-      for (const lane of LANES) this.set({ request_kind: lane }, followed?.state[lane].taken ?? 0);
+      for (const lane of LANES)
+        this.set(
+          { request_kind: lane },
+          sum(({ state }) => state[lane].taken),
+        );
     },
   });
   new Gauge({
@@ -119,7 +125,11 @@ function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
     labelNames: ["request_kind"],
     registers,
     collect() {
-      for (const lane of LANES) this.set({ request_kind: lane }, followed?.state[lane].waiting ?? 0);
+      for (const lane of LANES)
+        this.set(
+          { request_kind: lane },
+          sum(({ state }) => state[lane].waiting),
+        );
     },
   });
   new Gauge({
@@ -127,12 +137,10 @@ function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
     help: "Request bodies that are being received or processed",
     registers,
     collect() {
-      this.set(followed?.bodies ?? 0);
+      this.set(sum(({ bodies }) => bodies));
     },
   });
-  return (shares) => {
-    followed = shares;
-  };
+  return (shares) => void followed.add(shares);
 }
 
 function countWatchEvents(registers: Registers): ServerMetrics["watchEvent"] {
