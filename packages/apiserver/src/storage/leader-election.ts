@@ -25,6 +25,17 @@ export interface LeaderElection {
   leader(name: string): Promise<string | undefined>;
 }
 
+/** For a server that leaves such work to others: it sees who leads, and never does. */
+export const neverLeading = ({ leader }: Pick<LeaderElection, "leader">): LeaderElection => ({
+  campaign: (_name, _identity, signal) =>
+    new Promise((_resolve, reject) => {
+      const stop = (): void => reject(signal.reason);
+      if (signal.aborted) stop();
+      else signal.addEventListener("abort", stop, { once: true });
+    }),
+  leader,
+});
+
 /** For a store that one process owns: every candidate is the leader. */
 export function createSoleLeaderElection(): LeaderElection {
   const leaders = new Map<string, string>();

@@ -19,6 +19,8 @@ export type Replicas = AsyncDisposable & {
 export type ReplicasDeps = {
   /** Resolves once this server shows everything up to `revision`. */
   readonly waitFor: (revision: number) => Promise<void>;
+  /** The newest revision that this server shows; what it is before a `refresh` means nothing. */
+  readonly revision: () => number;
   /** Resolves once this server shows everything that had been written when it was called. */
   readonly refresh: () => Promise<unknown>;
   /** In milliseconds: a server that has not seen a write for so long refuses all credentials. */

@@ -22,7 +22,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("the servers on one etcd", () => {
   const enter = (index: number, id: string, more: Partial<Parameters<typeof createEtcdReplicas>[0]> = {}): Replicas => {
     const storage = storages[index];
     if (storage === undefined) throw new Error("no such server");
-    const ready = { waitFor: async () => {}, refresh: async () => {}, boundMs: NEVER_MS };
+    const ready = { waitFor: async () => {}, revision: () => 0, refresh: async () => {}, boundMs: NEVER_MS };
     return createEtcdReplicas({ storage, id, ...ready, ...more });
   };
 

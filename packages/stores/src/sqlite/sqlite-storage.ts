@@ -1,6 +1,6 @@
 // The SQLite store in the main thread: the storage port in front of the thread that owns the database.
 
-import { Worker } from "node:worker_threads";
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import type {
   ListOptions,
   ListResult,
@@ -11,8 +11,10 @@ import type {
 } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError, ValueTooLargeError } from "@postern/apiserver/storage/storage-errors";
 import type { SqliteExamination } from "./examine-sqlite.ts";
+import { createNewestRevision, newestReader } from "./newest-revision.ts";
 import { StoreCorruptError, toOpenError } from "./sqlite-errors.ts";
 import { StoreClient } from "./store-client.ts";
+import { portOfChannel, portOfThread, type StorePort } from "./store-port.ts";
 import type { FromWorker, WorkerOptions } from "./worker-protocol.ts";
 import { writeWhole } from "./write-whole.ts";
 
@@ -27,6 +29,20 @@ export type SqliteStorageOptions = {
   readonly onChecked?: (fault: string | undefined) => void;
   /** Called with each failure of the database but those for lack of space, beside the one that it fails. */
   readonly onFailure?: (error: Error) => void;
+  /** Other threads may use the store as well. Default: this one uses it alone. */
+  readonly isShared?: boolean;
+};
+
+/** A place in the store for another thread, to which it can be sent once; `port` has to be transferred. */
+export type SqliteConnection = {
+  readonly path: string;
+  readonly port: MessagePort;
+  readonly newest: SharedArrayBuffer;
+};
+
+export type SharedSqliteStorage = SqliteStorage & {
+  /** Throws where the store is not shared. */
+  connect(): SqliteConnection;
 };
 
 export type SqliteStorage = Storage & {
@@ -44,27 +60,69 @@ export type SqliteStorage = Storage & {
 const MAX_VALUE_BYTES = 8 << 20;
 
 /** Rejects with StoreLockedError, StoreCorruptError, StoreVersionError or StorageUnavailableError. */
-export async function openSqliteStorage(options: SqliteStorageOptions): Promise<SqliteStorage> {
-  const { path, maxBytes, maxQuickCheckBytes, onChecked, onFailure } = options;
+export async function openSqliteStorage(options: SqliteStorageOptions): Promise<SharedSqliteStorage> {
+  const { path, maxBytes, maxQuickCheckBytes, onChecked, onFailure, isShared = false } = options;
+  const newest = isShared ? createNewestRevision() : undefined;
   const worker = startWorker({
     path,
+    ...(newest !== undefined && { newest }),
     ...(maxBytes !== undefined && { maxBytes }),
     ...(maxQuickCheckBytes !== undefined && { maxQuickCheckBytes }),
   });
   const first = await firstMessage(worker);
   if (first.type === "opened") {
-    let damage: StoreCorruptError | undefined;
-    const checked = (fault: string): void => {
-      if (fault !== "") damage = new StoreCorruptError(damageText(path, fault));
-      onChecked?.(damage?.message);
-    };
-    const client = new StoreClient(worker, first.revision, checked, onFailure);
-    return new StorageInSqlite(client, () => damage);
+    const port = portOfThread(worker);
+    const storage = storageOf({ path, port, first, newest, onChecked, onFailure });
+    return Object.assign(storage, {
+      connect(): SqliteConnection {
+        if (newest === undefined) throw new Error("the store was opened for one thread");
+        const { port1, port2 } = new MessageChannel();
+        port.send({ type: "join", port: port1 });
+        return { path, port: port2, newest };
+      },
+    });
   }
   await worker.terminate();
   throw first.type === "openFailed"
     ? toOpenError(first.failure)
     : new StorageUnavailableError(`unexpected ${first.type}`);
+}
+
+/** The store in a thread that did not open it. Rejects with StorageUnavailableError where it has closed. */
+export function joinSqliteStorage({ path, port, newest }: SqliteConnection): Promise<SqliteStorage> {
+  return new Promise((resolve, reject) => {
+    port.once("close", () => reject(new StorageUnavailableError("the store is closed")));
+    // The next message follows at once: it has to find its listener.
+    port.once("message", (first: FromWorker) => {
+      if (first.type === "opened") resolve(storageOf({ path, port: portOfChannel(port), first, newest }));
+      else reject(new StorageUnavailableError(`unexpected ${first.type}`));
+    });
+  });
+}
+
+function storageOf(deps: {
+  readonly path: string;
+  readonly port: StorePort;
+  readonly first: FromWorker & { readonly type: "opened" };
+  readonly newest: SharedArrayBuffer | undefined;
+  readonly onChecked?: SqliteStorageOptions["onChecked"] | undefined;
+  readonly onFailure?: SqliteStorageOptions["onFailure"] | undefined;
+}): StorageInSqlite {
+  const { path, port, first, newest, onChecked, onFailure } = deps;
+  const damageOf = (fault: string): StoreCorruptError | undefined =>
+    fault === "" ? undefined : new StoreCorruptError(damageText(path, fault));
+  let damage = damageOf(first.fault);
+  const client = new StoreClient({
+    port,
+    revision: first.revision,
+    newest: newest && newestReader(newest),
+    onChecked(fault) {
+      damage = damageOf(fault);
+      onChecked?.(damage?.message);
+    },
+    onFailure,
+  });
+  return new StorageInSqlite(client, () => damage);
 }
 
 /** Examines a database file without changing it. Reads it completely: about a second per gigabyte. */

@@ -6,6 +6,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { BytePacker } from "./byte-packer.ts";
 import { packOutcomes } from "./packed-writes.ts";
 import { StoreClient } from "./store-client.ts";
+import { portOfThread } from "./store-port.ts";
 import type { ToWorker } from "./worker-protocol.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -25,7 +26,7 @@ class CommittingThread extends EventEmitter {
 }
 
 it("goes on behind a write that cannot be packed", async () => {
-  const client = new StoreClient(new CommittingThread() as unknown as Worker, 0);
+  const client = new StoreClient({ port: portOfThread(new CommittingThread() as unknown as Worker), revision: 0 });
   const write = (key: string) => client.write({ key, expected: undefined, value: new Uint8Array(1) });
   vi.spyOn(BytePacker.prototype, "add").mockImplementationOnce(() => {
     throw new TypeError("once");
@@ -43,9 +44,8 @@ it("reports failures of the database, but not a full disk", async () => {
     void setImmediate(() =>
       thread.emit("message", { type: "notCommitted", count: 1, failure: { kind, message: "disk I/O error" } }),
     );
-  const client = new StoreClient(thread as unknown as Worker, 0, undefined, ({ cause }) => {
-    failures.push(String(cause));
-  });
+  const port = portOfThread(thread as unknown as Worker);
+  const client = new StoreClient({ port, revision: 0, onFailure: ({ cause }) => void failures.push(String(cause)) });
   const write = () => client.write({ key: "a", expected: undefined, value: new Uint8Array(1) });
   await expect(write()).rejects.toThrow(StorageUnavailableError);
   kind = "full";
@@ -54,7 +54,7 @@ it("reports failures of the database, but not a full disk", async () => {
 });
 
 it("rejects the writes of a commit whose events cannot be delivered, and all later ones", async () => {
-  const client = new StoreClient(new CommittingThread() as unknown as Worker, 0);
+  const client = new StoreClient({ port: portOfThread(new CommittingThread() as unknown as Worker), revision: 0 });
   const write = (key: string) => client.write({ key, expected: undefined, value: new Uint8Array(1) });
   expect(await write("a")).toBe(1);
   vi.spyOn(WatcherSet.prototype, "deliver").mockImplementation(() => {
@@ -70,7 +70,7 @@ it("rejects the writes of a commit whose events cannot be delivered, and all lat
 
 it("delivers a commit of large objects in several turns, and each write settles behind its event", async () => {
   const thread = new CommittingThread();
-  const client = new StoreClient(thread as unknown as Worker, 0);
+  const client = new StoreClient({ port: portOfThread(thread as unknown as Worker), revision: 0 });
   let turn = 0;
   let isOver = false;
   const count = (): void => {
@@ -103,7 +103,7 @@ it("delivers a commit of large objects in several turns, and each write settles 
 
 it("delivers all that was committed when the thread ends", async () => {
   const thread = new CommittingThread();
-  const client = new StoreClient(thread as unknown as Worker, 0);
+  const client = new StoreClient({ port: portOfThread(thread as unknown as Worker), revision: 0 });
   const told: string[] = [];
   client.watch("", 0, { events: (events) => told.push(...events.map(keyOf)), error: () => {} });
   const large = ["a", "b", "c", "d", "e"].map((key) =>

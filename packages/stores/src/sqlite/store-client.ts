@@ -1,6 +1,5 @@
-// The main thread's side of the worker protocol: batches requests, and distributes responses and events.
+// The side of the worker protocol of a thread that uses the database: batches requests, and distributes responses and events.
 
-import type { Worker } from "node:worker_threads";
 import { caught } from "@postern/apimachinery/steps/caught";
 import type {
   ListOptions,
@@ -10,20 +9,15 @@ import type {
   StoredEntry,
   WatchObserver,
 } from "@postern/apiserver/storage/storage";
-import {
-  FutureRevisionError,
-  KeyExistsError,
-  RevisionCompactedError,
-  RevisionConflictError,
-  StorageFullError,
-  StorageUnavailableError,
-} from "@postern/apiserver/storage/storage-errors";
+import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { revisionOf, type Watcher, WatcherSet } from "@postern/apiserver/storage/watcher-set";
 import { unpackOutcomes, type WriteOutcome, WritePacker } from "./packed-writes.ts";
 import type { Write } from "./revision-table.ts";
 import { toStorageError } from "./sqlite-errors.ts";
+import { closedError, fullError, rangeError, refusal, threadError } from "./store-client-errors.ts";
+import type { StorePort } from "./store-port.ts";
 import { eventOf, unpackEntries, unpackEntry, unpackEvent } from "./unpack-entries.ts";
-import type { FromWorker, ReadRequest, ToWorker } from "./worker-protocol.ts";
+import type { FromWorker, ReadRequest } from "./worker-protocol.ts";
 
 type Answer<Type extends FromWorker["type"]> = FromWorker & { readonly type: Type };
 
@@ -35,6 +29,9 @@ type PendingWrite = Write & {
 };
 
 type AnsweredWrite = { readonly write: PendingWrite; readonly outcome: WriteOutcome | undefined };
+
+/** The event of a write that was committed, and the write where it is one of this client. */
+type Delivery = { readonly event: StorageEvent | undefined; readonly answered?: AnsweredWrite };
 
 /** `receive` gets the responses up to the last one; errors go to `reject`. */
 type PendingRead = {
@@ -50,13 +47,24 @@ const BYTES_AT_ONCE = 128 << 10;
 /** Distributes over the union, unlike Omit. */
 type WithoutId<Request> = Request extends unknown ? Omit<Request, "id"> : never;
 
+export type StoreClientDeps = {
+  readonly port: StorePort;
+  /** That of the store when this client has joined. */
+  readonly revision: Revision;
+  /** The newest revision on disk, where others write as well. Default: this client writes alone. */
+  readonly newest?: (() => Revision) | undefined;
+  readonly onChecked?: (fault: string) => void;
+  readonly onFailure?: ((error: Error) => void) | undefined;
+};
+
 export class StoreClient {
-  readonly #worker: Worker;
+  readonly #port: StorePort;
+  readonly #newest: (() => Revision) | undefined;
   readonly #watchers = new WatcherSet();
   /** Sent or about to be sent, in order; the thread responds in the same order. */
   readonly #pendingWrites: PendingWrite[] = [];
-  /** Committed or refused, in order: watches have not been notified of them yet. */
-  #undelivered: AnsweredWrite[] = [];
+  /** In order: watches have not been notified of them yet. */
+  #undelivered: Delivery[] = [];
   /** Messages of the thread that came behind these. */
   readonly #inbox: FromWorker[] = [];
   /** Delivered, in order: their promises are still pending. */
@@ -67,7 +75,7 @@ export class StoreClient {
   /** The newest revision whose commit was confirmed. */
   #revision: Revision;
   /** The newest revision; undefined when the client is over. */
-  readonly known: { revision: Revision | undefined };
+  readonly known: { readonly revision: Revision | undefined };
   #nextId = 1;
   readonly #unsentWrites = new WritePacker();
   #unsentReads: ReadRequest[] = [];
@@ -76,22 +84,22 @@ export class StoreClient {
   #over: StorageUnavailableError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(
-    worker: Worker,
-    revision: Revision,
-    onChecked: (fault: string) => void = () => {},
-    onFailure: (error: Error) => void = () => {},
-  ) {
-    this.#worker = worker;
+  constructor({ port, revision, newest, onChecked = () => {}, onFailure = () => {} }: StoreClientDeps) {
+    this.#port = port;
+    this.#newest = newest;
     this.#onChecked = onChecked;
     this.#onFailure = onFailure;
     this.#revision = revision;
-    this.known = { revision };
+    const newestKnown = (): Revision | undefined => (this.#over === undefined ? this.#newestRevision() : undefined);
+    this.known = {
+      get revision() {
+        return newestKnown();
+      },
+    };
     // After an unreadable answer, the order of answers no longer matches the order of writes.
     const onMessage = (message: FromWorker): void => this.#receive(message);
-    worker.on("message", caught(this.#fail, onMessage));
-    worker.on("error", (cause) => this.#finish(threadError(cause)));
-    worker.on("exit", () => this.#finish(closedError()));
+    port.onMessage(caught(this.#fail, onMessage));
+    port.onEnd((failure) => this.#finish(failure === undefined ? closedError() : threadError(failure)));
   }
 
   get(key: string, signal: AbortSignal | undefined): Promise<StoredEntry | undefined> {
@@ -133,7 +141,11 @@ export class StoreClient {
 
   currentRevision(): Revision {
     if (this.#over !== undefined) throw this.#over;
-    return this.#revision;
+    return this.#newestRevision();
+  }
+
+  #newestRevision(): Revision {
+    return this.#newest === undefined ? this.#revision : this.#newest();
   }
 
   /** `value` undefined means delete; `expected` undefined means create. */
@@ -161,12 +173,11 @@ export class StoreClient {
     this.#closing ??= new Promise((resolve) => {
       const alreadyOver = this.#over !== undefined;
       this.#over ??= closedError();
-      this.known.revision = undefined;
       this.#flush();
-      this.#worker.once("exit", () => resolve());
-      this.#post({ type: "close" });
+      this.#port.onEnd(() => resolve());
+      this.#port.send({ type: "close" });
       // A failed thread exits by itself, and may already have done so.
-      if (alreadyOver) void this.#worker.terminate().then(() => resolve());
+      if (alreadyOver) void this.#port.terminate().then(() => resolve());
     });
     return this.#closing;
   }
@@ -234,8 +245,9 @@ export class StoreClient {
         for (const write of this.#pendingWrites.splice(0, message.count)) write.reject(error);
         break;
       }
-      case "recovered":
-        this.#deliver(message.events.map((event) => unpackEvent(message.bytes, event)));
+      case "stored":
+        this.#undelivered = message.events.map((event) => ({ event: unpackEvent(message.bytes, event) }));
+        this.#deliverSome();
         break;
       case "outOfRange":
         this.#pendingReads.get(message.id)?.reject(rangeError(message));
@@ -268,7 +280,11 @@ export class StoreClient {
   #committed({ outcomes, bytes }: Answer<"committed">): void {
     const unpacked = unpackOutcomes(outcomes, bytes);
     const writes = this.#pendingWrites.slice(0, unpacked.length);
-    this.#undelivered = writes.map((write, index) => ({ write, outcome: unpacked[index] }));
+    this.#undelivered = writes.map((write, index) => {
+      const outcome = unpacked[index];
+      const event = outcome?.type === "written" ? eventOf(write, outcome) : undefined;
+      return { event, answered: { write, outcome } };
+    });
     this.#deliverSome();
   }
 
@@ -277,17 +293,22 @@ export class StoreClient {
     let bytes = 0;
     let count = 0;
     const events: StorageEvent[] = [];
-    for (const { write, outcome } of this.#undelivered) {
+    const answered: AnsweredWrite[] = [];
+    for (const delivery of this.#undelivered) {
       if (bytes >= BYTES_AT_ONCE) break;
       count++;
-      bytes += write.value?.length ?? 0;
-      if (outcome?.type === "written") events.push(eventOf(write, outcome));
+      if (delivery.event !== undefined) {
+        events.push(delivery.event);
+        if (delivery.event.type === "put") bytes += delivery.event.entry.value.length;
+      }
+      if (delivery.answered !== undefined) answered.push(delivery.answered);
     }
     this.#deliver(events);
     // Not earlier: on an error before this, they are still among the requests to reject.
-    this.#pendingWrites.splice(0, count);
+    this.#pendingWrites.splice(0, answered.length);
+    this.#undelivered.splice(0, count);
     const isIdle = this.#unsettled.length === 0;
-    this.#unsettled.push(...this.#undelivered.splice(0, count));
+    this.#unsettled.push(...answered);
     if (isIdle) this.#settleSome();
     const deliverMore = (): void => this.#deliverMore();
     if (this.#undelivered.length > 0) setImmediate(caught(this.#fail, deliverMore));
@@ -330,7 +351,6 @@ export class StoreClient {
     const last = events[events.length - 1];
     if (last === undefined) return;
     this.#revision = revisionOf(last);
-    if (this.#over === undefined) this.known.revision = this.#revision;
     this.#watchers.deliver({ events, revision: this.#revision });
   }
 
@@ -349,11 +369,7 @@ export class StoreClient {
     if (this.#unsentWrites.count === 0 && this.#unsentReads.length === 0) return;
     const reads = this.#unsentReads;
     this.#unsentReads = [];
-    this.#post({ type: "requests", reads, ...this.#unsentWrites.take() });
-  }
-
-  #post(message: ToWorker): void {
-    this.#worker.postMessage(message, message.type === "requests" ? [message.bytes] : []);
+    this.#port.send({ type: "requests", reads, ...this.#unsentWrites.take() });
   }
 
   /** The thread has ended. */
@@ -367,30 +383,10 @@ export class StoreClient {
 
   #end(error: StorageUnavailableError): void {
     this.#over ??= error;
-    this.known.revision = undefined;
     this.#undelivered = [];
     this.#inbox.length = 0;
     for (const write of this.#pendingWrites.splice(0)) write.reject(error);
     for (const read of [...this.#pendingReads.values()]) read.reject(error);
     this.#watchers.failAll(error);
   }
-}
-
-function refusal({ key, expected }: PendingWrite, current: StoredEntry | undefined): Error {
-  return expected === undefined ? new KeyExistsError(key, current) : new RevisionConflictError(key, expected, current);
-}
-
-function rangeError({ revision, oldest, newest }: Answer<"outOfRange">): Error {
-  return revision > newest ? new FutureRevisionError(revision, newest) : new RevisionCompactedError(revision, oldest);
-}
-
-const threadError = (cause: unknown): StorageUnavailableError =>
-  new StorageUnavailableError("the database thread has failed", { cause });
-
-function fullError(): StorageFullError {
-  return new StorageFullError("the store has reached its quota");
-}
-
-function closedError(): StorageUnavailableError {
-  return new StorageUnavailableError("the store is closed");
 }

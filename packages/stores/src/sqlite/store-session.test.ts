@@ -67,7 +67,10 @@ function start(): StoreSession {
 
 type TestWrite = { key: string; value?: string; expected?: number };
 
-function requests(writes: readonly TestWrite[], reads: readonly ReadRequest[] = []): ToWorker {
+function requests(
+  writes: readonly TestWrite[],
+  reads: readonly ReadRequest[] = [],
+): ToWorker & { readonly type: "requests" } {
   const packer = new WritePacker();
   for (const { key, value, expected } of writes) {
     packer.add({ key, expected, value: value === undefined ? undefined : Buffer.from(value) });
@@ -167,7 +170,7 @@ describe("a disk that fails", () => {
     runToEnd();
     expect(outcomes()[0]).toEqual([{ type: "written", revision: 2 }]);
     expect(ofType("entries")[0]!.entries.keys).toEqual(["/a"]);
-    expect(ofType("recovered")).toEqual([]);
+    expect(ofType("stored")).toEqual([]);
   });
 
   test("after a successful commit: no event is sent twice", () => {
@@ -181,7 +184,7 @@ describe("a disk that fails", () => {
     beforeExec = () => {};
     session.receive(requests([{ key: "/c", value: "z" }]));
     runToEnd();
-    expect(ofType("recovered")).toEqual([]);
+    expect(ofType("stored")).toEqual([]);
     expect(outcomes().flat()).toMatchObject([{ revision: 2 }, { revision: 3 }]);
   });
 
@@ -199,10 +202,10 @@ describe("a disk that fails", () => {
 
     session.receive(requests([{ key: "/b", value: "y" }]));
     runToEnd();
-    expect(ofType("recovered")[0]!.events).toMatchObject([{ key: "/a", revision: 2 }]);
+    expect(ofType("stored")[0]!.events).toMatchObject([{ key: "/a", revision: 2 }]);
     expect(outcomes()[0]).toEqual([{ type: "written", revision: 3 }]);
     const order = sent.map((message) => message.type);
-    expect(order.indexOf("recovered")).toBeLessThan(order.indexOf("committed"));
+    expect(order.indexOf("stored")).toBeLessThan(order.indexOf("committed"));
   });
 
   test("although the commit is on disk but cannot be read at once: its events are sent before those of later writes", () => {
@@ -224,7 +227,7 @@ describe("a disk that fails", () => {
     beforeRead = () => {};
     session.receive(requests([{ key: "/c", value: "z" }]));
     runToEnd();
-    expect(ofType("recovered").flatMap(({ events }) => events)).toMatchObject([{ key: "/a", revision: 2 }]);
+    expect(ofType("stored").flatMap(({ events }) => events)).toMatchObject([{ key: "/a", revision: 2 }]);
     expect(outcomes()[0]).toEqual([{ type: "written", revision: 3 }]);
   });
 

@@ -7,11 +7,25 @@ import { packEvent } from "./pack-rows.ts";
 import { packOutcomes, unpackWrites } from "./packed-writes.ts";
 import { createReadJob } from "./read-jobs.ts";
 import type { ReadJob } from "./read-step.ts";
-import type { RevisionTable, Write } from "./revision-table.ts";
+import type { HistoryRow, RevisionTable, Write, WriteResult } from "./revision-table.ts";
 import { toFailure } from "./sqlite-errors.ts";
-import type { FromWorker, PackedEvent, ToWorker } from "./worker-protocol.ts";
+import type { FromWorker, ToWorker } from "./worker-protocol.ts";
 
 export type Send = (message: FromWorker) => void;
+
+/** A thread that uses the database. */
+export type SessionClient = {
+  readonly send: Send;
+  /** In order: its writes that no commit has taken yet. */
+  writes: Write[];
+  /** No message of it follows. */
+  isLeaving: boolean;
+};
+
+type ClientJob = { readonly job: ReadJob; readonly client: SessionClient };
+
+/** The writes of one client in a commit. */
+type Part = { readonly client: SessionClient; readonly writes: readonly Write[] };
 
 /** The maximum number of writes per commit, so that the first of them does not wait for too many others. */
 const COMMIT_LIMIT = 1_024;
@@ -31,13 +45,15 @@ const PAGES_PER_WRITE = 1;
 
 export class StoreSession {
   readonly #table: RevisionTable;
-  readonly #send: Send;
+  /** The thread that opened the database, and those that have joined. The one whose turn it is to write first is in front. */
+  #clients: SessionClient[];
+  readonly #first: SessionClient;
+  readonly #onCommitted: (revision: Revision) => void;
   /** After a failure: what was stored is read again before the next use. */
   #unclear = false;
-  /** The newest revision that the main thread knows. */
+  /** The newest revision that all clients know. */
   #toldRevision: Revision;
-  #writes: Write[] = [];
-  #jobs: ReadJob[] = [];
+  #jobs: ClientJob[] = [];
   #logPages = 0;
   #sweepRows = MIN_SWEEP_ROWS;
   #isUpkeepFailing = false;
@@ -45,31 +61,64 @@ export class StoreSession {
 
   /** Undefined if the database is known to be intact. */
   #check: IntegrityCheck | undefined;
+  /** The result of the check; "" for nothing found. */
+  #fault = "";
 
-  constructor(table: RevisionTable, send: Send, check?: IntegrityCheck) {
+  /** `onCommitted` is called with the newest revision on disk, before any client learns of it. */
+  constructor(
+    table: RevisionTable,
+    send: Send,
+    check?: IntegrityCheck,
+    onCommitted: (revision: Revision) => void = () => {},
+  ) {
     this.#check = check;
     this.#table = table;
-    this.#send = send;
+    this.#onCommitted = onCommitted;
+    this.#first = { send, writes: [], isLeaving: false };
+    this.#clients = [this.#first];
     this.#toldRevision = table.revision;
-    send({ type: "opened", revision: table.revision });
+    onCommitted(table.revision);
+    send({ type: "opened", revision: table.revision, fault: "" });
   }
 
-  receive(message: ToWorker): void {
+  /** Another thread, which gets every commit from here on. */
+  join(send: Send): SessionClient {
+    const client: SessionClient = { send, writes: [], isLeaving: false };
+    this.#clients.push(client);
+    send({ type: "opened", revision: this.#toldRevision, fault: this.#fault });
+    return client;
+  }
+
+  /** Nothing is sent to the client any more. What it has written and no commit has taken is dropped. */
+  leave(client: SessionClient): void {
+    this.#clients = this.#clients.filter((other) => other !== client);
+    this.#jobs = this.#jobs.filter((one) => {
+      if (one.client === client) one.job.end?.();
+      return one.client !== client;
+    });
+  }
+
+  receive(message: Exclude<ToWorker, { readonly type: "join" }>, client = this.#first): void {
     if (message.type === "close") {
-      this.#closing = true;
+      client.isLeaving = true;
+      this.#closing ||= client === this.#first;
       return;
     }
-    for (const write of unpackWrites(message.writes, message.bytes)) this.#writes.push(write);
-    for (const request of message.reads) this.#jobs.push(createReadJob(request));
+    for (const write of unpackWrites(message.writes, message.bytes)) client.writes.push(write);
+    for (const request of message.reads) this.#jobs.push({ job: createReadJob(request), client });
   }
 
   /** One turn. False if there is nothing left to do until the next message. */
   turn(): boolean {
     this.#commit();
-    if (this.#closing) return this.#writes.length > 0;
+    if (this.#closing) return this.#hasWrites;
     this.#read();
     const tidying = this.#tidyUp();
-    return this.#writes.length > 0 || this.#jobs.length > 0 || tidying;
+    return this.#hasWrites || this.#jobs.length > 0 || tidying;
+  }
+
+  get #hasWrites(): boolean {
+    return this.#clients.some(({ writes }) => writes.length > 0);
   }
 
   get isChecking(): boolean {
@@ -82,11 +131,12 @@ export class StoreSession {
     try {
       const result = this.#check.step();
       if (result === undefined) return;
-      this.#send({ type: "checked", fault: result.fault });
+      this.#fault = result.fault;
+      for (const { send } of this.#clients) send({ type: "checked", fault: result.fault });
       this.#check.record(result, Date.now());
     } catch (error) {
       // The next start checks again.
-      this.#send({ type: "upkeepFailed", failure: toFailure(error) });
+      this.#first.send({ type: "upkeepFailed", failure: toFailure(error) });
     }
     this.#check = undefined;
   }
@@ -96,22 +146,66 @@ export class StoreSession {
   }
 
   close(): void {
-    for (const job of this.#jobs) job.end?.();
+    for (const { job } of this.#jobs) job.end?.();
     this.#table.close();
   }
 
   #commit(): void {
-    if (this.#writes.length === 0) return;
-    const batch = this.#writes.splice(0, COMMIT_LIMIT);
+    const parts = this.#takeWrites();
+    if (parts.length === 0) return;
+    const batch = parts.flatMap(({ writes }) => writes);
     try {
       const table = this.#usableTable();
       const results = table.append(batch);
       this.#toldRevision = table.revision;
-      this.#send({ type: "committed", ...packOutcomes(results) });
+      this.#onCommitted(table.revision);
+      let at = 0;
+      for (const { client, writes } of parts) {
+        this.#tellCommitted(client, writes, results.slice(at, at + writes.length));
+        at += writes.length;
+      }
       this.#countPages(batch);
     } catch (error) {
       this.#unclear = true;
-      this.#send({ type: "notCommitted", count: batch.length, failure: toFailure(error) });
+      const failure = toFailure(error);
+      for (const { client, writes } of parts) client.send({ type: "notCommitted", count: writes.length, failure });
+    }
+  }
+
+  /** Each client is once the first: none waits for more than one commit of the others. */
+  #takeWrites(): readonly Part[] {
+    const parts: Part[] = [];
+    let left = COMMIT_LIMIT;
+    for (const client of this.#clients) {
+      if (left === 0) break;
+      if (client.writes.length === 0) continue;
+      const writes = client.writes.splice(0, left);
+      left -= writes.length;
+      parts.push({ client, writes });
+    }
+    const first = this.#clients.shift();
+    if (first !== undefined) this.#clients.push(first);
+    return parts;
+  }
+
+  /** The client has its writes; the others need them whole. */
+  #tellCommitted(client: SessionClient, writes: readonly Write[], results: readonly WriteResult[]): void {
+    client.send({ type: "committed", ...packOutcomes(results) });
+    if (this.#clients.length === 1) return;
+    const rows = writes.flatMap(({ key, value }, index): HistoryRow[] => {
+      const result = results[index];
+      if (result?.type !== "written") return [];
+      return [{ key, value, revision: result.revision, previous: result.before }];
+    });
+    this.#tellOthers(client, rows);
+  }
+
+  #tellOthers(client: SessionClient | undefined, rows: readonly HistoryRow[]): void {
+    if (rows.length === 0) return;
+    for (const { send } of this.#clients.filter((other) => other !== client)) {
+      const packer = new BytePacker();
+      const events = rows.map((row) => packEvent(row, packer));
+      send({ type: "stored", events, bytes: packer.take() });
     }
   }
 
@@ -119,16 +213,17 @@ export class StoreSession {
     let bytes = 0;
     // Unfinished reads go to the end of the queue, so that none gets two turns in a row.
     for (let left = this.#jobs.length; left > 0 && bytes < READ_BYTES_PER_TURN; left--) {
-      const job = this.#jobs.shift();
-      if (job === undefined) return;
+      const next = this.#jobs.shift();
+      if (next === undefined) return;
+      const { job, client } = next;
       try {
         const step = job.step(this.#usableTable(), READ_BYTES_PER_TURN);
         bytes += "bytes" in step.message ? step.message.bytes.byteLength : 0;
-        if (!step.done) this.#jobs.push(job);
-        this.#send(step.message);
+        if (!step.done) this.#jobs.push(next);
+        client.send(step.message);
       } catch (error) {
         job.end?.();
-        this.#send({ type: "readFailed", id: job.id, failure: toFailure(error) });
+        client.send({ type: "readFailed", id: job.id, failure: toFailure(error) });
       }
     }
   }
@@ -146,7 +241,7 @@ export class StoreSession {
       this.#isUpkeepFailing = false;
       return !table.swept;
     } catch (error) {
-      if (!this.#isUpkeepFailing) this.#send({ type: "upkeepFailed", failure: toFailure(error) });
+      if (!this.#isUpkeepFailing) this.#first.send({ type: "upkeepFailed", failure: toFailure(error) });
       this.#isUpkeepFailing = true;
       return false;
     }
@@ -180,13 +275,13 @@ export class StoreSession {
   // A commit whose last step failed may still be on disk. Its writers got an error that leaves the result open; the watches must see what is stored
   // now.
   #tellRecovered(table: RevisionTable): void {
-    const packer = new BytePacker();
-    const events: PackedEvent[] = [];
+    const rows: HistoryRow[] = [];
     table.history("", this.#toldRevision, table.revision, (row) => {
-      events.push(packEvent(row, packer));
+      rows.push(row);
       return true;
     });
     this.#toldRevision = table.revision;
-    this.#send({ type: "recovered", events, bytes: packer.take() });
+    this.#onCommitted(table.revision);
+    this.#tellOthers(undefined, rows);
   }
 }

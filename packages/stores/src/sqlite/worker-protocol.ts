@@ -1,5 +1,7 @@
-// The messages between the main thread and the database thread. The bytes of one message are in one buffer, which is transferred.
+// The messages between a thread that uses the database, such as the main thread, and the thread that owns it. The bytes of one message are in one buffer,
+// which is transferred.
 
+import type { MessagePort } from "node:worker_threads";
 import type { Revision } from "@postern/apiserver/storage/storage";
 import type { SqliteExamination } from "./examine-sqlite.ts";
 import type { StoreFailure } from "./sqlite-errors.ts";
@@ -58,6 +60,8 @@ export type ToWorker =
       readonly reads: readonly ReadRequest[];
       readonly bytes: ArrayBuffer;
     }
+  /** Another thread uses the database, and sends and receives these messages through the port. */
+  | { readonly type: "join"; readonly port: MessagePort }
   | { readonly type: "close" };
 
 export type PackedEvent = {
@@ -69,15 +73,16 @@ export type PackedEvent = {
 };
 
 export type FromWorker =
-  | { readonly type: "opened"; readonly revision: Revision }
+  /** The first message. `fault` is what a check has found; "" for nothing. */
+  | { readonly type: "opened"; readonly revision: Revision; readonly fault: string }
   | { readonly type: "openFailed"; readonly failure: StoreFailure }
   | { readonly type: "examined"; readonly examination: SqliteExamination }
   /** One commit: the results of the oldest unanswered writes, in order. It is on disk. */
   | { readonly type: "committed"; readonly outcomes: PackedOutcomes; readonly bytes: ArrayBuffer }
   /** None of the oldest `count` unanswered writes was stored. */
   | { readonly type: "notCommitted"; readonly count: number; readonly failure: StoreFailure }
-  /** Commits that seemed to have failed but are on disk: no writer waits for them any more. */
-  | { readonly type: "recovered"; readonly events: readonly PackedEvent[]; readonly bytes: ArrayBuffer }
+  /** Writes of others; and those of commits that seemed to have failed but are on disk, for which no writer waits any more. */
+  | { readonly type: "stored"; readonly events: readonly PackedEvent[]; readonly bytes: ArrayBuffer }
   | { readonly type: "entry"; readonly id: number; readonly entry?: PackedValue; readonly bytes: ArrayBuffer }
   /** Part of a list; the last part has `end`. */
   | {
@@ -119,6 +124,8 @@ export type WorkerOptions = {
   readonly maxBytes?: number;
   /** See SqliteStorageOptions. */
   readonly maxQuickCheckBytes?: number;
+  /** Where the newest revision on disk is published for all threads: see newest-revision.ts. */
+  readonly newest?: SharedArrayBuffer;
   /** Only examines the file, and reports the result. */
   readonly examines?: true;
 };
