@@ -64,6 +64,7 @@ const LONG = [
   "test/attacks/thrown-errors.test.ts",
   "test/crash/audit-full-disk.test.ts",
   "test/crash/clock-jumps.test.ts",
+  "test/crash/ended-fronts.test.ts",
   "test/crash/exchange-burst.test.ts",
   "test/crash/full-disk.test.ts",
   "test/crash/interrupted-copy.test.ts",

@@ -62,7 +62,6 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   platform: [
     "foundation/served-version.ts",
     "foundation/config",
-    "foundation/upstream",
     "foundation/pki",
     "foundation/tracing",
     "foundation/encryption",
@@ -73,7 +72,6 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "foundation/http",
     "foundation/metrics",
     "foundation/foundation.ts",
-    "foundation/issuers",
     "features/directory",
     "features/access-keys",
     "features/authorization",
@@ -87,7 +85,6 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/access-requests",
     "features/sign-in",
     "features/audit",
-    "features/activity",
     "features/console",
     "features/custom-resources",
     "features/projects",
@@ -97,7 +94,6 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/budgets/feature.ts",
     "features/certificates/feature.ts",
     "features/trust/feature.ts",
-    "features/wrapped-values",
     "features/access-keys/kinds",
     "features/cluster-tunnels/feature.ts",
     "features/cluster-tunnels/kinds",
@@ -121,23 +117,24 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/access-requests/controllers",
     "features/sign-in/controllers",
     "features/projects/controllers",
-    "features/wrapped-values/controllers",
     "features/access-keys/routes",
     "features/cluster-tunnels/routes",
     "features/proxy/routes",
     "features/trust/routes",
-    "features/wrapped-values/routes",
     "server",
     "bootstrap",
+    "fronts",
     "operations/doctor",
     "compose-server.ts",
+    "server-parts.ts",
+    "further-front.ts",
     "main.ts",
   ],
 };
 
 /** The command loads the platform only to serve, work on a store, read an audit log or create a certificate request. */
 const PLATFORM_IN_CLI =
-  /^packages\/cli\/src\/(serve\.ts|doctor\.ts|configuration-flags\.ts|audit\/|backup\/|key\/compromised\.ts|kubeconfig\/issue-kubeconfig\.ts)/;
+  /^packages\/cli\/src\/(serve\.ts|front-thread\.ts|doctor\.ts|configuration-flags\.ts|audit\/|backup\/|key\/compromised\.ts|kubeconfig\/issue-kubeconfig\.ts)/;
 
 /** Packages without I/O and without Node, which run anywhere. */
 const PURE = new Set(["apimachinery", "structured-merge", "cel"]);

@@ -46,17 +46,26 @@ const THREADS = [
   import.meta.url,
 )`,
     // It starts threads for long work.
-    starts: "work-thread",
+    starts: ["work-thread"],
   },
 ] as const satisfies readonly Thread[];
 
-/** `starts` names an earlier thread, which this one starts. */
+/** Of the single script. As a module of the bundle it runs itself, with the modules of the command. */
+const FRONT_THREAD: Thread = {
+  name: "front-thread",
+  source: fromRepository("packages/cli/src/front-thread.ts"),
+  startedIn: /[\\/]cli[\\/]src[\\/]front-thread\.ts$/,
+  address: "new URL(import.meta.url)",
+  starts: ["sqlite-thread", "work-thread", "cluster-thread"],
+};
+
+/** `starts` names earlier threads, which this one starts. */
 type Thread = {
   readonly name: string;
   readonly source: string;
   readonly startedIn: RegExp;
   readonly address: string;
-  readonly starts?: string;
+  readonly starts?: readonly string[];
 };
 
 /** The threads are part of the bundle: a server that starts one later must not load that of another build. */
@@ -137,6 +146,7 @@ export async function bundleModules({ sourcemap, change }: BundleOptions): Promi
   const consoleInputs = await buildConsole();
   const modules = { ...shared(), sourcemap, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
   const { threads, addresses } = await buildThreads(
+    THREADS,
     ({ name, source }, starts) =>
       build({
         ...modules,
@@ -178,7 +188,9 @@ export async function bundleScript(): Promise<Bundle> {
   // There are no files beside the program: modules that ask for their own address get one that `createRequire` accepts.
   const alone = { ...shared(), minifySyntax: true, minifyWhitespace: true } as const;
   const define = { ...alone.define, "import.meta.url": '"file:///postern/postern.js"' };
+  const all = [...THREADS, FRONT_THREAD];
   const { threads, addresses } = await buildThreads(
+    all,
     ({ name, source }, starts) =>
       build({
         ...alone,
@@ -194,7 +206,7 @@ export async function bundleScript(): Promise<Bundle> {
     ...alone,
     format: "cjs",
     define,
-    plugins: THREADS.map((thread, index) => withThread(thread, addresses[index] ?? "")),
+    plugins: all.map((thread, index) => withThread(thread, addresses[index] ?? "")),
     entryPoints: { postern: COMMAND },
   });
   const { contents } = scriptOf(command.outputFiles);
@@ -206,17 +218,18 @@ export async function bundleScript(): Promise<Bundle> {
 
 type Started = { readonly thread: Thread; readonly address: string };
 
-/** The results, and the address of each as code, in the order of THREADS: a thread comes after those that it starts. */
+/** The results, and the address of each as code, in the order of `all`: a thread comes after those that it starts. */
 async function buildThreads<Result extends BuildResult & { readonly outputFiles: OutputFile[] }>(
+  all: readonly Thread[],
   buildThread: (thread: Thread, starts: readonly Started[]) => Promise<Result>,
   addressOf: (script: OutputFile) => string,
 ): Promise<{ readonly threads: readonly Result[]; readonly addresses: readonly string[] }> {
   const threads: Result[] = [];
   const built: Started[] = [];
-  for (const thread of THREADS as readonly Thread[]) {
+  for (const thread of all) {
     const result = await buildThread(
       thread,
-      built.filter((other) => other.thread.name === thread.starts),
+      built.filter((other) => thread.starts?.includes(other.thread.name)),
     );
     threads.push(result);
     built.push({ thread, address: addressOf(scriptOf(result.outputFiles)) });

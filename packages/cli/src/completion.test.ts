@@ -40,7 +40,6 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "doctor",
         "ci",
         "trust",
-        "unwrap",
         "cluster",
         "kubeconfig",
         "backup",

@@ -28,10 +28,12 @@ export type ServeDeps = {
 async function loadPlatform(): Promise<ServeDeps> {
   const { startServer } = await import("@postern/platform/main");
   return {
-    startServer(configuration, stopping, onRepeated) {
+    async startServer(configuration, stopping, onRepeated) {
+      const threads = configuration.threads > 1 ? await import("./front-thread.ts") : {};
       // For as long as the process runs.
       limitYoungGeneration([...process.execArgv, process.env["NODE_OPTIONS"] ?? ""]);
-      return startServer(configuration, {
+      return await startServer(configuration, {
+        ...threads,
         loadConsole: () => import("@postern/console/files"),
         stopping,
         onFaults: (faults) => takeProcessErrors({ source: process, now: () => performance.now(), onRepeated }, faults),

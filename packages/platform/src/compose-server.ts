@@ -31,6 +31,7 @@ import type { Configuration } from "./foundation/config/configuration.ts";
 import { SETTLE_MS } from "./foundation/store/open-sealed-store.ts";
 import type { ServerStore } from "./foundation/store/open-server-store.ts";
 import { CONTROLLERS, runWhileLeading } from "./foundation/store/run-while-leading.ts";
+import type { Front } from "./fronts/front.ts";
 import { startReencryption } from "./operations/reencryption.ts";
 import { composePlatform } from "./server/compose.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
@@ -77,11 +78,15 @@ export async function composeServer(parts: {
   readonly tracing: Tracing | undefined;
   /** Undefined: there is no console in this process. */
   readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;
+  /** The other servers of this process. Absent: it is the only one. */
+  readonly front?: Front | undefined;
   /** Is given what must be closed. */
   readonly teardown: Teardown;
   readonly onError: (error: unknown) => void;
 }): Promise<RunningServer> {
-  const { store, cache, runtime, logger, metrics, tracing, teardown, onError } = parts;
+  const { store, cache, runtime, logger, metrics, tracing, front, teardown, onError } = parts;
+  const further = front?.isFirst === false ? front : undefined;
+  const first = front?.isFirst === true ? front : undefined;
   const { scheduler, random } = runtime;
   const { storage, election, isShared } = store;
   const configuration = await withDefaultTTL(parts.configuration, storage);
@@ -91,10 +96,11 @@ export async function composeServer(parts: {
   const draining = new AbortController();
   // From before the objects are loaded, so that these are known to be the newest as soon as they are there.
   const followed = isShared ? teardown.use(followFreshness({ cache, runtime })) : undefined;
-  const identity = `${hostname()}-${process.pid}`;
+  const identity = `${hostname()}-${process.pid}${further === undefined ? "" : `-${further.number}`}`;
   const replicas = store.enter?.({
     id: `${identity}-${Buffer.from(random.bytes(6)).toString("hex")}`,
     waitFor: async (revision) => await cache.waitFor(revision, { timeoutMs: FRESHNESS_BOUND_MS }),
+    revision: () => cache.revision,
     refresh: () => cache.refresh({ signal, timeoutMs: FRESHNESS_BOUND_MS }),
     boundMs: FRESHNESS_BOUND_MS,
   });
@@ -107,7 +113,9 @@ export async function composeServer(parts: {
   const transport = createHttpTransport({
     tls: serving.current.tls,
     bindAddress: configuration.bindAddress,
-    port: configuration.securePort,
+    port: further?.port ?? configuration.securePort,
+    portShare: front && (front.isFirst ? "first" : "further"),
+    ticketKeys: front?.ticketKeys,
     logger,
     faults: parts.faults,
     clock: runtime.clock,
@@ -127,8 +135,10 @@ export async function composeServer(parts: {
   const { port } = await transport.listen();
   const url = publicUrl(configuration, port);
   await cache.ready();
-  const log = await openAuditLog(configuration, gaugeNewestRecord(metrics, runtime.clock));
+  const log = await openAuditLog(configuration, gaugeNewestRecord(metrics, runtime.clock), further?.audit);
   teardown.use(log.sink);
+  // These write to the log and to the store until then.
+  teardown.defer(() => first?.closed());
   const preparation = createPreparation();
   const endpoint: PlatformEndpoint = {
     url: () => url,
@@ -160,6 +170,7 @@ export async function composeServer(parts: {
         store,
         freshness,
         logger,
+        scrape: front?.scrape,
         auditPath: log.path,
         prepared: preparation.check,
         draining: draining.signal,
@@ -168,7 +179,7 @@ export async function composeServer(parts: {
     teardown,
   );
   const { base, keys } = platform;
-  const webhook = await openNoticeWebhook(configuration, runtime);
+  const webhook = further === undefined ? await openNoticeWebhook(configuration, runtime) : undefined;
   if (webhook !== undefined) teardown.use(webhook);
   teardown.use(
     runWhileLeading({
@@ -198,7 +209,7 @@ export async function composeServer(parts: {
     memory: parts.memory,
     isMemoryShort: parts.isMemoryShort,
     administrator: {
-      link,
+      link: further?.link ?? link,
       key: () => readAdministratorKey(configuration),
     },
     home: parts.loadConsole === undefined || !configuration.console ? PROFILE_PATH : "/",
@@ -213,24 +224,35 @@ export async function composeServer(parts: {
   starting.open(handler);
   metrics.followBacklog(transport.backlog);
   teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
-  await preparePlatform(platform, {
-    election,
-    identity,
-    url,
-    serving,
-    manifests: {
-      manifests: parts.manifests,
-      api: createInternalApi(createBootstrapHandler(platform, audited), signal),
-      logger,
-    },
-  });
+  if (further === undefined) {
+    await preparePlatform(platform, {
+      election,
+      identity,
+      url,
+      serving,
+      manifests: {
+        manifests: parts.manifests,
+        api: createInternalApi(createBootstrapHandler(platform, audited), signal),
+        logger,
+      },
+    });
+  }
   preparation.done();
   // Until then all requests are refused.
   await followed?.confirmed;
   await replicas?.entered;
   const onReload = gaugeServing(metrics, serving);
-  teardown.use(reloadCertificate({ configuration, runtime, transport, serving, logger, onReload, onError }));
-  teardown.defer(() => draining.abort());
+  if (further === undefined)
+    teardown.use(reloadCertificate({ configuration, runtime, transport, serving, logger, onReload, onError }));
+  else further.onServing((next) => serving.replace(next, transport));
+  teardown.defer(() => {
+    draining.abort();
+    first?.beginClose();
+  });
+  if (first !== undefined) {
+    teardown.use(serving.onReplaced(first.replaceServing));
+    await first.start({ port, serving: serving.current, audit: log.sink, link });
+  }
 
   return {
     url,

@@ -1,27 +1,24 @@
 // Starts a server: opens the store, and loads modules meanwhile.
 
-import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import { withLogLimit } from "@postern/apiserver/limits/log-limit";
-import { createLogger } from "@postern/apiserver/logging/create-logger";
-import { reportDroppedErrors } from "@postern/apiserver/logging/dropped-errors";
-import { createFaults, type Faults, withGuardedTimers } from "@postern/apiserver/logging/faults";
-import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import type { Faults } from "@postern/apiserver/logging/faults";
 import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardown";
+import { createServerTable } from "@postern/stores/sqlite/server-table";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import type { RunningServer } from "./compose-server.ts";
-import { cacheBudgets } from "./features/budgets/cache-budgets.ts";
-import { detectedMemoryLimit, type MemoryBudgets, memoryBudgets } from "./features/budgets/memory-limit.ts";
 import { followMemoryPressure, type ProcessHeap } from "./features/budgets/memory-pressure.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
-import { createCountedClusters } from "./features/virtual-clusters/embedded/threads/counted-clusters.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
+import { ConfigurationError } from "./foundation/config/configuration-error.ts";
 import { ensurePrivateDirectory } from "./foundation/pki/private-file.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { readServerSecrets } from "./foundation/store/server-keys.ts";
-import { openTracing } from "./foundation/tracing/open-tracing.ts";
+import { assertThreadsAreServed } from "./fronts/can-share-port.ts";
+import { createFrontPool, showFronts } from "./fronts/front-pool.ts";
+import { shareOf } from "./fronts/front-share.ts";
+import type { StartFrontThread } from "./fronts/front-thread.ts";
 import { lockDataDirectory } from "./server/lock-data-directory.ts";
 import { assertOwnCertificate, hasAuthority, loadServingIdentity } from "./server/serving-identity.ts";
+import { memoryOf, openBasics, openServerCache } from "./server-parts.ts";
 
 export type { RunningServer } from "./compose-server.ts";
 
@@ -34,6 +31,8 @@ export type ServerSurroundings = {
   readonly onFaults?: (faults: Faults) => Disposable;
   /** The heap of the process, for a server that has the process for itself. Default: it is left alone. */
   readonly heap?: ProcessHeap;
+  /** Starts a thread that serves requests, for --threads. Default: a configuration with more than one is refused. */
+  readonly startFrontThread?: StartFrontThread;
   /** Aborted while the server starts: it waits for its store no longer, and the start fails. */
   readonly stopping?: AbortSignal;
 };
@@ -56,25 +55,19 @@ export async function startServer(
 }
 
 async function start(
-  configuration: Configuration,
-  { logDestination, loadConsole, stopping, onFaults, heap }: ServerSurroundings,
+  whole: Configuration,
+  { logDestination, loadConsole, stopping, onFaults, heap, startFrontThread }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
-  const metrics = createServerMetrics({ withProcessMetrics: true });
-  const wholeLog = createLogger({
-    level: configuration.log.level,
-    ...(logDestination === undefined ? {} : { destination: logDestination }),
-  });
-  const logger = teardown.use(withLogLimit(wholeLog, { ...systemRuntime, onLeftOut: metrics.logLineLeftOut }));
-  const faults = createFaults({ logger, onFault: metrics.fault });
-  const runtime = withGuardedTimers(systemRuntime, faults);
-  let taken: Disposable | undefined;
-  // The last to be taken down: the parts of a server that closes may fail as well.
-  teardown.defer(() => taken?.[Symbol.dispose]());
-  const { scheduler } = runtime;
-  teardown.use(reportDroppedErrors(faults, scheduler));
-  const tracing = await openTracing({ environment: process.env, logger, metrics, scheduler });
-  if (tracing !== undefined) teardown.use(tracing);
+  assertThreadsAreServed(whole, { platform: process.platform, nodeVersion: process.versions.node });
+  const configuration = shareOf(whole);
+  const { threads } = configuration;
+  const basics = await openBasics(
+    configuration,
+    { logDestination, onFaults, withProcessMetrics: true, processorMs },
+    teardown,
+  );
+  const { metrics, logger, runtime } = basics;
   await ensurePrivateDirectory(configuration.dataDir);
   teardown.use(lockDataDirectory(configuration));
   const manifests = await readBootstrap(configuration);
@@ -83,7 +76,8 @@ async function start(
     ? await loadServingIdentity(configuration, runtime)
     : undefined;
 
-  const opening = openServerStore({ configuration, secrets, runtime, logger, metrics, tracing, teardown, stopping });
+  const table = threads > 1 ? createServerTable(threads) : undefined;
+  const opening = openServerStore({ ...basics, configuration, secrets, teardown, stopping, table });
   // Hundreds of modules, loaded while the thread of the database starts. A failure surfaces where they are awaited below.
   const loading = import("./compose-server.ts");
   loading.catch(() => {});
@@ -95,49 +89,57 @@ async function start(
     const cause = configuration.tlsCaFile;
     logger.warn({ cause }, "the file of --tls-ca-file is absent or empty: kubeconfigs name no CA");
   }
-  const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
-  const { storage } = store;
-  const memory = memoryBudgetsOf(configuration);
+  const { wholeBytes, budgets } = memoryOf(configuration);
   // A start with much in the store needs it most.
-  const pressure = heap && teardown.use(followMemoryPressure({ ...memory, heap, scheduler }));
-  const budgets = cacheBudgets(memory.historyBytes);
-  const counted = configuration.clusterThreads > 0 ? createCountedClusters() : undefined;
-  const cache = teardown.use(
-    createWatchCache({ storage, prefix: "/registry/", scheduler, onError, counted, ...budgets }),
-  );
+  const pressure =
+    heap && teardown.use(followMemoryPressure({ limitBytes: wholeBytes, heap, scheduler: runtime.scheduler }));
+  const isMemoryShort = pressure && (() => pressure.isShort);
+  const { cache, counted, onError } = openServerCache(configuration, store, budgets, basics, teardown);
+  const front =
+    table === undefined
+      ? void showFronts(metrics, () => 1)
+      : teardown.use(
+          createFrontPool({
+            ...runtime,
+            data: {
+              configuration: whole,
+              secrets: store.secrets,
+              ticketKeys: runtime.random.bytes(TICKET_KEY_BYTES),
+              table,
+            },
+            store: () => store,
+            startThread: startFrontThread ?? noFrontThreads,
+            metrics,
+            isMemoryShort: isMemoryShort ?? (() => false),
+            logger,
+          }),
+        );
   const { composeServer } = await loading;
   const server = await composeServer({
+    ...basics,
     configuration,
     manifests,
     store,
     serving,
     cache,
-    memory,
+    memory: budgets,
     counted,
-    isMemoryShort: pressure && (() => pressure.isShort),
-    runtime,
-    logger,
-    faults,
-    metrics,
-    tracing,
+    isMemoryShort,
     loadConsole,
+    front,
     teardown,
     onError,
   });
-  // An error of the start ends the process: no client depends on it yet.
-  taken = onFaults?.(faults);
-  // A start loads modules and objects before there are clients to delay.
-  teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
+  basics.started();
   return server;
 }
 
-function memoryBudgetsOf({ memoryLimitMiB, fairness, watchBacklog, clusterThreads }: Configuration): MemoryBudgets {
-  const limitBytes = memoryLimitMiB === 0 ? detectedMemoryLimit() : memoryLimitMiB * MIB;
-  const asked = { bodyBytes: fairness.bodyMiB * MIB, backlogBytes: watchBacklog.totalMiB * MIB };
-  return memoryBudgets(limitBytes, asked, clusterThreads);
-}
+/** As Node wants them. */
+const TICKET_KEY_BYTES = 48;
 
-const MIB = 1 << 20;
+const noFrontThreads = (): never => {
+  throw new ConfigurationError("--threads is for the postern command: a server in another program has one");
+};
 
 /** Most servers have none, and need not load what reads them. */
 async function readBootstrap({ bootstrap: { dir } }: Configuration): Promise<readonly Manifest[]> {

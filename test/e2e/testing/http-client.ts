@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
-import { request } from "node:https";
+import { type Agent, request } from "node:https";
 import type { PosternProcess } from "./postern-process.ts";
 import { singleUseAgent } from "./single-use-agent.ts";
 
@@ -32,12 +32,16 @@ export async function adminKey(server: PosternProcess): Promise<string> {
 }
 
 export async function httpClient(server: Pick<PosternProcess, "url" | "caFile">): Promise<HttpClient> {
-  const agent = singleUseAgent(await readFile(server.caFile));
+  return agentClient(server.url, singleUseAgent(await readFile(server.caFile)));
+}
+
+/** Over the connections of an agent. */
+export function agentClient(url: string, agent: Agent): HttpClient {
   return (path, { method, key, body, headers = {} } = {}) => {
     const content = typeof body === "object" ? `${JSON.stringify(body)}\n` : body;
     return new Promise((resolve, reject) => {
       const sent = request(
-        `${server.url}${path}`,
+        `${url}${path}`,
         {
           agent,
           method: method ?? (body === undefined ? "GET" : "POST"),

@@ -17,9 +17,12 @@ export const REPOSITORY = new URL("../../../", import.meta.url).pathname;
 export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
 /** The Node that runs the command. `npm test` names the Node that it was started on, and runs the tests themselves on a newer one (ADR 118). */
 export const NODE = process.env["NODE_OF_SERVERS"] ?? process.execPath;
-/** CLUSTER_THREADS=2 runs the tests with virtual clusters in threads. */
-const { CLUSTER_THREADS: count } = process.env;
-const CLUSTER_THREADS = count === undefined ? {} : { POSTERN_CLUSTER_THREADS: count };
+/** CLUSTER_THREADS=2 runs the tests with virtual clusters in threads, FRONT_THREADS=2 with so many that serve requests; NODE_OF_SERVERS has to be new enough. */
+const { CLUSTER_THREADS: count, FRONT_THREADS: fronts } = process.env;
+const THREADS = {
+  ...(count === undefined ? {} : { POSTERN_CLUSTER_THREADS: count }),
+  ...(fronts === undefined ? {} : { POSTERN_THREADS: fronts }),
+};
 /** So many turns of this process, which do not pass while it is stopped together with the server. */
 const READY_TURNS = 600;
 const TURN_MS = 100;
@@ -44,21 +47,23 @@ export type PosternSurroundings = {
   readonly env?: Readonly<Record<string, string>>;
   /** The file that runs the command. Default: the build. */
   readonly entry?: string;
+  /** The Node that runs it. Default: NODE. */
+  readonly node?: string;
 };
 
 /** Starts `postern serve`, on a free port where the flags name none, and waits until it says that it is ready. */
 export async function startPostern(
   dataDir: string,
   flags: readonly string[] = [],
-  { run: before = [], env = {}, entry = ENTRY }: PosternSurroundings = {},
+  { run: before = [], env = {}, entry = ENTRY, node = NODE }: PosternSurroundings = {},
 ): Promise<PosternProcess> {
   const store = flags.includes("--store") ? [] : defaultStoreFlags(dataDir);
   const port = flags.includes("--secure-port") ? [] : ["--secure-port", "0"];
-  const [program = NODE, ...args] = [...before, NODE, entry, "serve"];
+  const [program = node, ...args] = [...before, node, entry, "serve"];
   const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...store, ...flags], {
     cwd: REPOSITORY,
     // All that there is to log, since what is logged is looked through for secrets.
-    env: { PATH: process.env["PATH"], HOME: dataDir, POSTERN_LOG_LEVEL: "debug", ...CLUSTER_THREADS, ...env },
+    env: { PATH: process.env["PATH"], HOME: dataDir, POSTERN_LOG_LEVEL: "debug", ...THREADS, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";

@@ -1,5 +1,6 @@
 // The port that takes audit events.
 
+import type { AuditLine } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 
 export type AuditSink = {
@@ -7,5 +8,7 @@ export type AuditSink = {
   write(event: AuditEvent): Promise<void> | void;
   /** Like write, but without waiting: events of some milliseconds are written together. Absent: they are written one by one. */
   writeSoon?(event: AuditEvent, onError: (error: unknown) => void): void;
+  /** Like write, for events whose JSON was made in another thread. Absent: this sink gets none. */
+  writeLines?(lines: readonly AuditLine[]): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };

@@ -8,7 +8,7 @@ import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import { type AuditChain, type AuditLine, createAuditChain, hmacWith, lineOf, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditSink } from "./audit-sink.ts";
-import { FileShares, isServerRecord, serverRecord } from "./file-shares.ts";
+import { FileShares, isServerRecord, serverRecord, type Unwritten } from "./file-shares.ts";
 
 export type FileAuditSinkOptions = {
   readonly path: string;
@@ -36,7 +36,7 @@ const UNWRITTEN_ANNOTATION = "audit-log/unwritten-events";
 const UNWRITTEN_SINCE_ANNOTATION = "audit-log/unwritten-since";
 
 /** Without `resolve`, no caller waits. */
-type Line = { readonly event: AuditEvent; readonly resolve?: () => void; readonly reject: (error: unknown) => void };
+type Line = Unwritten & { readonly resolve?: () => void; readonly reject: (error: unknown) => void };
 
 /** How long lines that no request waits for are gathered: a write costs as much as the lines of many requests. */
 const GATHER_MS = 10;
@@ -71,6 +71,18 @@ class FileAuditSink implements AuditSink {
       this.#waiting.push({ event, resolve, reject });
       this.#writing ??= this.#writeWaiting();
     });
+  }
+
+  async writeLines(lines: readonly AuditLine[]): Promise<void> {
+    if (this.#closed) throw closedError();
+    const written = lines.map(
+      (line) =>
+        new Promise<void>((resolve, reject) => {
+          this.#waiting.push({ ...line, resolve, reject });
+        }),
+    );
+    this.#writing ??= this.#writeWaiting();
+    await Promise.all(written);
   }
 
   writeSoon(event: AuditEvent, onError: (error: unknown) => void): void {
@@ -116,7 +128,7 @@ class FileAuditSink implements AuditSink {
       this.#waiting = [];
       let admitted: readonly AuditLine[] = [];
       try {
-        admitted = this.#shares.admit(lines.map(({ event }) => event));
+        admitted = this.#shares.admit(lines);
         await this.#append(admitted);
         for (const { resolve } of lines) resolve?.();
       } catch (error) {

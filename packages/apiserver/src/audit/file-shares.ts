@@ -29,6 +29,9 @@ type Use = {
   readonly reads: Set<string>;
 };
 
+/** An event, and its JSON where that was made in another thread. */
+export type Unwritten = { readonly event: AuditEvent; readonly json?: string };
+
 export class FileShares {
   readonly #maxBytes: number;
   readonly #uses = new Map<string, Use>();
@@ -39,8 +42,8 @@ export class FileShares {
   }
 
   /** The part of these events that is to be written. */
-  admit(events: readonly AuditEvent[]): readonly AuditLine[] {
-    return events.flatMap((event) => this.#admitOne(lineOf(event)));
+  admit(events: readonly Unwritten[]): readonly AuditLine[] {
+    return events.flatMap(({ event, json }) => this.#admitOne(json === undefined ? lineOf(event) : { event, json }));
   }
 
   /** The share is that of each file. Returns the records of what was left out of the last one. */

@@ -12,17 +12,20 @@ export type NonResourceDeps = {
   readonly health: HealthChecks;
   readonly version: VersionInfo;
   readonly metrics: ServerMetrics;
+  /** Resolves with the text of `/metrics`. Default: that of `metrics`. */
+  readonly scrape?: (() => Promise<string>) | undefined;
   readonly logger: Logger;
 };
 
 /** Responds to a request; undefined for other paths. May throw ApiErrors. */
 export type NonResourceHandler = (context: RequestContext) => Awaitable<ApiResponse> | undefined;
 
-export function createNonResourceHandler({ health, version, metrics, logger }: NonResourceDeps): NonResourceHandler {
+export function createNonResourceHandler(deps: NonResourceDeps): NonResourceHandler {
+  const { health, version, metrics, logger, scrape = () => metrics.registry.metrics() } = deps;
   const answerHealth = createHealthHandler(health, logger);
   const answerVersion = createVersionHandler(version);
   const answerMetrics = async (): Promise<ApiResponse> =>
-    textResponse(200, await metrics.registry.metrics(), { "content-type": metrics.registry.contentType });
+    textResponse(200, await scrape(), { "content-type": metrics.registry.contentType });
   return ({ request, info: { path, isResourceRequest } }) => {
     if (isResourceRequest) return undefined;
     if (path === "/version" || path === "/version/") return answerVersion(request.method);

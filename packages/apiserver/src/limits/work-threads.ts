@@ -42,9 +42,7 @@ export type ExpressionWork = {
 };
 export type ExpressionResult = { readonly spent: number } & (
   | { readonly type: "value"; readonly value: string | boolean | null }
-  /** A list or an object, as JSON. */
-  | { readonly type: "json"; readonly json: string }
-  /** None of them. */
+  /** Neither a text, nor true or false, nor null. */
   | { readonly type: "other" }
   | { readonly type: "fault"; readonly message: string }
   | { readonly type: "limit"; readonly message: string }

@@ -5,6 +5,7 @@ import type { Faults } from "../logging/faults.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { Clock, Random, Scheduler } from "../runtime/clock.ts";
 import type { DropReason } from "./connection-gate.ts";
+import type { PortShare } from "./listen-together.ts";
 import type { TlsCredentials } from "./secure-server.ts";
 import type { ApiHandler } from "./serve-exchange.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -16,6 +17,10 @@ export type HttpTransportOptions = {
   readonly bindAddress: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
+  /** Other threads of this process listen on the same port. From Node 23.1 on. Default: none do. */
+  readonly portShare?: PortShare | undefined;
+  /** 48 bytes, with which TLS sessions are resumed. Default: random ones, so that only this listener resumes them. */
+  readonly ticketKeys?: Uint8Array | undefined;
   /** Must not reject; if it does, the client gets a bare 500. */
   readonly handler: ApiHandler;
   readonly logger: Logger;

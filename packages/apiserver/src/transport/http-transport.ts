@@ -28,6 +28,7 @@ import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExcha
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
 import { describeListenError } from "./listen-error.ts";
+import { assertPortIsFree, shareOptions } from "./listen-together.ts";
 import { refuseMalformedRequest } from "./malformed-request.ts";
 import { createReadThrottle, type ReadConnection } from "./read-throttle.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
@@ -105,7 +106,7 @@ export class HttpTransport {
       },
     };
     this.#http1 = { ...this.#serve, answers: createShortAnswers() };
-    this.#server = createTlsServer(options.tls, this.#limits);
+    this.#server = createTlsServer(options.tls, this.#limits, options.ticketKeys);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
     const gate = { ...this.#serve, faults: this.#faults, trustedProxies, clock, onDrop };
     this.#gate = installConnectionGate(this.#server, gate);
@@ -138,12 +139,13 @@ export class HttpTransport {
   }
 
   /** Resolves with the actual address; rejects with AddressInUseError or another ListenError. */
-  listen(): Promise<ListenAddress> {
-    const { bindAddress, port } = this.#options;
-    return new Promise((resolve, reject) => {
+  async listen(): Promise<ListenAddress> {
+    const { bindAddress, port, portShare } = this.#options;
+    if (portShare === "first") await assertPortIsFree(bindAddress, port);
+    return await new Promise((resolve, reject) => {
       const onError = (error: Error): void => reject(describeListenError(error, bindAddress, port));
       this.#server.once("error", onError);
-      this.#server.listen({ host: bindAddress, port, backlog: BACKLOG }, () => {
+      this.#server.listen({ host: bindAddress, port, backlog: BACKLOG, ...shareOptions(portShare) }, () => {
         this.#server.off("error", onError);
         this.#server.on("error", (error) => this.#options.logger.error({ error }, "listener failed"));
         // A server that listens on a host has an address.
@@ -155,7 +157,7 @@ export class HttpTransport {
 
   /** New handshakes use these from now on; open connections are left alone. Throws when they do not fit together. */
   setCredentials(tls: TlsCredentials): void {
-    this.#server.setSecureContext(secureContextOf(tls));
+    this.#server.setSecureContext(secureContextOf(tls, this.#options.ticketKeys));
   }
 
   /**

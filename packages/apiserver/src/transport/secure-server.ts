@@ -13,7 +13,12 @@ export type TlsCredentials = {
   readonly cert: string | Uint8Array;
 };
 
-export const secureContextOf = ({ key, cert }: TlsCredentials) => ({
+/** Node would take the command line, which threads have not in common. */
+const SESSION_CONTEXT = "postern";
+
+/** `ticketKeys`: 48 bytes that listeners share; undefined: random ones. */
+export const secureContextOf = ({ key, cert }: TlsCredentials, ticketKeys?: Uint8Array) => ({
+  ...(ticketKeys === undefined ? {} : { ticketKeys: Buffer.from(ticketKeys), sessionIdContext: SESSION_CONTEXT }),
   key: asBuffer(key),
   cert: asBuffer(cert),
   minVersion: "TLSv1.2" as const,
@@ -21,9 +26,13 @@ export const secureContextOf = ({ key, cert }: TlsCredentials) => ({
   ciphers: CIPHER_SUITES,
 });
 
-export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): Http2SecureServer {
+export function createTlsServer(
+  tls: TlsCredentials,
+  limits: TransportLimits,
+  ticketKeys?: Uint8Array,
+): Http2SecureServer {
   const server = createSecureServer({
-    ...secureContextOf(tls),
+    ...secureContextOf(tls, ticketKeys),
     allowHTTP1: true,
     // Authenticators check the chain: the handshake accepts any certificate.
     requestCert: true,

@@ -1,4 +1,4 @@
-// Routes outside the resources: health, version, metrics, activity, backup, audit search, and key ring.
+// Routes outside the resources: health, version, metrics, backup, audit search, and key ring.
 
 import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
 import type { Handler } from "@postern/apiserver/context/request-context";
@@ -6,8 +6,6 @@ import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/e
 import { type HealthCheck, pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { AccessKeys } from "../features/access-keys/feature.ts";
-import { ACTIVITY_PATH, createActivityHandler } from "../features/activity/activity-route.ts";
-import type { ServerActivity } from "../features/activity/server-activity.ts";
 import { AUDIT_EVENTS_PATH, createAuditSearchHandler } from "../features/audit/audit-route.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { credentialPrefixes } from "../features/certificates/feature.ts";
@@ -23,6 +21,8 @@ export type NonResourceParts = {
   readonly store: ServerStore;
   readonly freshness: Freshness;
   readonly logger: Logger;
+  /** Resolves with the text of `/metrics`, which is of all servers of this process. Undefined: this is the only one. */
+  readonly scrape: (() => Promise<string>) | undefined;
   /** The newest file of the audit log; undefined if it goes to standard output. */
   readonly auditPath: string | undefined;
   /** Fails until the store is prepared, and admin.kubeconfig is written. */
@@ -32,14 +32,10 @@ export type NonResourceParts = {
 };
 
 export const createNonResourceRoutes =
-  ({ store, freshness, logger, auditPath, prepared, draining }: NonResourceParts) =>
+  ({ store, freshness, logger, scrape, auditPath, prepared, draining }: NonResourceParts) =>
   (
     base: Foundation,
-    {
-      keys,
-      certificates,
-      activity,
-    }: { readonly keys: AccessKeys; readonly certificates: CertificateLedger; readonly activity: ServerActivity },
+    { keys, certificates }: { readonly keys: AccessKeys; readonly certificates: CertificateLedger },
   ): NonResourceRoutes => {
     const { cache, runtime, metrics } = base;
     const { disk, keyRing, serverKeys, checks } = store;
@@ -49,19 +45,11 @@ export const createNonResourceRoutes =
       health,
       version: { ...SERVED_VERSION, ...WITH_PRODUCT_VERSION },
       metrics,
+      scrape,
       logger,
     });
     const inForce = { keys: keys.index, certificates, prefixes: credentialPrefixes(base), cache };
     const handlers = new Map<string, Handler>([
-      [
-        ACTIVITY_PATH,
-        createActivityHandler({
-          activity,
-          keys: keys.index,
-          clock: runtime.clock,
-          hasWebhook: base.configuration.notices.webhook.url !== "",
-        }),
-      ],
       [AUDIT_EVENTS_PATH, createAuditSearchHandler(auditPath)],
       [BACKUP_PATH, createBackupHandler({ ...inForce, storage: disk, runtime, serverKey: serverKeys.backups })],
       [KEY_RING_PATH, createKeyRingHandler(store, keys.index, runtime.clock)],

@@ -22,6 +22,7 @@ export type ServingState = {
 export function createServingState(first: ServingIdentity) {
   let current = first;
   const listeners = new Set<() => void>();
+  const followers = new Set<(next: ServingIdentity) => void>();
   return {
     get current() {
       return current;
@@ -30,11 +31,17 @@ export function createServingState(first: ServingIdentity) {
       listeners.add(listener);
       return { [Symbol.dispose]: () => listeners.delete(listener) };
     },
+    /** Calls back with each certificate that takes the place of another. */
+    onReplaced(follower: (next: ServingIdentity) => void): Disposable {
+      followers.add(follower);
+      return { [Symbol.dispose]: () => followers.delete(follower) };
+    },
     replace(next: ServingIdentity, transport: Pick<HttpTransport, "setCredentials">): void {
       transport.setCredentials(next.tls);
       const hasChanged = next.certificateAuthorityPem !== current.certificateAuthorityPem;
       current = next;
       if (hasChanged) for (const listener of listeners) listener();
+      for (const follower of followers) follower(next);
     },
   };
 }

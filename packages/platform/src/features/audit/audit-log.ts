@@ -26,21 +26,33 @@ export type AuditLog = {
   readonly path: string | undefined;
 };
 
-/** `onWritten` is called after each write. Rejects with ConfigurationError where the file cannot be written. */
+/**
+ * `onWritten` is called after each write. `writer`: another server of this process writes the log. Rejects with ConfigurationError where the file
+ * cannot be written.
+ */
 export async function openAuditLog(
   { audit, dataDir, platform }: Configuration,
   onWritten: () => void = () => undefined,
+  writer?: AuditSink | undefined,
 ): Promise<AuditLog> {
   const names = createPlatformNames(platform);
   // Requests must be recorded before they are processed, if nothing may go unrecorded.
   const withoutFile = audit.mode === "blocking-strict" ? METADATA_OF_ALL_STAGES : METADATA;
   const rules = await readPolicy(audit.policyFile);
   const policy = rules === undefined ? withoutFile : alwaysRecordingCredentials(rules, names);
-  const key = await readKey(audit.keyFile);
   const path = audit.logPath === "-" ? undefined : audit.logPath || join(dataDir, AUDIT_FILE);
-  const sink = path === undefined ? standardOutputSink(key, onWritten) : await openFile(audit, path, key, onWritten);
+  const sink = writer ?? (await openSink(audit, path, onWritten));
   const redaction = bodyRedaction(names, createAccessKeyFormat(names.name));
   return { sink, path, options: { policy, sink, mode: audit.mode, redaction } };
+}
+
+async function openSink(
+  audit: Configuration["audit"],
+  path: string | undefined,
+  onWritten: () => void,
+): Promise<AuditSink> {
+  const key = await readKey(audit.keyFile);
+  return path === undefined ? standardOutputSink(key, onWritten) : await openFile(audit, path, key, onWritten);
 }
 
 async function readPolicy(path: string): Promise<AuditRules | undefined> {

@@ -43,14 +43,17 @@ const BACKLOG_PART = 16;
 const MIN_STORED_PART = 4;
 
 /**
- * `asked` is what the options allow for request bodies and for events for slow watches. A small limit leaves less. With cluster threads, these
+ * `fronts` servers of the process share all of it evenly: each keeps the stored objects in memory. `whole` is what the options allow for request bodies and for events for slow watches. A small limit leaves less. With cluster threads, these
  * have half of the margin and half of the events.
  */
 export function memoryBudgets(
-  limitBytes: number,
-  asked: Pick<MemoryBudgets, "bodyBytes" | "backlogBytes">,
+  wholeBytes: number,
+  whole: Pick<MemoryBudgets, "bodyBytes" | "backlogBytes">,
   threads = 0,
+  fronts = 1,
 ): MemoryBudgets {
+  const limitBytes = Math.floor(wholeBytes / fronts);
+  const asked = { bodyBytes: whole.bodyBytes / fronts, backlogBytes: whole.backlogBytes / fronts };
   const bodyBytes = Math.floor(Math.min(asked.bodyBytes, limitBytes / BODIES_PART));
   const backlogBytes = Math.floor(Math.min(asked.backlogBytes, limitBytes / BACKLOG_PART));
   const idleBytes = IDLE_BYTES + idleBytesOfThreads(threads);

@@ -25,7 +25,6 @@ export const CONSOLE_VIEWS: readonly string[] = [
   "teams",
   "roles",
   "access",
-  "access-requests",
   "trust",
   "identity-providers",
   "leak-reports",

@@ -18,9 +18,12 @@ const OVER =
   "This link is not valid: it was used, it has expired, or the server was started again. Sign in with an access key, or start the server again for another link.";
 
 /** GET */
-export function showLink({ request }: RequestContext, { administrator }: SignInRoutesDeps): ApiResponse {
+export async function showLink(
+  { request }: RequestContext,
+  { administrator }: Pick<SignInRoutesDeps, "administrator">,
+): Promise<ApiResponse> {
   const secret = request.query.get(LINK_PARAMETER) ?? "";
-  if (!administrator.link.isValid(secret)) return failurePage(403, OVER);
+  if (!(await administrator.link.isValid(secret))) return failurePage(403, OVER);
   return pageResponse(
     "Sign in as the administrator?",
     html`<p>The link works once, and signs in this browser for 12 hours.</p>
@@ -36,7 +39,7 @@ export async function signInWithLink(context: RequestContext, deps: SignInRoutes
   checkSameOrigin(request, deps.publicUrl());
   const secret = (await askedByForm(request)).get(LINK_PARAMETER) ?? "";
   // Before anything else is awaited: only one of several requests with the link proceeds.
-  if (!administrator.link.take(secret)) {
+  if (!(await administrator.link.take(secret))) {
     auditRefusal(context, deps, "the one-time link is not valid");
     return failurePage(403, OVER);
   }

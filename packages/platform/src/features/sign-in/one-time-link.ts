@@ -1,13 +1,19 @@
 // The secret of the link that a starting server shows on its terminal: in the memory of this process only, for one use within minutes.
 
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 
 export type OneTimeLink = {
+  isValid(secret: string): Awaitable<boolean>;
+  /** True at most once for each secret. */
+  take(secret: string): Awaitable<boolean>;
+};
+
+export type OwnLink = OneTimeLink & {
   /** A new secret. The previous one becomes invalid. */
   create(): string;
   isValid(secret: string): boolean;
-  /** Returns true at most once for each secret. */
   take(secret: string): boolean;
 };
 
@@ -17,7 +23,7 @@ const LIFE_MS = LINK_MINUTES * 60_000;
 /** A digest, so that a dump of the memory does not contain the secret. */
 const digestOf = (secret: string): Buffer => createHash("sha256").update(`one-time link ${secret}`).digest();
 
-export function createOneTimeLink(clock: Clock, random: Random): OneTimeLink {
+export function createOneTimeLink(clock: Clock, random: Random): OwnLink {
   let current: { readonly digest: Buffer; readonly elapsed: number; readonly now: number } | undefined;
   // The clock of the day is set back and forth, and the monotonic one stands still while the machine sleeps: the earlier end counts.
   const isOver = ({ elapsed, now }: { readonly elapsed: number; readonly now: number }): boolean =>

@@ -1,5 +1,6 @@
 // An identity provider as the server keeps it in memory.
 
+import { createHash } from "node:crypto";
 import {
   DEFAULT_REFRESH_SECONDS,
   DEFAULT_SCOPES,
@@ -8,10 +9,10 @@ import {
   type IdentityProvider,
   type IdentityProviderSpec,
 } from "@postern/api/identity-provider";
+import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { IssuerSource } from "../../foundation/issuers/issuer-source.ts";
-import { digestOf, digestOfSpec } from "../../foundation/issuers/terms-digest.ts";
+import { type IssuerSource, jsonOf } from "../trust/trust-rule-state.ts";
 import { type CompiledClaims, compileClaims } from "./map-claims.ts";
 
 export type IdentityProviderState = {
@@ -72,4 +73,6 @@ export function readProvider(object: CachedObject): IdentityProviderState {
 
 /** Everything except texts for people. */
 export const termsOfProvider = ({ displayName: _, description: __, ...spec }: IdentityProviderSpec): string =>
-  digestOfSpec(spec);
+  digestOf(stringifyJson(withSortedMembers([jsonOf(spec)])));
+
+const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 32);

@@ -7,6 +7,7 @@ import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
+import type { ServerTable } from "@postern/stores/sqlite/server-table";
 import type { Configuration } from "../config/configuration.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
 import { tracedStorage } from "../tracing/traced-storage.ts";
@@ -24,13 +25,15 @@ const RELOAD_MS = 60_000;
 /** The members of etcd may start together with the server. */
 const LEADER_PATIENCE_MS = 60_000;
 
-export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" | "enter"> & {
+export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" | "enter" | "connect"> & {
   /** The store as it is on disk: for backups and re-encryption. */
   readonly disk: Storage;
   /** As everything else sees it. */
   readonly storage: Storage;
   readonly keyRing: StoredKeyRing;
   readonly serverKeys: ServerKeys;
+  /** The server key that it is open with, and those before. */
+  readonly secrets: ServerSecrets;
   /** Whether no start has completed over it. */
   readonly isFirst: boolean;
 };
@@ -47,9 +50,13 @@ export async function openServerStore(deps: {
   /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
   /** Aborted when the server is to stop: it waits for its store no longer. */
-  readonly stopping: AbortSignal | undefined;
+  readonly stopping?: AbortSignal | undefined;
+  /** Servers in further threads of this process. Absent: none. */
+  readonly table?: ServerTable | undefined;
+  /** For a server in such a thread: opens its place in the store. Another one looks after the store. */
+  readonly join?: () => Promise<OpenedStore>;
 }): Promise<ServerStore> {
-  const { configuration, secrets, runtime, logger, metrics, tracing, teardown, stopping } = deps;
+  const { configuration, secrets, runtime, logger, metrics, tracing, teardown, stopping, table, join } = deps;
   const { scheduler, random } = runtime;
   const waiting: StoreWaiting = {
     patienceMs: LEADER_PATIENCE_MS,
@@ -62,8 +69,8 @@ export async function openServerStore(deps: {
   };
   const onChecked = reportStoreCheck(logger, metrics);
   const onFailure = (error: Error): void => logger.error({ error, component: "store" }, "the database failed");
-  const store = await openStore(configuration, { isServer: true, onChecked, onFailure, waiting });
-  const { storage: opened, election, isShared, enter, reloadCredentials, checks } = store;
+  const store = await (join?.() ?? openStore(configuration, { isServer: true, onChecked, onFailure, waiting, table }));
+  const { storage: opened, election, isShared, enter, connect, reloadCredentials, checks } = store;
   teardown.use(opened);
   const { clock } = runtime;
   const { kind } = configuration.store;
@@ -73,15 +80,17 @@ export async function openServerStore(deps: {
     teardown.use(repeat({ scheduler, everyMs: RELOAD_MS, work: reloadCredentials, onError }));
   }
   await assertComplete(disk);
-  teardown.use(
-    startCompactionSchedule({
-      storage: disk,
-      scheduler,
-      keepMs: configuration.history.maxAgeSeconds * 1000,
-      keepBytes: configuration.history.maxMiB * (1 << 20),
-      onError: (error) => logger.error({ error }, "compaction failed"),
-    }),
-  );
+  if (join === undefined) {
+    teardown.use(
+      startCompactionSchedule({
+        storage: disk,
+        scheduler,
+        keepMs: configuration.history.maxAgeSeconds * 1000,
+        keepBytes: configuration.history.maxMiB * (1 << 20),
+        onError: (error) => logger.error({ error }, "compaction failed"),
+      }),
+    );
+  }
   const isFirst = await isFirstStart(disk);
   const secret = secrets.present ?? (await createServerSecret(configuration, random, isFirst));
   const serverSecrets = [secret, ...secrets.previous] as const;
@@ -93,7 +102,9 @@ export async function openServerStore(deps: {
     isShared,
     checks,
     ...(enter === undefined ? {} : { enter }),
+    ...(connect === undefined ? {} : { connect }),
     serverKeys: deriveServerKeys(secret),
+    secrets: { present: secret, previous: secrets.previous },
     isFirst,
   };
 }

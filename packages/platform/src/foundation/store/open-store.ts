@@ -3,16 +3,24 @@
 import { readFile, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { HealthCheck } from "@postern/apiserver/health/health-check";
-import { createSoleLeaderElection, type LeaderElection } from "@postern/apiserver/storage/leader-election";
+import {
+  createSoleLeaderElection,
+  type LeaderElection,
+  neverLeading,
+} from "@postern/apiserver/storage/leader-election";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Replicas, ReplicasDeps } from "@postern/apiserver/storage/replicas";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
 import type { WaitForLeaderOptions } from "@postern/stores/etcd/wait-for-leader";
+import type { ServerTable } from "@postern/stores/sqlite/server-table";
 import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
+import { createSqliteReplicas } from "@postern/stores/sqlite/sqlite-replicas";
 import {
   openSqliteStorage,
+  type SharedSqliteStorage,
+  type SqliteConnection,
   type SqliteStorage,
   type SqliteStorageOptions,
 } from "@postern/stores/sqlite/sqlite-storage";
@@ -31,6 +39,8 @@ export type OpenedStore = {
   readonly enter?: (deps: ReplicasDeps & { readonly id: string }) => Replicas;
   /** Takes up credentials for the store whose files have changed. Rejects where they do not work: the old ones stay in use. */
   readonly reloadCredentials?: () => Promise<void>;
+  /** A place in the store for a server in another thread, which can be sent there once. Absent: each opens the store for itself. */
+  readonly connect?: () => SqliteConnection;
   /** Checks of `/readyz` beside those of the server itself. */
   readonly checks: readonly HealthCheck[];
 };
@@ -48,28 +58,50 @@ export type OpenStoreOptions = {
   readonly isServer?: boolean;
   /** Default: the store has to answer at the first try. */
   readonly waiting?: StoreWaiting;
+  /** Servers in further threads of this process use the store as well. Absent: none do. */
+  readonly table?: ServerTable | undefined;
 };
 
 /** How long etcd may take to elect a leader. */
 export type StoreWaiting = Pick<WaitForLeaderOptions, "patienceMs" | "onWaiting" | "signal">;
 
 /** Rejects with ConfigurationError: one line with the cause and the fix. */
-export async function openStore(
-  configuration: Configuration,
-  { isReadOnly = false, isServer = false, waiting, onChecked = () => {}, onFailure = () => {} }: OpenStoreOptions = {},
-): Promise<OpenedStore> {
+export async function openStore(configuration: Configuration, options: OpenStoreOptions = {}): Promise<OpenedStore> {
+  const { isReadOnly = false, isServer = false, waiting, onChecked = () => {}, onFailure = () => {}, table } = options;
   const { store } = configuration;
   switch (store.kind) {
     case "memory":
       return soleStore(createMemoryStorage());
     case "sqlite": {
       await assertNotInterrupted(store.path);
-      const storage = await openSqlite({ path: store.path, onChecked, onFailure });
-      return { ...soleStore(storage), checks: [storage.health] };
+      const storage = await openSqlite({ path: store.path, onChecked, onFailure, isShared: table !== undefined });
+      if (table === undefined) return { ...soleStore(storage), checks: [storage.health] };
+      return { ...sharedSqlite(storage, { table, server: 0 }), connect: storage.connect };
     }
     case "etcd":
       return await openEtcd(store.endpoints, configuration, { isReadOnly, isServer, waiting });
   }
+}
+
+/** The place of a server among those of its process; 0 is the first. */
+export type ServerPlace = { readonly table: ServerTable; readonly server: number };
+
+/** The first of the servers leads. */
+export function sharedSqlite(storage: SqliteStorage, { table, server }: ServerPlace): OpenedStore {
+  const election = createSoleLeaderElection();
+  return {
+    storage,
+    election: server === 0 ? election : neverLeading(election),
+    isShared: true,
+    enter: (deps) =>
+      createSqliteReplicas({
+        ...deps,
+        table,
+        server,
+        newest: () => storage.known?.revision ?? Number.MAX_SAFE_INTEGER,
+      }),
+    checks: [storage.health],
+  };
 }
 
 const soleStore = (storage: Storage): OpenedStore => ({
@@ -195,7 +227,7 @@ async function read(path: string, flag: string): Promise<Uint8Array> {
   }
 }
 
-async function openSqlite(options: SqliteStorageOptions): Promise<SqliteStorage> {
+async function openSqlite(options: SqliteStorageOptions): Promise<SharedSqliteStorage> {
   const { path } = options;
   try {
     return await openSqliteStorage(options);

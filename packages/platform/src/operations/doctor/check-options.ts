@@ -2,11 +2,16 @@
 
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { parseHostAndPort } from "../../foundation/config/rules.ts";
+import { faultOfThreads } from "../../fronts/can-share-port.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const CHECK = "options";
 
-export function checkOptions(configuration: Configuration, nodeVersion: string): readonly Finding[] {
+export function checkOptions(
+  configuration: Configuration,
+  nodeVersion: string,
+  { platform, processors }: { readonly platform: string; readonly processors: number },
+): readonly Finding[] {
   const { bindAddress, externalHostname, securePort, store, etcd, tlsCertFile, tlsSans, bootstrap } = configuration;
   const findings: Finding[] = [];
   const warn = (isSo: boolean, message: string, remedy: string): void => {
@@ -62,6 +67,13 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
     configuration.previousServerKeyFile !== "",
     "--previous-server-key-file is set: two server keys decrypt the key ring",
     "run `postern encryption-key rotate` when all servers use the new key, then leave the option out",
+  );
+  const whyNoThreads = faultOfThreads(configuration, { platform, nodeVersion });
+  if (whyNoThreads !== undefined) findings.push(fault(CHECK, whyNoThreads, "correct --threads"));
+  warn(
+    configuration.threads > processors,
+    `--threads ${configuration.threads} is more than the ${processors} processors of this machine: further threads only take memory`,
+    "lower --threads",
   );
   if (findings.length === 0) findings.push(ok(CHECK, "no option contradicts another"));
   return [...findings, checkNode(nodeVersion)];

@@ -1,5 +1,6 @@
 // Runs all checks of the doctor, read-only: options, files, certificates, store, content and server.
 
+import { availableParallelism } from "node:os";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { checkCertificates } from "./check-certificates.ts";
 import { checkContent } from "./check-content.ts";
@@ -13,7 +14,8 @@ export type { Finding } from "./finding.ts";
 
 /** `now` in milliseconds since the epoch. */
 export async function examine(configuration: Configuration, now: number): Promise<readonly Finding[]> {
-  const first = [...checkOptions(configuration, process.versions.node), ...(await checkFiles(configuration))];
+  const machine = { platform: process.platform, processors: availableParallelism() };
+  const first = [...checkOptions(configuration, process.versions.node, machine), ...(await checkFiles(configuration))];
   // Everything else would only follow from that.
   if (!(await isDirectory(configuration.dataDir))) return first;
   const outside = [...first, ...(await checkCertificates(configuration, now))];

@@ -46,6 +46,14 @@ export const limitOptions = {
     description:
       "Memory that the server may use, in MiB. The budgets for what is stored follow from it; 0 for the default",
   }),
+  threads: integerOption({
+    flag: "threads",
+    default: 1,
+    min: 1,
+    max: 16,
+    description:
+      "Threads that serve requests, all on the one port: as many processors are used. Limits and memory are shared out among them. More than 1 needs Linux, Node 23.1 or later, and SQLite or etcd as the store",
+  }),
   clusterThreads: integerOption({
     flag: "cluster-threads",
     default: 0,
@@ -53,7 +61,7 @@ export const limitOptions = {
     max: 64,
     defaultText: "0 (none)",
     description:
-      "Threads that serve the virtual clusters of the built-in cluster. A cluster that holds up its thread, or takes too much memory, does not affect the rest of the server. 0: the server serves them itself",
+      "Threads that serve the virtual clusters of the built-in cluster. A cluster that holds up its thread, or takes too much memory, does not affect the rest of the server. With --threads, so many for each of these. 0: the server serves them itself",
   }),
   projects: {
     maxMiB: integerOption({

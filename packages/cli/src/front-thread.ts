@@ -1,0 +1,31 @@
+// A thread of `postern serve --threads` that serves requests. The thread runs this same file, so that both have the modules of one build.
+
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import type { FurtherFrontData } from "@postern/platform/fronts/front-methods";
+import type { StartFrontThread } from "@postern/platform/fronts/front-thread";
+import { runFurtherFront } from "@postern/platform/further-front";
+import { takeProcessErrors } from "./take-process-errors.ts";
+
+/** MiB of short-lived objects: as many as the main thread has (ADR 128). */
+const YOUNG_MIB = 48;
+
+export const startFrontThread: StartFrontThread = (options) =>
+  new Worker(new URL(import.meta.url), {
+    ...options,
+    execArgv: [],
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+  });
+
+const isFront = (data: unknown): data is FurtherFrontData =>
+  typeof data === "object" && data !== null && "isFront" in data;
+
+const data: unknown = workerData;
+if (!isMainThread && parentPort !== null && isFront(data)) {
+  // An error of the start ends the thread: the main thread hears of it.
+  void runFurtherFront(parentPort, data, {
+    loadConsole: () => import("@postern/console/files"),
+    onFaults: (faults) =>
+      // Another thread takes its place.
+      takeProcessErrors({ source: process, now: () => performance.now(), onRepeated: () => process.exit(1) }, faults),
+  });
+}

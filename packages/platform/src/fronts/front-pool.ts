@@ -1,0 +1,203 @@
+// The further fronts as the first one sees them: started, watched, started again when one ends, and closed.
+
+import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import { createSeriesCounter } from "@postern/apiserver/metrics/counter-series";
+import { Gauge } from "@postern/apiserver/metrics/gauge";
+import { metricValuesOf } from "@postern/apiserver/metrics/merge-metrics";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import { publishServer } from "@postern/stores/sqlite/server-table";
+import type { OneTimeLink } from "../features/sign-in/one-time-link.ts";
+import type { OpenedStore } from "../foundation/store/open-store.ts";
+import type { ServingIdentity } from "../server/serving-identity.ts";
+import { writeAudit } from "./audit-through-first.ts";
+import type { FirstFront } from "./front.ts";
+import type { FurtherFrontData } from "./front-methods.ts";
+import { type FrontThread, type StartFrontThread, startFront } from "./front-thread.ts";
+import { type FrontMetrics, lastingMetrics, sharedMetrics, sumMetrics } from "./sum-metrics.ts";
+
+export type FrontPoolDeps = {
+  readonly data: Omit<FurtherFrontData, "isFront" | "number" | "port" | "serving" | "connection" | "state">;
+  readonly store: () => Pick<OpenedStore, "connect">;
+  readonly startThread: StartFrontThread;
+  readonly metrics: Pick<ServerMetrics, "registry">;
+  readonly isMemoryShort: () => boolean;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+};
+
+/** The start of the first front gives these. */
+type Parts = Parameters<FirstFront["start"]>[0];
+
+type Place = {
+  readonly number: number;
+  thread: FrontThread | undefined;
+  startedAt: number;
+  /** The next try waits for so long. */
+  pauseMs: number;
+  /** Its metrics at the last scrape. */
+  latest: FrontMetrics;
+};
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 30_000;
+/** After so long a thread is like any other again. */
+const SOUND_MS = 60_000;
+/** A scrape does not wait longer for a front. */
+const SCRAPE_MS = 2_000;
+
+/** Shows that there is one front where there is no pool. */
+export function showFronts({ registry }: Pick<ServerMetrics, "registry">, running: () => number) {
+  new Gauge({
+    name: "postern_fronts",
+    help: "Threads that serve requests",
+    registers: [registry],
+    collect() {
+      this.set(running());
+    },
+  });
+  return createSeriesCounter({
+    name: "postern_front_restarts_total",
+    help: "Threads that served requests and ended, by reason: stalled or crashed. Another has taken the place",
+    labelNames: ["reason"],
+    registers: [registry],
+  });
+}
+
+export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposable {
+  const { data, metrics, logger, clock, scheduler } = deps;
+  const { configuration, table } = data;
+  const places: Place[] = Array.from({ length: configuration.threads - 1 }, (_, index) => ({
+    number: index + 1,
+    thread: undefined,
+    startedAt: 0,
+    pauseMs: FIRST_PAUSE_MS,
+    latest: [],
+  }));
+  /** Counts of fronts that have ended. */
+  const past: FrontMetrics[] = [];
+  const retries = new Set<Disposable>();
+  let parts: Parts | undefined;
+  let serving: ServingIdentity | undefined;
+  let isClosing = false;
+  let closing: Promise<void> | undefined;
+  const restarts = showFronts(metrics, () => 1 + places.filter(({ thread }) => thread?.isReady === true).length);
+  const restartsBy = {
+    stalled: restarts.series({ reason: "stalled" }),
+    crashed: restarts.series({ reason: "crashed" }),
+  };
+
+  function begin(place: Place, { port, serving: first, audit, link }: Parts): FrontThread {
+    const { number } = place;
+    place.startedAt = clock.elapsed();
+    const connection = deps.store().connect?.();
+    const thread = startFront({
+      startThread: deps.startThread,
+      data: {
+        ...data,
+        isFront: true,
+        number,
+        port,
+        serving: serving ?? first,
+        ...(connection === undefined ? {} : { connection }),
+      },
+      calls: firstCalls({ audit, link, scrape }),
+      isMemoryShort: deps.isMemoryShort,
+      scheduler,
+      onEnd: (reason, error) => {
+        // Nothing waits for it any more: neither revocations nor scrapes.
+        publishServer(table, number, 0);
+        const lasting = lastingMetrics(place.latest);
+        if (lasting.length > 0) past.push(lasting);
+        place.latest = [];
+        place.thread = undefined;
+        if (isClosing || !thread.wasReady) return;
+        restartsBy[reason].inc();
+        logger.error({ error, component: `front-${number}`, cause: reason }, "a front ended, and is started again");
+        restart(place);
+      },
+      onError: (error) => logger.error({ error, component: `front-${number}` }, "a message of a front failed"),
+    });
+    place.thread = thread;
+    return thread;
+  }
+
+  function restart(place: Place): void {
+    if (clock.elapsed() - place.startedAt > SOUND_MS) place.pauseMs = FIRST_PAUSE_MS;
+    const later = scheduler.schedule(place.pauseMs, () => {
+      retries.delete(later);
+      if (isClosing || parts === undefined) return;
+      begin(place, parts).ready.catch((error: unknown) => {
+        if (isClosing) return;
+        logger.error({ error, component: `front-${place.number}` }, "a front does not start");
+        restart(place);
+      });
+    });
+    retries.add(later);
+    place.pauseMs = Math.min(place.pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  async function readMetrics(place: Place): Promise<void> {
+    const { thread } = place;
+    if (thread?.isReady !== true) return;
+    const timeout = AbortSignal.timeout(SCRAPE_MS);
+    try {
+      const read = await thread.link.call("metrics", undefined, { signal: timeout });
+      if (place.thread === thread) place.latest = sharedMetrics(read, place.number);
+    } catch {
+      // The last ones: a counter that goes back would count twice.
+    }
+  }
+
+  async function scrape(): Promise<string> {
+    const [own] = await Promise.all([metricValuesOf(metrics.registry), ...places.map(readMetrics)]);
+    // One for all that have ended, so that they do not become more and more.
+    return await sumMetrics([own, ...places.map(({ latest }) => latest), ...past]);
+  }
+
+  function close(): Promise<void> {
+    isClosing = true;
+    closing ??= Promise.all(places.map(({ thread }) => thread?.close())).then(() => undefined);
+    return closing;
+  }
+
+  return {
+    isFirst: true,
+    ticketKeys: data.ticketKeys,
+    async start(given) {
+      parts = given;
+      await Promise.all(places.map((place) => begin(place, given).ready));
+    },
+    replaceServing(next) {
+      serving = next;
+      for (const { thread } of places) thread?.link.note("serving", next);
+    },
+    scrape,
+    beginClose: () => void close(),
+    closed: close,
+    async [Symbol.asyncDispose]() {
+      isClosing = true;
+      for (const retry of retries) retry[Symbol.dispose]();
+      await Promise.all(places.map(({ thread }) => thread?.terminate()));
+    },
+  };
+}
+
+const firstCalls = ({
+  audit,
+  link,
+  scrape,
+}: {
+  readonly audit: AuditSink;
+  readonly link: OneTimeLink;
+  readonly scrape: () => Promise<string>;
+}) => ({
+  async audit(events: readonly string[]): Promise<undefined> {
+    await writeAudit(audit, events);
+  },
+  isLinkValid: (secret: string) => link.isValid(secret),
+  takeLink: (secret: string) => link.take(secret),
+  scrape,
+});

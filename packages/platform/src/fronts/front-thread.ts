@@ -1,0 +1,133 @@
+// One further front as the first one sees it: a thread with a watchdog.
+
+import type { MessagePort, Worker } from "node:worker_threads";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { type CallHandlers, createLink, type Link } from "../features/virtual-clusters/embedded/threads/link.ts";
+import {
+  BEAT_MS,
+  beatsOf,
+  createFrontState,
+  type FirstCalls,
+  type FirstNotes,
+  type FurtherCalls,
+  type FurtherFrontData,
+  type FurtherNotes,
+  setMemoryShort,
+} from "./front-methods.ts";
+
+/** Starts the thread that runs `runFurtherFront` with the data. */
+export type StartFrontThread = (options: {
+  readonly workerData: FurtherFrontData;
+  readonly transferList: MessagePort[];
+  readonly name: string;
+}) => Worker;
+
+export type FrontEnd = "stalled" | "crashed";
+
+export type FrontThread = {
+  readonly link: Link<FurtherCalls, FurtherNotes>;
+  /** Resolves when it serves requests. Rejects with the reason where it ends before. */
+  readonly ready: Promise<void>;
+  readonly isReady: boolean;
+  /** Whether it was ready once. */
+  readonly wasReady: boolean;
+  /** Its requests are finished first. */
+  close(): Promise<void>;
+  terminate(): Promise<void>;
+};
+
+/** A front may stand still for so many beats: as long as a server may be without news of the store. */
+const STALL_BEATS = 10_000 / BEAT_MS;
+
+export function startFront(deps: {
+  readonly startThread: StartFrontThread;
+  readonly data: Omit<FurtherFrontData, "state">;
+  readonly calls: CallHandlers<FirstCalls>;
+  readonly isMemoryShort: () => boolean;
+  readonly scheduler: Scheduler;
+  /** Called once. */
+  readonly onEnd: (reason: FrontEnd, error: unknown) => void;
+  readonly onError: (error: unknown) => void;
+}): FrontThread {
+  const { startThread, data, calls, isMemoryShort, scheduler, onEnd, onError } = deps;
+  const state = createFrontState();
+  const worker = startThread({
+    workerData: { ...data, state },
+    transferList: data.connection === undefined ? [] : [data.connection.port],
+    name: `front-${data.number}`,
+  });
+  let settle = { resolve: (): void => {}, reject: (_error: unknown): void => {} };
+  const ready = new Promise<void>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  // One that is closed before is waited for by none.
+  ready.catch(() => {});
+  let isReady = false;
+  let wasReady = false;
+  let isOver = false;
+  let watching: Disposable | undefined;
+  const link = createLink<FirstCalls, FirstNotes, FurtherCalls, FurtherNotes>({
+    port: worker,
+    calls,
+    notes: {
+      ready() {
+        isReady = true;
+        wasReady = true;
+        settle.resolve();
+        watch();
+      },
+    },
+    onError,
+  });
+
+  function end(reason: FrontEnd, error: unknown): void {
+    if (isOver) return;
+    isOver = true;
+    isReady = false;
+    watching?.[Symbol.dispose]();
+    settle.reject(error);
+    link.close(error instanceof Error ? error : new Error(`a front has ${reason}`));
+    void worker.terminate();
+    onEnd(reason, error);
+  }
+  const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  worker.on("error", (error) => end("crashed", error));
+  worker.on("messageerror", (error) => end("crashed", error));
+  worker.on("exit", (code) => end("crashed", new Error(`the thread exited with code ${code}`)));
+
+  /** Looks are counted, and no time: a process that was stopped does not look either. */
+  function watch(): void {
+    let beats = beatsOf(state);
+    let still = 0;
+    const look = (): void => {
+      const now = beatsOf(state);
+      still = now === beats ? still + 1 : 0;
+      beats = now;
+      setMemoryShort(state, isMemoryShort());
+      if (still > STALL_BEATS) end("stalled", new Error("a front stood still for ten seconds"));
+      else watching = scheduler.schedule(BEAT_MS, look);
+    };
+    look();
+  }
+
+  async function terminate(): Promise<void> {
+    await worker.terminate();
+    await exited;
+  }
+  return {
+    link,
+    ready,
+    get isReady() {
+      return isReady;
+    },
+    get wasReady() {
+      return wasReady;
+    },
+    async close() {
+      // One that is not ready has no requests.
+      if (isReady) await link.call("close", undefined).catch(() => undefined);
+      await terminate();
+    },
+    terminate,
+  };
+}

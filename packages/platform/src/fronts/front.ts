@@ -1,0 +1,43 @@
+// The servers of one process, each in a thread of its own, as each sees the others. The first opens the store, writes the audit log, leads, and starts the
+// further ones.
+
+import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
+import type { OneTimeLink } from "../features/sign-in/one-time-link.ts";
+import type { ServingIdentity } from "../server/serving-identity.ts";
+
+export type FirstFront = {
+  readonly isFirst: true;
+  /** 48 bytes: each front resumes the TLS sessions of the others. */
+  readonly ticketKeys: Uint8Array;
+  /** Starts the further ones, which listen on the port. Rejects where one of them does not start. */
+  start(parts: {
+    readonly port: number;
+    readonly serving: ServingIdentity;
+    readonly audit: AuditSink;
+    readonly link: OneTimeLink;
+  }): Promise<void>;
+  /** New handshakes use another certificate. */
+  replaceServing(serving: ServingIdentity): void;
+  /** Resolves with the text of `/metrics` for all. */
+  scrape(): Promise<string>;
+  /** The further ones begin to finish their requests. */
+  beginClose(): void;
+  /** Resolves once they have. */
+  closed(): Promise<void>;
+};
+
+export type FurtherFront = {
+  readonly isFirst: false;
+  readonly ticketKeys: Uint8Array;
+  /** From 1 on. */
+  readonly number: number;
+  /** The port of the first. */
+  readonly port: number;
+  /** Hands events to the first. */
+  readonly audit: AuditSink;
+  readonly link: OneTimeLink;
+  onServing(listener: (serving: ServingIdentity) => void): void;
+  scrape(): Promise<string>;
+};
+
+export type Front = FirstFront | FurtherFront;

@@ -1,0 +1,142 @@
+// A further server of the process, in a thread of its own: on the store, port and audit log of the first.
+
+import type { MessagePort } from "node:worker_threads";
+import type { Faults } from "@postern/apiserver/logging/faults";
+import { metricValuesOf } from "@postern/apiserver/metrics/merge-metrics";
+import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardown";
+import { neverLeading } from "@postern/apiserver/storage/leader-election";
+import { joinSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { composeServer, type RunningServer } from "./compose-server.ts";
+import type { ConsoleBuild } from "./features/console/console-build.ts";
+import { createLink, type Link } from "./features/virtual-clusters/embedded/threads/link.ts";
+import { openServerStore } from "./foundation/store/open-server-store.ts";
+import { type OpenedStore, openStore, sharedSqlite } from "./foundation/store/open-store.ts";
+import { createAuditThroughFirst } from "./fronts/audit-through-first.ts";
+import type { FurtherFront } from "./fronts/front.ts";
+import {
+  BEAT_MS,
+  beat,
+  type FirstCalls,
+  type FirstNotes,
+  type FurtherCalls,
+  type FurtherFrontData,
+  type FurtherNotes,
+  isMemoryShort,
+} from "./fronts/front-methods.ts";
+import { shareOf } from "./fronts/front-share.ts";
+import type { ServingIdentity } from "./server/serving-identity.ts";
+import { memoryOf, openBasics, openServerCache, type ServerBasics } from "./server-parts.ts";
+
+export type FurtherSurroundings = {
+  /** Loads the files of the console on the first request of a browser. */
+  readonly loadConsole: () => Promise<ConsoleBuild>;
+  /** See ServerSurroundings. */
+  readonly onFaults: (faults: Faults) => Disposable;
+};
+
+type FirstLink = Link<FirstCalls, FirstNotes>;
+
+/** Runs until the first front closes it. Rejects with the error of its start; the thread has to end then. */
+export async function runFurtherFront(
+  port: MessagePort,
+  data: FurtherFrontData,
+  surroundings: FurtherSurroundings,
+): Promise<void> {
+  const teardown = createTeardown();
+  const timer = setInterval(() => beat(data.state), BEAT_MS);
+  teardown.defer(() => clearInterval(timer));
+  let server: RunningServer | undefined;
+  let onMetrics: FurtherMetrics = async () => [];
+  const followers: ((serving: ServingIdentity) => void)[] = [];
+  const link = createLink<FurtherCalls, FurtherNotes, FirstCalls, FirstNotes>({
+    port,
+    calls: {
+      metrics: () => onMetrics(),
+      async close() {
+        await server?.close();
+        return undefined;
+      },
+    },
+    notes: {
+      serving(next) {
+        for (const follower of followers) follower(next);
+      },
+    },
+    // The first one takes what the thread throws.
+    onError(error) {
+      throw error;
+    },
+  });
+  try {
+    const basics = await openBasics(
+      data.configuration,
+      { ...surroundings, withProcessMetrics: false, processorMs: () => performance.eventLoopUtilization().active },
+      teardown,
+    );
+    onMetrics = () => metricValuesOf(basics.metrics.registry);
+    server = await compose(data, { basics, link, loadConsole: surroundings.loadConsole, followers }, teardown);
+    basics.started();
+  } catch (error) {
+    await teardown.run();
+    throw error;
+  }
+  link.note("ready", undefined);
+}
+
+type FurtherMetrics = () => ReturnType<typeof metricValuesOf>;
+
+async function compose(
+  data: FurtherFrontData,
+  parts: Pick<FurtherSurroundings, "loadConsole"> & {
+    readonly basics: ServerBasics;
+    readonly link: FirstLink;
+    readonly followers: ((serving: ServingIdentity) => void)[];
+  },
+  teardown: Teardown,
+): Promise<RunningServer> {
+  const { basics, link, loadConsole, followers } = parts;
+  const configuration = shareOf(data.configuration);
+  const store = await openServerStore({
+    ...basics,
+    configuration,
+    secrets: data.secrets,
+    teardown,
+    join: () => openPlace(data),
+  });
+  const { budgets } = memoryOf(configuration);
+  const { cache, counted, onError } = openServerCache(configuration, store, budgets, basics, teardown);
+  const front: FurtherFront = {
+    isFirst: false,
+    ticketKeys: data.ticketKeys,
+    number: data.number,
+    port: data.port,
+    audit: createAuditThroughFirst(async (events) => await link.call("audit", events)),
+    link: {
+      isValid: (secret) => link.call("isLinkValid", secret),
+      take: (secret) => link.call("takeLink", secret),
+    },
+    onServing: (listener) => void followers.push(listener),
+    scrape: () => link.call("scrape", undefined),
+  };
+  return await composeServer({
+    ...basics,
+    configuration,
+    manifests: [],
+    store,
+    serving: data.serving,
+    cache,
+    memory: budgets,
+    counted,
+    isMemoryShort: () => isMemoryShort(data.state),
+    loadConsole,
+    front,
+    teardown,
+    onError,
+  });
+}
+
+async function openPlace({ configuration, connection, table, number }: FurtherFrontData): Promise<OpenedStore> {
+  if (connection !== undefined) return sharedSqlite(await joinSqliteStorage(connection), { table, server: number });
+  const opened = await openStore(configuration, { isServer: true });
+  return { ...opened, election: neverLeading(opened.election) };
+}

@@ -1,0 +1,317 @@
+// Several threads of one server, each with connections of its own, are one server for clients: what is written or revoked over one connection holds on all
+// others when it is answered, each event and audit line comes once, and the metrics are of all.
+
+import { X509Certificate } from "node:crypto";
+import { copyFile, readFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { fileURLToPath } from "node:url";
+import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CONFIG_MAPS, createCluster, metric, POLL, pathOf } from "../attacks/testing/threads/clusters.ts";
+import { makeCompanyPki } from "./testing/company-pki.ts";
+import { type Connections, NODE_WITH_THREADS, openConnections, WHY_NO_THREADS } from "./testing/front-threads.ts";
+import { adminKey, type HttpClient, openResponse } from "./testing/http-client.ts";
+import { ENTRY, NODE, type PosternProcess, startPostern, temporaryDirectory, tool } from "./testing/postern-process.ts";
+
+const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
+const PROJECTS = "/apis/management.postern/v1/projects";
+const CONNECTIONS = 12;
+const ENDING = fileURLToPath(new URL("../crash/testing/ended-threads.mjs", import.meta.url));
+
+if (NODE_WITH_THREADS === undefined) process.stdout.write(`${WHY_NO_THREADS}\n`);
+
+const start = (dataDir: string, threads: number, flags: readonly string[]): Promise<PosternProcess> =>
+  startPostern(dataDir, ["--threads", String(threads), "--failed-logins-per-minute", "0", ...flags], {
+    node: NODE_WITH_THREADS ?? "",
+    env: { NODE_OPTIONS: `--import=${ENDING}`, ENDED_THREADS: "front-" },
+  });
+
+describe.skipIf(NODE_WITH_THREADS === undefined).each([
+  ["sqlite", 2],
+  ["sqlite", 3],
+  ["etcd", 2],
+] as const)("on %s with %i threads", (store, threads) => {
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let etcd: EtcdCluster | undefined;
+  let server: PosternProcess;
+  let connections: Connections;
+  let clients: readonly HttpClient[] = [];
+  let admin = "";
+  let send: HttpClient;
+  const isMissing = store === "etcd" ? whyNoEtcd() : undefined;
+
+  beforeAll(async () => {
+    if (isMissing !== undefined) return;
+    directory = await temporaryDirectory();
+    etcd = store === "etcd" ? await startEtcd() : undefined;
+    const flags =
+      etcd === undefined
+        ? ["--store", "sqlite"]
+        : ["--store", `etcd://${etcd.endpoints[0]}`, "--etcd-new-installation", "--etcd-compaction", "always"];
+    server = await start(join(directory.path, "data"), threads, [...flags, "--print-sign-in-link"]);
+    connections = await openConnections(server, CONNECTIONS);
+    clients = connections.clients;
+    [send = clients[0] as HttpClient] = clients;
+    admin = await adminKey(server);
+  }, 120_000);
+  afterAll(async () => {
+    connections?.[Symbol.dispose]();
+    await server?.[Symbol.asyncDispose]();
+    await etcd?.[Symbol.asyncDispose]();
+    await directory?.[Symbol.asyncDispose]();
+  });
+
+  it("a key that was revoked is accepted on no connection after the answer, and its watches end", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    for (let round = 0; round < 10; round++) {
+      const name = `short-lived-${round}`;
+      const made = await send(KEYS, {
+        key: admin,
+        body: { metadata: { name }, spec: { type: "User", user: "admin" } },
+      });
+      expect(made.status, made.text).toBe(201);
+      const { key } = made.body.spec;
+      const watches = await Promise.all(
+        Array.from({ length: 4 }, () => openResponse(server, `${PROJECTS}?watch=true`, key)),
+      );
+      expect(watches.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      let answeredAt = Number.POSITIVE_INFINITY;
+      let isOver = false;
+      let accepted = 0;
+      const late: number[] = [];
+      const load = clients.map(async (client) => {
+        while (!isOver) {
+          const sentAt = performance.now();
+          const { status } = await client(PROJECTS, { key });
+          if (status === 200) accepted++;
+          if (status === 200 && sentAt > answeredAt) late.push(sentAt - answeredAt);
+          // The first request after the answer of each connection counts.
+          if (sentAt > answeredAt) return;
+        }
+      });
+      await expect.poll(() => accepted, POLL).toBeGreaterThan(2 * CONNECTIONS);
+      const ended = await (await openAdmin())(`${KEYS}/${name}`, { key: admin, method: "DELETE" });
+      answeredAt = performance.now();
+      expect(ended.status, ended.text).toBe(200);
+      await Promise.all(load);
+      isOver = true;
+      expect(late).toEqual([]);
+      await Promise.all(watches.map((watch) => watch.ended));
+    }
+  });
+
+  /** The connections of the test are busy. */
+  const openAdmin = async (): Promise<HttpClient> => {
+    const { clients } = await openConnections(server, 1);
+    return clients[0] as HttpClient;
+  };
+
+  it("what was written over one connection is read over every other, and watched once and in order", async ({
+    skip,
+  }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const { body: list } = await send("/api/v1/namespaces/p-default/secrets", { key: admin });
+    const from = `resourceVersion=${list.metadata.resourceVersion}`;
+    const path = "/api/v1/namespaces/p-default/secrets";
+    const watches = await Promise.all(
+      Array.from({ length: 6 }, () => openResponse(server, `${path}?watch=true&${from}`, admin)),
+    );
+    const names: string[] = [];
+    for (let index = 0; index < 60; index++) {
+      const name = `written-${index}`;
+      const [writer, reader, lister] = [0, 1, 2].map((more) => clients[(index * 5 + more) % clients.length]);
+      const made = await writer?.(path, { key: admin, body: { metadata: { name }, stringData: { a: `${index}` } } });
+      expect(made?.status, made?.text).toBe(201);
+      const [read, listed] = await Promise.all([
+        reader?.(`${path}/${name}`, { key: admin }),
+        lister?.(path, { key: admin }),
+      ]);
+      expect(read?.status).toBe(200);
+      expect(listed?.text).toContain(`"${name}"`);
+      names.push(name);
+    }
+    const namesOf = (text: string) => [...text.matchAll(/"name":"(written-\d+)"/g)].map(([, name]) => name);
+    for (const watch of watches) await expect.poll(() => namesOf(watch.text()), POLL).toEqual(names);
+  });
+
+  it("every request is in the audit log once, in one chain", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const uris = Array.from({ length: 20 * clients.length }, (_, index) => `${PROJECTS}?limit=${100 + index}`);
+    await Promise.all(uris.map((uri, index) => clients[index % clients.length]?.(uri, { key: admin })));
+    const path = join(server.dataDir, "audit.log");
+    const counted = async () => {
+      const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
+      const found = lines.map((line) => JSON.parse(line).requestURI as string);
+      return uris.map((uri) => found.filter((each) => each === uri).length);
+    };
+    await expect.poll(async () => (await counted()).every((count) => count > 0), POLL).toBe(true);
+    expect(new Set(await counted())).toEqual(new Set([1]));
+    const verified = await tool(NODE, [ENTRY, "audit", "verify", path]);
+    expect(verified.code, verified.stderr).toBe(0);
+  });
+
+  it("any connection shows the metrics of all threads", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const series = 'apiserver_request_total{verb="LIST"';
+    const before = await metric(send, admin, series, '"clustertrustrules"');
+    expect(before).toBe(0);
+    await Promise.all(
+      clients.map(async (client) => {
+        for (let count = 0; count < 5; count++)
+          await client("/apis/management.postern/v1/clustertrustrules", { key: admin });
+      }),
+    );
+    for (const client of clients) {
+      expect(await metric(client, admin, series, '"clustertrustrules"')).toBe(5 * clients.length);
+      expect(await metric(client, admin, "postern_fronts")).toBe(threads);
+    }
+  });
+
+  it("the one-time link is good on every connection, and once", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const [, path = "", code = ""] = /(\/login\/link\?code=(\S+))/.exec(server.output()) ?? [];
+    for (const client of clients) expect((await client(path)).status).toBe(200);
+    const signIn = (client: HttpClient) =>
+      client("/login/link", {
+        method: "POST",
+        body: `code=${code}`,
+        headers: { "content-type": "application/x-www-form-urlencoded", origin: server.url },
+      });
+    const answers = await Promise.all(clients.map(signIn));
+    expect(answers.filter(({ headers }) => headers["set-cookie"] !== undefined)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 403)).toHaveLength(clients.length - 1);
+    expect((await (clients[1] as HttpClient)(path)).status).toBe(403);
+  });
+
+  it("virtual clusters are the same on every connection", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    await createCluster(send, admin, "shared");
+    for (const [index, writer] of clients.entries()) {
+      const name = `map-${index}`;
+      const made = await writer(pathOf("shared", CONFIG_MAPS), { key: admin, body: { metadata: { name } } });
+      expect(made.status, made.text).toBe(201);
+      const reader = clients[(index + 5) % clients.length] as HttpClient;
+      expect((await reader(pathOf("shared", `${CONFIG_MAPS}/${name}`), { key: admin })).status).toBe(200);
+    }
+  });
+
+  it("TLS sessions go on at every thread", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const { hostname, port } = new URL(server.url);
+    const ca = await readFile(server.caFile);
+    const handshake = (session?: Buffer) =>
+      new Promise<{ readonly isReused: boolean; readonly session: Buffer }>((resolve, reject) => {
+        const socket = connect({
+          host: hostname,
+          port: Number(port),
+          ca,
+          ALPNProtocols: ["http/1.1"],
+          ...(session && { session }),
+        });
+        socket.on("error", reject);
+        // The server tells the session behind the handshake.
+        socket.resume();
+        socket.once("session", (next) => {
+          resolve({ isReused: socket.isSessionReused(), session: next });
+          socket.destroy();
+        });
+      });
+    const { session } = await handshake();
+    for (let count = 0; count < CONNECTIONS; count++) expect((await handshake(session)).isReused).toBe(true);
+  });
+
+  it("a thread that ends is started again, and no count goes back", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const series = 'apiserver_request_total{verb="LIST"';
+    const fresh = await openAdmin();
+    const before = await metric(fresh, admin, series, '"clustertrustrules"');
+    process.kill(server.pid, "SIGUSR2");
+    const look = async (name: string) => await metric(await openAdmin(), admin, name).catch(() => 0);
+    await expect.poll(() => look("postern_front_restarts_total"), POLL).toBe(1);
+    await expect.poll(() => look("postern_fronts"), POLL).toBe(threads);
+    expect(await metric(await openAdmin(), admin, series, '"clustertrustrules"')).toBe(before);
+    const made = await (await openAdmin())(KEYS, {
+      key: admin,
+      body: { metadata: { name: "after" }, spec: { type: "User", user: "admin" } },
+    });
+    expect(made.status, made.text).toBe(201);
+    using others = await openConnections(server, CONNECTIONS);
+    for (const client of others.clients) expect((await client(PROJECTS, { key: made.body.spec.key })).status).toBe(200);
+  });
+
+  it("no other server takes a part of its port, and SIGTERM lets all threads finish", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const { port } = new URL(server.url);
+    const other = start(join(directory.path, "other"), 2, ["--store", "sqlite", "--secure-port", port]);
+    await expect(other).rejects.toThrow(/is in use/);
+    const watches = await Promise.all(
+      Array.from({ length: 6 }, () => openResponse(server, `${PROJECTS}?watch=true`, admin)),
+    );
+    const ca = await readFile(server.caFile);
+    // Requests whose bodies are still on their way when the signal comes.
+    const unfinished = Array.from({ length: 6 }, (_, index) => {
+      const body = JSON.stringify({ metadata: { name: `late-${index}` }, spec: { type: "User", user: "admin" } });
+      const headers = {
+        authorization: `Bearer ${admin}`,
+        "content-type": "application/json",
+        "content-length": body.length,
+      };
+      const sent = request(`${server.url}${KEYS}`, { ca, agent: false, method: "POST", headers });
+      sent.write(body.slice(0, 20));
+      const status = new Promise<number>((resolve, reject) => {
+        sent.on("error", reject);
+        sent.on("response", (response) => {
+          response.resume();
+          resolve(response.statusCode ?? 0);
+        });
+      });
+      return { finish: () => sent.end(body.slice(20)), status };
+    });
+    await expect.poll(() => metric(send, admin, "apiserver_current_request_bodies"), POLL).toBe(6);
+    const stopped = server.stop();
+    await Promise.all(watches.map((watch) => watch.ended));
+    for (const { finish } of unfinished) finish();
+    expect(await Promise.all(unfinished.map(({ status }) => status))).toEqual([201, 201, 201, 201, 201, 201]);
+    expect(await stopped).toBe(0);
+  });
+});
+
+it.skipIf(NODE_WITH_THREADS === undefined)("a changed certificate is shown by every thread", async () => {
+  await using directory = await temporaryDirectory();
+  const pki = await makeCompanyPki(directory.path, "acme");
+  const [cert, key] = ["tls.crt", "tls.key"].map((name) => join(directory.path, name)) as [string, string];
+  const place = async (name: string): Promise<string> => {
+    const pair = await pki.renew(name);
+    await copyFile(pair.chain, cert);
+    await copyFile(pair.key, key);
+    return new X509Certificate(await readFile(pair.chain)).fingerprint256;
+  };
+  const first = await place("first");
+  const flags = ["--store", "sqlite", "--tls-cert-file", cert, "--tls-private-key-file", key];
+  await using server = await start(join(directory.path, "data"), 3, flags);
+  const { hostname, port } = new URL(server.url);
+  const shown = () =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerX509Certificate()?.fingerprint256 ?? "");
+        socket.destroy();
+      });
+      socket.on("error", reject);
+    });
+  const all = async () => new Set(await Promise.all(Array.from({ length: CONNECTIONS }, shown)));
+  expect(await all()).toEqual(new Set([first]));
+  const next = await place("next");
+  await expect.poll(all, POLL).toEqual(new Set([next]));
+});
+
+it.skipIf(Number.parseInt(process.versions.node, 10) >= 23 || NODE !== process.execPath)(
+  "an older Node says that it cannot",
+  async () => {
+    await using directory = await temporaryDirectory();
+    const { code, stderr } = await tool(NODE, [ENTRY, "serve", "--data-dir", directory.path, "--threads", "2"]);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("--threads 2 needs Linux with Node 23.1 or later");
+  },
+);
