@@ -16,11 +16,11 @@ import {
   definitionManifest,
   definitionVersion,
 } from "@postern/kubernetes/custom-resources/testing/definition-manifest";
-import { createAddressRules } from "@postern/platform/features/proxy/address-rules";
 import { createEmbeddedClusters } from "@postern/platform/features/virtual-clusters/embedded/embedded-clusters";
 import { createInternalValues } from "@postern/platform/foundation/encryption/internal-records";
 import { createFixedKeyRing } from "@postern/platform/foundation/encryption/key-ring";
 import { SERVED_VERSION } from "@postern/platform/foundation/served-version";
+import { createAddressRules } from "@postern/platform/foundation/upstream/address-rules";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 
 const { signal } = new AbortController();

@@ -4,7 +4,7 @@ import { createServer as createHttps } from "node:https";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { serverCertificate } from "@postern/apiserver/transport/testing/serve-handler";
-import { SPECIAL_NETWORKS } from "@postern/platform/features/proxy/address-rules";
+import { SPECIAL_NETWORKS } from "@postern/platform/foundation/upstream/address-rules";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Answered, type AttackedServer, startAttacked } from "./testing/attacking.ts";
 

@@ -4,7 +4,11 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { join } from "node:path";
-import { newSigningKey, type ServedIssuer, serveIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
+import {
+  newSigningKey,
+  type ServedIssuer,
+  serveIssuer,
+} from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { serveProvider } from "../e2e/testing/identity-provider.ts";

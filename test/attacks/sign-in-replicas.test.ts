@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ServedIssuer, serveIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
+import { type ServedIssuer, serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {

@@ -8,7 +8,7 @@ import {
   newSigningKey,
   type ServedIssuer,
   serveIssuer,
-} from "@postern/platform/features/trust/testing/serve-issuer";
+} from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Browse, browserOf, csrfIn, OWN, type PageAnswer, provideSignIn, SESSION } from "./testing/signing-in.ts";

@@ -9,7 +9,7 @@ import {
   newSigningKey,
   serveIssuer,
   signTexts,
-} from "@postern/platform/features/trust/testing/serve-issuer";
+} from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AUDIENCE, type Exchanging, JWT, startExchanging } from "./testing/exchanging.ts";
 

@@ -9,7 +9,7 @@ import {
   newSigningKey,
   type ServedIssuer,
   serveIssuer,
-} from "@postern/platform/features/trust/testing/serve-issuer";
+} from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Exchanging, startExchanging } from "./testing/exchanging.ts";
 

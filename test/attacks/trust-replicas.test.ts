@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { githubClaims } from "@postern/platform/features/trust/testing/ci-claims";
-import { type ServedIssuer, serveIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
+import { type ServedIssuer, serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {

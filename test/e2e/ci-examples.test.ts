@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { buildkiteClaims, githubClaims, gitlabClaims } from "@postern/platform/features/trust/testing/ci-claims";
-import { type ServedIssuer, serveIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
+import { type ServedIssuer, serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
 import { KUBERNETES_RELEASES, kubernetesTools } from "./testing/kubernetes-tools.ts";

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildkiteClaims, githubClaims, gitlabClaims } from "@postern/platform/features/trust/testing/ci-claims";
-import { type ServedIssuer, serveIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
+import { type ServedIssuer, serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AttackedServer, startAttacked } from "../attacks/testing/attacking.ts";
 import { ENTRY, NODE } from "./testing/postern-process.ts";

@@ -42,6 +42,9 @@ const VIEWS: { readonly [route: string]: string } = {
   "/roles/$name/edit": "/roles/cluster-reader/edit",
   "/new/role": "/new/role",
   "/access": "/access",
+  "/access-requests": "/access-requests",
+  "/access-requests/$name": "/access-requests/queue",
+  "/new/access-request": "/new/access-request",
   "/trust": "/trust",
   "/trust/$project/$name": "/trust/-/ci",
   "/trust/$project/$name/edit": "/trust/-/ci/edit",
@@ -94,7 +97,7 @@ const STATES: {
 };
 
 /** The views and states that differ most from each other. */
-const BY_DAY = ["/keys", "/new/key", "get-kubeconfig"];
+const BY_DAY = ["/", "/keys", "/new/key", "/access-requests/queue", "get-kubeconfig"];
 const isWanted = (name: string): boolean => everyCase || BY_DAY.includes(name);
 
 const press = (page: Page, name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
@@ -160,6 +163,28 @@ beforeAll(async () => {
     spec: { displayName: "Build agent", user: "jane" },
   });
   await platform.send({ method: "POST", path: "/leaks", key: "", body: `found: ${spec.key}` });
+  await platform.create("clusteraccesspolicies", {
+    metadata: { name: "on-call" },
+    spec: {
+      displayName: "On call",
+      requesters: { users: ["admin", "jane"] },
+      targets: [{ kind: "Project", projects: ["shop"], roles: ["postern:project-user"] }],
+      maxDurationSeconds: 3600,
+      approvers: { users: ["admin"] },
+    },
+  });
+  const jane = await platform.create("ownedaccesskeys", {
+    metadata: { name: "janes" },
+    spec: { user: "jane", ttl: 86_400 },
+  });
+  await platform.send({
+    path: "accessrequests",
+    key: jane.spec.key,
+    body: {
+      metadata: { name: "queue" },
+      spec: { policy: { name: "on-call" }, target: { project: "shop" }, reason: "OPS-1 the queue is full" },
+    },
+  });
   page = await served.openAs(platform.adminKey, "/");
   devtools = await page.context().newCDPSession(page);
 });

@@ -92,7 +92,7 @@ test("one of the credentials is revoked, and the others stay valid", async () =>
 });
 
 test("the overview shows what needs attention, and updates itself", async () => {
-  await goTo("Overview");
+  await goTo("Home");
   await page.getByText("Nothing needs your attention.").waitFor();
   const { platform } = served;
   const { spec } = await platform.create("ownedaccesskeys", {

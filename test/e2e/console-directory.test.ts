@@ -4,7 +4,7 @@ import {
   type IssuerSigningKey,
   newSigningKey,
   signClaims,
-} from "@postern/platform/features/trust/testing/serve-issuer";
+} from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";

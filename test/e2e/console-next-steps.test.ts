@@ -7,8 +7,10 @@ const STEPS = [
   "Create an access key",
   "Let people sign in",
   "Create a project",
+  "Create a virtual cluster",
   "Connect a cluster",
   "Make a backup",
+  "Get alerts",
 ] as const;
 
 let served: ServedConsole;
@@ -57,6 +59,8 @@ test("each step of a new installation ticks itself off, and the last one removes
   await isDone("Create an access key");
   await platform.create("projects", { metadata: { name: "shop" }, spec: {} });
   await isDone("Create a project");
+  await platform.create("namespaces/p-shop/virtualclusterinstances", { metadata: { name: "dev" }, spec: {} });
+  await isDone("Create a virtual cluster");
   await platform.create("clusters", {
     metadata: { name: "eu-west" },
     spec: { kubeConfigRef: { secretNamespace: "clusters", secretName: "eu-west" } },
@@ -64,8 +68,11 @@ test("each step of a new installation ticks itself off, and the last one removes
   await isDone("Connect a cluster");
   // As the command line sends it.
   expect((await platform.send({ method: "POST", path: "/kubernetes/management/backup" })).status).toBe(200);
+  // As Prometheus reads them.
+  await platform.send({ path: "/metrics" });
   await page.reload();
   await isDone("Make a backup");
+  await isDone("Get alerts");
   await step("Let people sign in").getByRole("img", { name: "To do", exact: true }).waitFor();
   await platform.create("identityproviders", {
     metadata: { name: "example" },

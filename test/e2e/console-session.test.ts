@@ -88,7 +88,7 @@ test("a page of another origin in the same browser gets and changes nothing", as
     await other.setContent(`<iframe src="${url}/"></iframe>`);
     const frame = other.frames().find((each) => each !== other.mainFrame());
     await frame?.waitForLoadState().catch(() => undefined);
-    expect(await frame?.content().catch(() => "")).not.toContain("Overview");
+    expect(await frame?.content().catch(() => "")).not.toContain("Needs attention");
     await other.close();
   } finally {
     server.close();

@@ -113,6 +113,22 @@ describe("an API server with the shipped webhook files", () => {
     expect(user.groups).toEqual(expect.arrayContaining(["postern:user:alice", "postern:team:devs"]));
   });
 
+  it("gives a user the groups of its roles in the virtual cluster that asks, as the proxy does", async () => {
+    const inside = "/kubernetes/project/default/virtualcluster/demo/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    const { key } = (await keyFor("admin")).spec;
+    const review = await http(inside, { key, body });
+    expect(review.status, review.text).toBe(201);
+    const { groups } = review.body.status.userInfo;
+    expect(groups).toContain("postern:role:cluster-admin");
+    expect((await whose(key)).user.groups).toEqual(expect.arrayContaining(groups));
+    // Alice has no role there, and a group by that name is none.
+    const { spec } = await keyFor("alice", { groups: ["postern:role:cluster-admin", "guests"] });
+    const { user } = await whose(spec.key);
+    expect(user.groups).toContain("guests");
+    expect(user.groups).not.toContain("postern:role:cluster-admin");
+  });
+
   it("authenticates no invalid key", async () => {
     const { spec, metadata } = await keyFor("alice");
     expect((await whose(spec.key)).authenticated).toBe(true);

@@ -8,12 +8,21 @@ type Handout = {
   readonly place: RegExp;
   /** The field with the credential; no other part of the response may contain one. */
   readonly field: readonly string[];
+  /** A member that only responses of this kind have. */
+  readonly has?: string;
   /** Returns an existing credential on request; all others issue a new one each time. */
   readonly again?: true;
 };
 
 /** Responses that issue a credential, each in its one field. */
 const HANDOUTS: readonly Handout[] = [
+  // Values that read a credential once, and the credential that is read.
+  {
+    place: /^POST \S*\/(ownedaccesskeys|rotate|kubeconfig)\?\S*wrap=\S* 20[01]$/,
+    field: ["status", "wrapped", "value"],
+  },
+  { place: /^POST \/unwrap 200$/, has: '"accessKey"', field: ["accessKey"] },
+  { place: /^POST \/unwrap 200$/, has: '"kubeConfig"', field: ["kubeConfig"] },
   { place: /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/, field: ["spec", "key"] },
   { place: /^POST \/oauth\/token 200$/, field: ["access_token"] },
   // Responses of an identity provider, which has its own tokens.
@@ -35,8 +44,10 @@ const HANDOUTS: readonly Handout[] = [
 const DRY_RUN = /[?&]dryRun=/;
 
 /** The rule for a response that issues a credential. */
-export const handoutOf = ({ kind, place }: Frame): Handout | undefined =>
-  kind === "answer" && !DRY_RUN.test(place) ? HANDOUTS.find((handout) => handout.place.test(place)) : undefined;
+export const handoutOf = ({ kind, place, content }: Frame): Handout | undefined =>
+  kind === "answer" && !DRY_RUN.test(place)
+    ? HANDOUTS.find((handout) => handout.place.test(place) && content.includes(handout.has ?? ""))
+    : undefined;
 
 /** Any version in any folder, with or without variables. */
 const KUBECTL = "^(env (\\w+=\\S* )+)?(\\S*/)?kubectl[\\w.-]* ";
@@ -44,7 +55,7 @@ const KUBECTL = "^(env (\\w+=\\S* )+)?(\\S*/)?kubectl[\\w.-]* ";
 /** Commands whose output is such a response. */
 const HANDOUT_COMMANDS: readonly RegExp[] = [
   new RegExp(`${KUBECTL}.*create (--raw |(-o json )?-f )`),
-  /^curl .*\/(kubeconfig|rotate|accesskey)$/s,
+  /^curl .*\/(kubeconfig|rotate|accesskey|unwrap)$/s,
 ];
 
 /** By the kind of the printed object. */
@@ -65,7 +76,7 @@ const ISSUING_COMMANDS: readonly RegExp[] = [
   // Blocks of pages of the documentation.
   /^(\S+ )*bash -euo pipefail \S+\/tour\.sh$/,
   /^page \S+, issuing block \d+$/,
-  /^(env (-i -C \S+ )?(\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|ci login|kube-?config|credentials get|credential) /,
+  /^(env (-i -C \S+ )?(\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|unwrap|ci login|kube-?config|credentials get|credential) /,
 ];
 
 /** True for standard output of a command. */
@@ -82,7 +93,7 @@ export type Parted = { readonly shown: string; readonly rest: string };
 /** The field of a response that may contain a credential, and the rest; undefined if the field is empty. */
 export function partedAt(content: Buffer, field: readonly string[] | undefined): Parted | undefined {
   const object = objectOf(content);
-  const path = field ?? FIELD_OF_KIND[String(object?.["kind"])];
+  const path = field ?? fieldOf(object);
   if (object === undefined || path === undefined) return undefined;
   const last = path.at(-1) ?? "";
   const holder = path.slice(0, -1).reduce<unknown>((value, name) => memberOf(value, name), object);
@@ -90,6 +101,13 @@ export function partedAt(content: Buffer, field: readonly string[] | undefined):
   if (typeof shown !== "string" || typeof holder !== "object" || holder === null) return undefined;
   Reflect.deleteProperty(holder, last);
   return { shown, rest: JSON.stringify(object) };
+}
+
+function fieldOf(object: Record<string, unknown> | undefined): readonly string[] | undefined {
+  const kind = String(object?.["kind"]);
+  if (kind === "UnwrappedValue") return [object?.["accessKey"] === undefined ? "kubeConfig" : "accessKey"];
+  const isWrapped = memberOf(memberOf(object, "status"), "wrapped") !== undefined;
+  return isWrapped ? ["status", "wrapped", "value"] : FIELD_OF_KIND[kind];
 }
 
 const memberOf = (value: unknown, name: string): unknown =>

@@ -8,6 +8,7 @@ import { accessKeyRule, accessKeyScope, allowedSourceRanges } from "./access-key
 import { conditionsField } from "./conditions.ts";
 import { issuedByField } from "./issued-by.ts";
 import type { PlatformNames } from "./platform-names.ts";
+import { wrappedField } from "./wrapped-value.ts";
 
 export const ACCESS_KEY_TYPES = [
   "",
@@ -139,6 +140,7 @@ const fields = s
         expirationTimestamp: s.timestamp().describe("When the key expires. Unset if it never expires."),
         conditions: conditionsField,
         issuedBy: issuedByField,
+        wrapped: wrappedField,
       })
       .describe("Observed state of the key. Read-only."),
   })

@@ -42,6 +42,12 @@ const specFields = s.object({
     .describe(
       "Whether it connects to the platform through an agent. This release supports that only for external virtual clusters.",
     ),
+  verifiesTokens: s
+    .boolean()
+    .describe(
+      "Whether the virtual cluster asks the platform about tokens, by webhook. Kubeconfigs with a token then have its own address; " +
+        "otherwise they lead through the platform. Embedded virtual clusters are always reached through it.",
+    ),
   external: s.boolean().describe("Whether it is an external virtual cluster, reached by its own kubeconfig."),
   standalone: s.boolean().describe("Whether it runs on its own nodes."),
 });

@@ -105,7 +105,7 @@ const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = 
   [["isSorted", "sum", "min", "max"], throughList],
   [["indexOf", "lastIndexOf"], (first, second) => Math.ceil(Math.max(1, listTraversal(first)) * weightOf(second))],
   [["url", "isURL", "ip", "isIP", "cidr", "isCIDR", "bytes", "string"], throughFirst],
-  [["lowerAscii", "upperAscii", "substring", "trim", "charAt", "strings.quote"], throughFirst],
+  [["lowerAscii", "upperAscii", "substring", "trim", "charAt", "strings.quote", "jsonpatch.escapeKey"], throughFirst],
   [["split", "ip.isCanonical"], (first) => traversal(first, 2)],
   [["replace"], (first, from, to) => traversal(first, 2) + Math.ceil(growth(first, from, to) * TRAVERSAL)],
   [["join"], (first, second) => Math.ceil(joinedSize(first, second) * TRAVERSAL * 2)],

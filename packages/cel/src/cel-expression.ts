@@ -31,11 +31,14 @@ export type CelExpression = { readonly at: number } & (
     }
   | { readonly type: "list"; readonly items: readonly CelItem[] }
   | { readonly type: "map"; readonly entries: readonly CelEntry[] }
+  /** An object of a named type: `Object.spec{replicas: 1}`. */
+  | { readonly type: "message"; readonly name: string; readonly fields: readonly CelMessageField[] }
   | CelMacro
 );
 
 export type CelItem = { readonly value: CelExpression; readonly isOptional: boolean };
 export type CelEntry = CelItem & { readonly key: CelExpression };
+export type CelMessageField = CelItem & { readonly field: string; readonly at: number };
 
 /** A call that binds variables: `list.all(x, x > 0)`, `optional.optMap(x, x + 1)`. */
 export type CelMacro = {
@@ -68,6 +71,8 @@ export function childrenOf(expression: CelExpression): readonly CelExpression[] 
       return expression.items.map(({ value }) => value);
     case "map":
       return expression.entries.flatMap(({ key, value }) => [key, value]);
+    case "message":
+      return expression.fields.map(({ value }) => value);
     case "macro":
       return [expression.target, ...expression.bodies];
   }

@@ -94,6 +94,27 @@ export abstract class CelExtension {
   }
 }
 
+/** An object of a type that an expression names. */
+export class CelMessage extends CelExtension {
+  readonly typeName: string;
+  readonly fields: ReadonlyMap<string, CelValue>;
+
+  constructor(typeName: string, fields: ReadonlyMap<string, CelValue>) {
+    super();
+    this.typeName = typeName;
+    this.fields = fields;
+  }
+
+  /** Upstream compares the fields as they are in memory, so that only a message is equal to itself. */
+  equals(other: CelExtension): boolean {
+    return other === this;
+  }
+
+  override memberOf(field: string): CelValue | undefined {
+    return this.fields.get(field);
+  }
+}
+
 /** How the items of a list are distinguished: those of sets by value, those of maps by the members that are their key. */
 export type ListIdentity = "set" | { readonly keys: readonly string[] };
 

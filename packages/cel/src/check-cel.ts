@@ -17,9 +17,12 @@ import { typeNameOf } from "./cel-value.ts";
 import { overloadsOf, TYPE_VALUES } from "./functions/cel-library.ts";
 
 export type CelVariables = { readonly [name: string]: CelType };
+/** The type of a field of the message type with this name; undefined where there is no such type. */
+export type CelMessages = (name: string) => ((field: string) => CelType | undefined) | undefined;
 
 type Environment = {
   readonly variables: CelVariables;
+  readonly messages: CelMessages;
   readonly bindings: CelBindings;
   readonly faults: CelSyntaxError[];
   /** Faults of literals that no function can read. They are reported only if everything else type checks. */
@@ -35,9 +38,14 @@ export type CheckedCel = {
   typeOf(part: CelExpression): CelType;
 };
 
-export function checkCel(expression: CelExpression, variables: CelVariables): CheckedCel {
+/** `messages`: the types of which the expression may make objects. Absent: none. */
+export function checkCel(
+  expression: CelExpression,
+  variables: CelVariables,
+  messages: CelMessages = () => undefined,
+): CheckedCel {
   const bindings = createCelBindings();
-  const scope: Environment = { variables, bindings, faults: [], literalFaults: [], types: new Map() };
+  const scope: Environment = { variables, messages, bindings, faults: [], literalFaults: [], types: new Map() };
   const type = settle(check(expression, scope), bindings);
   const faults = scope.faults.length > 0 ? scope.faults : scope.literalFaults;
   return {
@@ -100,6 +108,8 @@ function checkByForm(expression: CelExpression, scope: Environment): CelType {
         key: join(expression.entries, ({ key }) => [check(key, scope), key.at], scope),
         value: join(expression.entries, ({ value, isOptional }) => partOf(value, isOptional, scope), scope),
       };
+    case "message":
+      return checkMessage(expression, scope);
     case "macro":
       return checkMacro(expression, scope);
   }
@@ -113,6 +123,26 @@ function checkName(name: string, at: number, scope: Environment): CelType {
 }
 
 type OfKind<K extends CelExpression["type"]> = Extract<CelExpression, { readonly type: K }>;
+
+function checkMessage({ name, fields, at }: OfKind<"message">, scope: Environment): CelType {
+  const fieldType = scope.messages(name);
+  if (fieldType === undefined) report(scope, `undeclared reference to '${name}' (in container '')`, at);
+  for (const { field, value, isOptional, at: place } of fields) {
+    const [type] = partOf(value, isOptional, scope);
+    if (fieldType === undefined) continue;
+    const wanted = fieldType(field);
+    if (wanted === undefined) report(scope, `undefined field '${field}'`, place);
+    else if (!assign([type], [wanted], scope.bindings)) {
+      const given = formatCelType(settle(type, scope.bindings));
+      report(
+        scope,
+        `expected type of field '${field}' is '${formatCelType(wanted)}' but provided type is '${given}'`,
+        place,
+      );
+    }
+  }
+  return fieldType === undefined ? DYN : { kind: "extension", name };
+}
 
 function checkSelect({ operand, field, isOptional, at }: OfKind<"select">, scope: Environment): CelType {
   const type = resolve(check(operand, scope), scope.bindings);

@@ -25,6 +25,7 @@ const NAME = exactly(1);
 const FREE = exactly(0);
 const NEW_LIST = 10;
 const NEW_MAP = 30;
+const NEW_MESSAGE = 40;
 
 /** In the units of the evaluation meter. `root`: the limits of `self` and `oldSelf`. */
 export function estimateCost(expression: CelExpression, { typeOf }: CheckedCel, root: SizeLimits): number {
@@ -66,6 +67,10 @@ function estimate(expression: CelExpression, scope: Scope): Estimate {
         estimate(value, scope).cost,
       ]);
       return { cost: add(exactly(NEW_MAP), ...costs), size: exactly(expression.entries.length) };
+    }
+    case "message": {
+      const costs = expression.fields.map(({ value }) => estimate(value, scope).cost);
+      return { cost: add(exactly(NEW_MESSAGE), ...costs) };
     }
     case "macro":
       return estimateMacro(expression, scope);

@@ -9,6 +9,7 @@ import {
   CelExtension,
   CelLiteralMap,
   CelMap,
+  CelMessage,
   CelOptional,
   type CelValue,
   failCel,
@@ -22,6 +23,7 @@ import { callCelFunction, TYPE_VALUES } from "./functions/cel-library.ts";
 
 const LIST_COST = 10;
 const MAP_COST = 30;
+const MESSAGE_COST = 40;
 
 /** Throws CelEvaluationError, and CelLimitError when it costs more than there is. */
 export function evaluateCel(expression: CelExpression, scope: CelEvaluation): CelValue {
@@ -53,6 +55,16 @@ export function evaluateCel(expression: CelExpression, scope: CelEvaluation): Ce
     case "map":
       scope.meter.spend(MAP_COST + expression.entries.length * ENTRY_COST);
       return new CelLiteralMap(expression.entries.flatMap((entry) => entriesOf(entry, scope)));
+    case "message":
+      scope.meter.spend(MESSAGE_COST);
+      return new CelMessage(
+        expression.name,
+        new Map(
+          expression.fields.flatMap(({ field, value, isOptional }) =>
+            partsOf(value, isOptional, scope).map((part) => [field, part] as const),
+          ),
+        ),
+      );
     case "macro":
       return evaluateMacro(expression, scope, evaluateCel);
   }

@@ -5,6 +5,7 @@ import {
   type CelEntry,
   type CelExpression,
   type CelItem,
+  type CelMessageField,
   CelSyntaxError,
   codePointsIn,
   depthOf,
@@ -169,7 +170,9 @@ class Parser {
         this.expect("]");
         operand = { type: "index", at, operand, index, isOptional };
       } else {
-        return operand;
+        const name = dottedName(operand);
+        if (name === undefined || !this.#take("{")) return operand;
+        return this.#member({ type: "message", at, name, fields: this.#sequence("}", () => this.#messageField()) });
       }
     }
   }
@@ -243,6 +246,13 @@ class Parser {
     const key = this.expression();
     this.expect(":");
     return { isOptional, key, value: this.expression() };
+  }
+
+  #messageField(): CelMessageField {
+    const isOptional = this.#take("?");
+    const field = this.#name();
+    const { at } = this.expect(":");
+    return { isOptional, field, at, value: this.expression() };
   }
 
   /** Lists and maps may end with a comma, arguments may not. */

@@ -40,6 +40,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "doctor",
         "ci",
         "trust",
+        "unwrap",
         "cluster",
         "kubeconfig",
         "backup",

@@ -25,6 +25,7 @@ import { createManCommand } from "./man-pages.ts";
 import { withPlainText } from "./plain-text.ts";
 import { createServeCommand } from "./serve.ts";
 import { createTrustCommand } from "./trust/trust.ts";
+import { createUnwrapCommand } from "./unwrap.ts";
 import { createVersionCommand, versionText } from "./version.ts";
 
 export async function createProgram(given: CommandContext): Promise<Command> {
@@ -43,6 +44,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(createKeyCommand(context));
   program.addCommand(createCredentialsCommand(context));
   program.addCommand(createKubeconfigCommand(context));
+  program.addCommand(createUnwrapCommand(context));
   program.addCommand(createCredentialCommand("credential", context), { hidden: true });
   program.addCommand(createAccessCommand(context));
   program.addCommand(createCiCommand(context));

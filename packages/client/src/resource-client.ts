@@ -16,6 +16,8 @@ export type WriteOptions = CallOptions & {
   readonly dryRun?: boolean;
   readonly fieldManager?: string;
   readonly fieldValidation?: "Ignore" | "Warn" | "Strict";
+  /** Further parameters of the server. */
+  readonly query?: Query;
 };
 export type ApplyOptions = WriteOptions & { readonly fieldManager: string; readonly force?: boolean };
 export type ListOptions = CallOptions & {
@@ -188,7 +190,8 @@ export function collectionPath({ group, version, resource, namespace }: Resource
 const signalOf = (options: CallOptions | undefined): CallOptions =>
   options?.signal === undefined ? {} : { signal: options.signal };
 
-const writeQuery = ({ dryRun, fieldManager, fieldValidation }: WriteOptions = {}): Query => ({
+const writeQuery = ({ dryRun, fieldManager, fieldValidation, query }: WriteOptions = {}): Query => ({
+  ...query,
   dryRun: dryRun === true ? "All" : undefined,
   fieldManager,
   fieldValidation,

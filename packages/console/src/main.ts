@@ -4,6 +4,7 @@
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/components.css";
+import "./styles/plots.css";
 import "./styles/shell.css";
 
 // Named, so that the bundler leaves out the exports that nothing imports.

@@ -4,7 +4,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { Loading } from "./components/loading.tsx";
 import { ErrorNotice } from "./components/notice.tsx";
 import { PageHead } from "./components/page-head.tsx";
-import { OverviewPage } from "./pages/overview-page.tsx";
+import { HomePage } from "./pages/home/home-page.tsx";
 import { Shell } from "./pages/shell.tsx";
 import { t } from "./texts/text.tsx";
 
@@ -18,6 +18,7 @@ const keyViews = () => import("./pages/keys/key-views.tsx");
 const directoryViews = () => import("./pages/directory-views.tsx");
 const trustViews = () => import("./pages/trust/trust-views.tsx");
 const clusterViews = () => import("./pages/clusters/cluster-views.tsx");
+const requestViews = () => import("./pages/requests/request-views.ts");
 const hostViews = () => import("./pages/hosts/host-views.ts");
 const forms = () => import("./pages/form-pages.ts");
 
@@ -26,7 +27,7 @@ const form = <Path extends string>(path: Path, page: keyof typeof import("./page
   createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(forms, page) });
 
 const routes = [
-  createRoute({ getParentRoute: () => root, path: "/", component: OverviewPage }),
+  createRoute({ getParentRoute: () => root, path: "/", component: HomePage }),
   createRoute({
     getParentRoute: () => root,
     path: "/keys",
@@ -111,6 +112,17 @@ const routes = [
     validateSearch: searchTexts,
     component: lazyRouteComponent(directoryViews, "AccessPage"),
   }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/access-requests",
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(requestViews, "RequestsPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/access-requests/$name",
+    component: lazyRouteComponent(requestViews, "RequestPage"),
+  }),
   createRoute({ getParentRoute: () => root, path: "/trust", component: lazyRouteComponent(trustViews, "TrustPage") }),
   createRoute({
     getParentRoute: () => root,
@@ -134,6 +146,12 @@ const routes = [
     component: lazyRouteComponent(trustViews, "LeakReportsPage"),
   }),
   form("/new/key", "NewKeyPage"),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/new/access-request",
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(forms, "AskPage"),
+  }),
   form("/keys/$name/edit", "EditKeyPage"),
   form("/new/virtual-cluster", "NewVirtualClusterPage"),
   form("/clusters/$project/$name/edit", "EditVirtualClusterPage"),

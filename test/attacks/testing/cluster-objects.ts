@@ -35,6 +35,27 @@ export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
     },
   },
   ValidatingAdmissionPolicyBinding: { spec: { policyName: "fuzz", validationActions: ["Deny"] } },
+  MutatingAdmissionPolicy: {
+    spec: {
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: ["fuzz.example.com"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["*"] },
+        ],
+      },
+      variables: [{ name: "size", expression: "1" }],
+      mutations: [
+        {
+          patchType: "ApplyConfiguration",
+          applyConfiguration: {
+            expression: "Object{metadata: Object.metadata{labels: {'size': string(variables.size)}}}",
+          },
+        },
+        { patchType: "JSONPatch", jsonPatch: { expression: "[JSONPatch{op: 'add', path: '/data', value: {}}]" } },
+      ],
+      reinvocationPolicy: "IfNeeded",
+    },
+  },
+  MutatingAdmissionPolicyBinding: { spec: { policyName: "fuzz" } },
   Pod: { spec: template.spec },
   PodTemplate: { template },
   FlowSchema: {

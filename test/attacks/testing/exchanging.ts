@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { type Agent, request as httpsRequest } from "node:https";
-import { type ServedIssuer, serveIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
+import { type ServedIssuer, serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { type Answered, startAttacked } from "./attacking.ts";
 
 export const AUDIENCE = "https://postern.example";

@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { request as httpsRequest } from "node:https";
-import type { ServedIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
+import type { ServedIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 
 export type PageAnswer = {
   readonly status: number;

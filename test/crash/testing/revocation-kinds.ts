@@ -5,7 +5,7 @@ import {
   type IssuerSigningKey,
   newSigningKey,
   signClaims,
-} from "@postern/platform/features/trust/testing/serve-issuer";
+} from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import type { ApiAnswer, ApiClient, ApiRequest } from "./api-client.ts";
 import { expectSuccess, KEYS, MANAGEMENT, statusFor } from "./keys.ts";
 

@@ -28,6 +28,11 @@ export const PAGES: readonly Page[] = [
     expected: [/^pst_\w+$/m, /^ci +user\/admin .*Ready/m, /condition met$/m],
   },
   {
+    path: "docs/guides/one-time-delivery.md",
+    given: SERVE,
+    expected: [/^default +Active/m, /WrappedValueReadAgain +ownedaccesskey\/deploy/],
+  },
+  {
     path: "docs/guides/access-on-request.md",
     given: SERVE,
     expected: [

@@ -5,7 +5,7 @@ import type { RequestListener } from "node:http";
 import { createServer, request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";
-import { newSigningKey } from "@postern/platform/features/trust/testing/serve-issuer";
+import { newSigningKey } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import Provider from "oidc-provider";
 
 type Person = { readonly [claim: string]: unknown };

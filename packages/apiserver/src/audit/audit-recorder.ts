@@ -18,6 +18,8 @@ import { withBoundedTexts } from "./bounded-texts.ts";
 import { type BodyRedaction, responseDocument, TRUNCATED_ANNOTATION, withoutManagedFields } from "./recorded-body.ts";
 
 export type AuditRecorder = AuditContext & {
+  /** The object that the request is about, as far as it is known. */
+  readonly objectRef: AuditObjectReference | undefined;
   requestReceived(): Promise<void> | void;
   /** For responses that last: the head is about to be sent. */
   responseStarted(code: number): Promise<void> | void;
@@ -109,6 +111,10 @@ class RequestRecorder implements AuditRecorder {
 
   setObjectRef(ref: AuditObjectReference): void {
     this.#objectRef = { ...(this.#objectRef ?? objectRefOf(this.#info)), ...ref };
+  }
+
+  get objectRef(): AuditObjectReference | undefined {
+    return this.#objectRef ?? objectRefOf(this.#info);
   }
 
   get keepsBodies(): boolean {

@@ -22,6 +22,7 @@ import type { Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import { createAuditIds } from "./audit-ids.ts";
+import type { RequestObserver } from "./request-observer.ts";
 import { RequestState, type ServedInfo } from "./request-state.ts";
 import { type CallHandler, type Filter, runFilters } from "./run-filters.ts";
 import { withAudit, withAuditOfArrival } from "./with-audit.ts";
@@ -55,6 +56,8 @@ export type HandlerChainDeps = {
   readonly outermost?: Filter;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditOptions;
+  /** Absent: nothing follows the requests beside metrics, log and audit. */
+  readonly observer?: RequestObserver | undefined;
   /** Shared by all chains of a server. Default: those of this chain alone, with the default limits. */
   readonly shares?: FairShares;
   /** Shared by all chains of a server. Default: that of this chain alone. */

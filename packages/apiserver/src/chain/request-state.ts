@@ -24,6 +24,8 @@ export class RequestState extends RequestContext {
   readonly isServed: (info: ServedInfo) => boolean;
   /** Set where the request is recorded. */
   recorder: AuditRecorder | undefined = undefined;
+  /** The public handle of the credential that authentication refused, where it is known. */
+  refusedCredentialId: string | undefined = undefined;
   /** Places that it holds while it is worked on. */
   place: Disposable | undefined = undefined;
   body: Disposable | undefined = undefined;

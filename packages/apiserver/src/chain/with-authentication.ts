@@ -104,10 +104,11 @@ function annotateCredential({ audit }: Pick<RequestState, "audit">, { id, annota
 }
 
 /** The error itself says why: `withErrors` records that. */
-function annotateRefused({ audit }: RequestState, error: unknown): void {
+function annotateRefused(call: RequestState, error: unknown): void {
   if (!isApiError(error) || !(error.cause instanceof CredentialRefusedError)) return;
   const { credentialId, annotations } = error.cause;
-  if (credentialId !== undefined) annotateCredential({ audit }, { id: credentialId, annotations });
+  call.refusedCredentialId = credentialId;
+  if (credentialId !== undefined) annotateCredential(call, { id: credentialId, annotations });
 }
 
 /**

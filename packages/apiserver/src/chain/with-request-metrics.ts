@@ -6,13 +6,18 @@ import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { afterResponse, lengthOfBody } from "../transport/api-response.ts";
 import { CLIENT_GONE } from "../transport/client-gone-error.ts";
+import type { RequestObserver } from "./request-observer.ts";
 import type { Filter } from "./run-filters.ts";
 
 /** How long a watch was open says nothing about the server: only its number is counted. */
 const UNTIMED = -1;
 
-export function withRequestMetrics(deps: { readonly metrics: ServerMetrics; readonly clock: Clock }): Filter {
-  const { metrics, clock } = deps;
+export function withRequestMetrics(deps: {
+  readonly metrics: ServerMetrics;
+  readonly clock: Clock;
+  readonly observer?: RequestObserver | undefined;
+}): Filter {
+  const { metrics, clock, observer } = deps;
   const { stalls, requests } = metrics;
   return {
     enter(call) {
@@ -25,10 +30,12 @@ export function withRequestMetrics(deps: { readonly metrics: ServerMetrics; read
       const labels = requestLabelsOf(request, info, call.isServed(info));
       if (response.status === CLIENT_GONE) requests.aborted(labels);
       const { status, body } = response;
+      observer?.answered(call, status);
       const size = body.type === "bytes" ? lengthOfBody(body) : undefined;
       return afterResponse(response, () => {
         const seconds = isLongRunning ? UNTIMED : (clock.elapsed() - startedAt) / 1000;
         requests.finished(labels, status, seconds, size);
+        if (isLongRunning) observer?.closed(call, status);
       });
     },
   };

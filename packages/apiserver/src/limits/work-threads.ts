@@ -42,7 +42,9 @@ export type ExpressionWork = {
 };
 export type ExpressionResult = { readonly spent: number } & (
   | { readonly type: "value"; readonly value: string | boolean | null }
-  /** Neither a text, nor true or false, nor null. */
+  /** A list or an object, as JSON. */
+  | { readonly type: "json"; readonly json: string }
+  /** None of them. */
   | { readonly type: "other" }
   | { readonly type: "fault"; readonly message: string }
   | { readonly type: "limit"; readonly message: string }

@@ -30,6 +30,8 @@ export const stringFunctions: readonly CelOverload[] = [
   celMethod("lastIndexOf", ["string", "string", "int"], "int", lastIndexOf),
   celMethod("lowerAscii", ["string"], "string", (text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
   celMethod("upperAscii", ["string"], "string", (text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
+  // A key as a part of a JSON pointer.
+  celFunction("jsonpatch.escapeKey", ["string"], "string", (text) => text.replaceAll("~", "~0").replaceAll("/", "~1")),
   celMethod("replace", ["string", "string", "string"], "string", (text, from, to) => replace(text, from, to, -1n)),
   celMethod("replace", ["string", "string", "string", "int"], "string", replace),
   celMethod("split", ["string", "string"], "list<string>", (text, separator) => split(text, separator, -1n)),

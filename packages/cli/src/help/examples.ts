@@ -33,6 +33,10 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
   "postern access withdraw": ["postern access withdraw access-x7k2p"],
   "postern access revoke": ["postern access revoke access-x7k2p"],
   "postern access review": ["postern access review access-x7k2p --message 'was needed'"],
+  "postern unwrap": [
+    "postern unwrap --server https://postern.example.com --value-file value --out key.txt",
+    'echo "$VALUE" | postern unwrap > demo.yaml',
+  ],
   "postern key": ["postern key create ci --ttl 30d", "postern key list"],
   "postern key create": [
     "postern key create laptop --ttl 24h",

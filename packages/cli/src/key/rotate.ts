@@ -8,12 +8,13 @@ import { parseDurationSeconds } from "../duration-seconds.ts";
 import { accessKeyAt, objectAt } from "../json-members.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { cellText } from "../print-table.ts";
+import { type WrapFlags, withWrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";
 import { accessKeysOf } from "./access-keys.ts";
 
-type RotateFlags = ConnectionFlags & OutputFlags & { readonly grace?: number };
+type RotateFlags = ConnectionFlags & OutputFlags & WrapFlags & { readonly grace?: number };
 
 export const createKeyRotateCommand = (context: CommandContext): Command =>
-  withOutputOption(new Command("rotate"))
+  withOutputOption(withWrapOption(new Command("rotate")))
     .description("give an access key a new value and print it; it is never shown again")
     .argument("<name>", "name of the key")
     .option(
@@ -23,19 +24,26 @@ export const createKeyRotateCommand = (context: CommandContext): Command =>
     )
     .action((name: string, flags: RotateFlags) =>
       withClient(flags, context, async (client, group) => {
-        const answer = await accessKeysOf(client, group).createSubresource(name, "rotate", {
-          apiVersion: `${group}/v1`,
-          kind: "OwnedAccessKeyRotation",
-          metadata: {},
-          // The client retries if the server is busy: the nonce prevents a second rotation.
-          spec: { nonce: randomUUID(), gracePeriodSeconds: flags.grace },
-        });
+        const answer = await accessKeysOf(client, group).createSubresource(
+          name,
+          "rotate",
+          {
+            apiVersion: `${group}/v1`,
+            kind: "OwnedAccessKeyRotation",
+            metadata: {},
+            // The client retries if the server is busy: the nonce prevents a second rotation.
+            spec: { nonce: randomUUID(), gracePeriodSeconds: flags.grace },
+          },
+          wrapQuery(flags),
+        );
         const status = objectAt(answer, "status");
-        if (!writeAs(flags, status, context)) context.stdout.write(`${accessKeyAt(status, "key")}\n`);
+        if (flags.wrap !== undefined) writeWrapped(status, flags, context);
+        else if (!writeAs(flags, status, context)) context.stdout.write(`${accessKeyAt(status, "key")}\n`);
         const old =
           (flags.grace ?? 0) === 0
             ? "the old value is refused from now on"
             : `the old value is accepted until the new one is used, at most until ${cellText(status["previousKeyExpirationTimestamp"])}`;
-        context.stderr.write(`access key ${name} rotated; keep the new value now, it is not shown again; ${old}\n`);
+        const shown = flags.wrap === undefined ? "; keep the new value now, it is not shown again" : "";
+        context.stderr.write(`access key ${name} rotated${shown}; ${old}\n`);
       }),
     );

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
 import type { KubeconfigEntry } from "@postern/client/kubeconfig-file";
-import { createResourceClient } from "@postern/client/resource-client";
+import { createResourceClient, type WriteOptions } from "@postern/client/resource-client";
 import { parse } from "yaml";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { UsageError } from "../usage-error.ts";
@@ -59,6 +59,14 @@ export const describeKubeconfig = async (
 ): Promise<KubeconfigEntry> =>
   issuedKubeconfig(await ask(client, place, options, { dryRun: true }), nameOf(place, options)).entry;
 
+/** The status of the response, without a kubeconfig: with a value that reads it once. */
+export const wrapKubeconfig = (
+  client: ApiClient,
+  place: VirtualClusterPlace,
+  options: KubeconfigOptions,
+  wrap: Pick<WriteOptions, "query">,
+): Promise<JsonObject> => ask(client, place, options, wrap);
+
 /** Another name could replace what the user has of another cluster. */
 const nameOf = ({ project, virtualCluster }: VirtualClusterPlace, { contextName }: KubeconfigOptions): string =>
   contextName ?? `${project}-${virtualCluster}`;
@@ -68,7 +76,10 @@ async function ask(
   client: ApiClient,
   place: VirtualClusterPlace,
   { ttlSeconds, clusterServer, contextName, clientCert, readOnly }: KubeconfigOptions,
-  { dryRun, certificateSigningRequest }: { readonly dryRun?: boolean; readonly certificateSigningRequest?: string },
+  {
+    certificateSigningRequest,
+    ...write
+  }: Pick<WriteOptions, "dryRun" | "query"> & { readonly certificateSigningRequest?: string },
 ): Promise<JsonObject> {
   const { group, namespacePrefix, project, virtualCluster } = place;
   const address = {
@@ -91,9 +102,8 @@ async function ask(
     },
   };
   const instances = createResourceClient(client, address);
-  const options = dryRun === true ? { dryRun: true } : {};
   const reply = await explainNotFound(client, place, () =>
-    instances.createSubresource(virtualCluster, "kubeconfig", body, options),
+    instances.createSubresource(virtualCluster, "kubeconfig", body, write),
   );
   return objectAt(reply, "status");
 }

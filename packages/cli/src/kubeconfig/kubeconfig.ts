@@ -18,12 +18,14 @@ import { plainText } from "../plain-text.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
 import type { VirtualClusterName } from "../virtual-cluster-name.ts";
+import { type WrapFlags, wrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";
 import { choiceOf, type VirtualClusterPlace } from "./explain-not-found.ts";
-import { describeKubeconfig, type IssuedKubeconfig, issueKubeconfig } from "./issue-kubeconfig.ts";
+import { describeKubeconfig, type IssuedKubeconfig, issueKubeconfig, wrapKubeconfig } from "./issue-kubeconfig.ts";
 import { mergeKubeconfig } from "./merge-kubeconfig.ts";
 
 type KubeconfigFlags = ConnectionFlags &
-  OutputFlags & {
+  OutputFlags &
+  WrapFlags & {
     readonly project?: string;
     readonly all?: boolean;
     readonly namespacePrefix: string;
@@ -66,6 +68,7 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
         )
         .option("--read-only", "a read-only credential, without access to Secrets")
         .option("--ttl <duration>", "TTL of the credential, such as 90m, 12h or 30d", parseDurationSeconds)
+        .addOption(wrapOption(["all", "exec", "merge", "out"]))
         .option("--context-name <name>", "name of cluster, user and context (default: <project>-<virtual-cluster>)")
         .option("--cluster-server <url>", "server address for the kubeconfig")
         .addOption(new Option("--out <file>", "write it to a file with mode 0600").conflicts("merge"))
@@ -85,6 +88,10 @@ async function writeKubeconfig(
   if (flags.output === "name" && flags.out === undefined && flags.merge === undefined)
     throw new UsageError("-o name prints no kubeconfig: add --out or --merge");
   const connection = await chooseConnection(flags, context);
+  if (flags.wrap !== undefined) {
+    await writeWrappedKubeconfig(given, flags, connection, context);
+    return;
+  }
   const { issued, failures, places } = await withFoundConnection(connection, context, async (client, group) => {
     const places = await placesOf(given, flags, client, group, context);
     return { ...(await issueAll(client, places, flags, connection, context)), places };
@@ -105,6 +112,23 @@ async function writeKubeconfig(
   }
   if (failures.length > 0)
     throw new UsageError(`${failures.length} of ${failures.length + issued.length} virtual clusters failed`);
+}
+
+/** The server makes the private key of a certificate: the reader of the value gets all of it. */
+async function writeWrappedKubeconfig(
+  given: string | undefined,
+  flags: KubeconfigFlags,
+  connection: FoundConnection,
+  context: CommandContext,
+): Promise<void> {
+  const { ttl, clusterServer, contextName, clientCert, readOnly } = flags;
+  const status = await withFoundConnection(connection, context, async (client, group) => {
+    const [place] = await placesOf(given, flags, client, group, context);
+    if (place === undefined) throw new UsageError("name one virtual cluster");
+    const wishes = { ttlSeconds: ttl, clusterServer, contextName, clientCert, readOnly };
+    return await wrapKubeconfig(client, place, wishes, wrapQuery(flags));
+  });
+  writeWrapped(status, { output: flags.output === "json" ? "json" : "text" }, context);
 }
 
 async function placesOf(

@@ -40,6 +40,9 @@ export const USERS = management("users");
 export const TEAMS = management("teams");
 export const TRUST_RULES = management("trustrules");
 export const CLUSTER_TRUST_RULES = management("clustertrustrules");
+export const ACCESS_REQUESTS = management("accessrequests");
+export const ACCESS_POLICIES = management("accesspolicies");
+export const CLUSTER_ACCESS_POLICIES = management("clusteraccesspolicies");
 export const IDENTITY_PROVIDERS = management("identityproviders");
 
 const rbac = (resource: string): ResourceAddress => ({ group: "rbac.authorization.k8s.io", version: "v1", resource });

@@ -4,6 +4,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { t } from "../texts/text.tsx";
+import { AskLink } from "./ask-link.tsx";
 import type { Tone } from "./badge.tsx";
 import { Button } from "./button.tsx";
 
@@ -15,6 +16,7 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
   return (
     <div className="notice bad" role="alert">
       <p>{message}</p>
+      <AskLink message={message} />
       {isForbidden && <Link to="/access">{t("may.check")}</Link>}
       {!isForbidden && onRetry !== undefined && <Button onPress={onRetry}>{t("action.retry")}</Button>}
     </div>

@@ -5,6 +5,7 @@ import type { ResourceAddress } from "@postern/client/resource-client";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useLiveObject } from "../api/use-live.ts";
+import { projectOf } from "../settings.ts";
 import { t } from "../texts/text.tsx";
 import { Loading } from "./loading.tsx";
 import { ErrorNotice } from "./notice.tsx";
@@ -21,6 +22,7 @@ export const LISTS = {
   role: "/roles",
   trust: "/trust",
   provider: "/identity-providers",
+  request: "/access-requests",
 } as const;
 
 export type PageKind = keyof typeof LISTS;
@@ -48,6 +50,25 @@ type Titled = {
   readonly spec?: { readonly displayName?: string; readonly description?: string };
 };
 
+/** Access to what the user cannot see can be asked for. */
+function AskFor({ address, name }: { readonly address: ResourceAddress; readonly name: string }) {
+  const asked = placeToAskFor(address, name);
+  if (asked === undefined) return null;
+  return (
+    <Link to="/new/access-request" search={asked} className="button plain">
+      {t("request.new")}
+    </Link>
+  );
+}
+
+function placeToAskFor({ resource, namespace = "" }: ResourceAddress, name: string): Search | undefined {
+  if (resource === "virtualclusterinstances") return { project: projectOf(namespace), virtualCluster: name };
+  if (resource === "projects") return { project: name };
+  return resource === "clusters" ? { cluster: name } : undefined;
+}
+
+type Search = { readonly [name: string]: string };
+
 export function ObjectPage<T extends KubeObject>(props: {
   readonly kind: PageKind;
   readonly address: ResourceAddress;
@@ -67,7 +88,12 @@ export function ObjectPage<T extends KubeObject>(props: {
     );
   if (object === undefined)
     return (
-      <PageHead above={<ListLink kind={kind} />} title={t(`${kind}.gone.title`)} lead={t("object.gone", { name })} />
+      <PageHead
+        above={<ListLink kind={kind} />}
+        title={t(`${kind}.gone.title`)}
+        lead={t("object.gone", { name })}
+        actions={<AskFor address={address} name={name} />}
+      />
     );
   return children(object);
 }

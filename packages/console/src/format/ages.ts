@@ -43,6 +43,11 @@ const short = new Intl.DateTimeFormat(language, {
 /** `Nov 23, 14:05:09` in the browser's time zone. */
 export const shortTime = (at: number): string => short.format(at);
 
+const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
+/** `14:05` in the browser's time zone. */
+export const timeOfDay = (at: number): string => clock.format(at);
+
 /** In the largest unit without a remainder: 7776000 is 90 days. */
 export function duration(seconds: number): string {
   const [unit, length] = UNITS.find(([, size]) => seconds % size === 0) ?? UNITS[3];

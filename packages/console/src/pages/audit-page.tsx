@@ -4,6 +4,7 @@ import { hashKey, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
+import { AUDIT_PATH, type AuditAnswer } from "../api/audit-search.ts";
 import { useMay } from "../api/use-may.ts";
 import { Button } from "../components/button.tsx";
 import { DownloadButton } from "../components/copy-text.tsx";
@@ -14,7 +15,7 @@ import { ErrorNotice, Notice } from "../components/notice.tsx";
 import { PageHead } from "../components/page-head.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { counted, named, t } from "../texts/text.tsx";
-import { AUDIT_PATH, type AuditAnswer, AuditRecords } from "./audit-records.tsx";
+import { AuditRecords } from "./audit-records.tsx";
 
 const SINCE = ["3600", "86400", "604800", "2592000", "0"] as const;
 const FILTERS = ["key", "user", "object", "cluster", "verb"] as const;

@@ -8,11 +8,6 @@ import { type Column, DataTable } from "../components/data-table.tsx";
 import { absoluteTime, shortTime } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
 
-/** The response of the route. */
-export type AuditAnswer = { readonly items: readonly AuditRecord[]; readonly isTruncated: boolean };
-
-export const AUDIT_PATH = "/audit/events";
-
 /** With seconds, because users compare logs. */
 function LogTime({ at }: { readonly at: string }) {
   const time = Date.parse(at);

@@ -9,4 +9,5 @@ export { EditTeamPage, NewTeamPage } from "./people/team-form.tsx";
 export { EditUserPage, NewUserPage } from "./people/user-form.tsx";
 export { EditProjectPage, NewProjectPage } from "./projects/project-form.tsx";
 export { EditProviderPage, NewProviderPage } from "./provider-form.tsx";
+export { AskPage } from "./requests/ask-page.tsx";
 export { EditTrustRulePage, NewTrustRulePage } from "./trust/trust-rule-form.tsx";

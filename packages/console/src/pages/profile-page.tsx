@@ -1,15 +1,13 @@
 // The signed-in user: name and groups, sessions and keys, and signing out everywhere.
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
-import type { Self } from "@postern/api/self";
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createResourceClient } from "@postern/client/resource-client";
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { ACCESS_KEYS, managementVersion, nameOf } from "../api/resources.ts";
+import { ACCESS_KEYS, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
+import { useSelf } from "../api/use-self.ts";
 import { Button } from "../components/button.tsx";
 import { Confirm } from "../components/confirm.tsx";
 import { DescriptionList } from "../components/description-list.tsx";
@@ -17,7 +15,6 @@ import { ErrorNotice } from "../components/notice.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
 import { Time } from "../components/time.tsx";
 import { useSession } from "../session/session-context.tsx";
-import { settings } from "../settings.ts";
 import { counted, t } from "../texts/text.tsx";
 import { KeyList } from "./keys/key-list.tsx";
 import { isLogin } from "./keys/key-state.ts";
@@ -27,15 +24,7 @@ export function ProfilePage() {
   const { client, session } = useApi();
   const { end } = useSession();
   const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
-  const self = useQuery({
-    queryKey: ["self"],
-    async queryFn({ signal }) {
-      const body: JsonObject = { apiVersion: managementVersion, kind: "Self", metadata: {}, spec: {} };
-      const path = `/apis/${settings.managementGroup}/v1/selves`;
-      const answer = (await client.request({ method: "POST", path, body, signal })) as Self;
-      return answer.status ?? {};
-    },
-  });
+  const self = useSelf();
   const [isEnding, setEnding] = useState(false);
   const own = keysOf(keys.items, session.user);
   const sessions = sessionsIn(own);

@@ -1,5 +1,6 @@
 // The frame around every page: navigation, the signed-in user, and the state of the connection.
 
+import type { AccessRequest } from "@postern/api/access-request";
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import {
   Box,
@@ -8,6 +9,7 @@ import {
   Contrast,
   Fingerprint,
   FolderKanban,
+  Hand,
   Handshake,
   History,
   House,
@@ -23,13 +25,14 @@ import {
 } from "lucide-react";
 import { type ComponentType, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { ACCESS_KEYS } from "../api/resources.ts";
-import { useLiveObject } from "../api/use-live.ts";
+import { ACCESS_KEYS, ACCESS_REQUESTS } from "../api/resources.ts";
+import { useLive, useLiveObject } from "../api/use-live.ts";
 import { useMay, type Wish } from "../api/use-may.ts";
 import { Button } from "../components/button.tsx";
 import { Time } from "../components/time.tsx";
 import { useSession } from "../session/session-context.tsx";
-import { type TextId, t } from "../texts/text.tsx";
+import { counted, type TextId, t } from "../texts/text.tsx";
+import { isWaiting } from "./requests/request-state.ts";
 import { nextTheme, useTheme } from "./theme.ts";
 
 type Place = {
@@ -38,6 +41,8 @@ type Place = {
   readonly icon: ComponentType<{ readonly "aria-hidden": true }>;
   /** The page is empty without this permission, and therefore hidden. Absent: every user sees something there. */
   readonly needs?: Wish;
+  /** A number beside the label. */
+  readonly count?: ComponentType;
 };
 
 /** In the order of the navigation. */
@@ -67,6 +72,7 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
   {
     heading: "nav.heading.security",
     places: [
+      { to: "/access-requests", label: "nav.requests", icon: Hand, count: WaitingRequests },
       { to: "/access", label: "nav.access", icon: CircleHelp },
       { to: "/trust", label: "nav.trust", icon: Handshake, needs: { verb: "list", resource: "trustrules" } },
       {
@@ -135,14 +141,28 @@ export function Shell() {
   );
 }
 
-function NavItem({ place: { to, label, icon: Icon } }: { readonly place: Place }) {
+function NavItem({ place: { to, label, icon: Icon, count: Count } }: { readonly place: Place }) {
   return (
     <li>
       <Link to={to} className="nav-link" activeOptions={{ exact: to === "/", includeSearch: false }}>
         <Icon aria-hidden={true} />
         {t(label)}
+        {Count !== undefined && <Count />}
       </Link>
     </li>
+  );
+}
+
+/** Requests that the user can decide on. */
+function WaitingRequests() {
+  const { session } = useApi();
+  const { items } = useLive<AccessRequest>(ACCESS_REQUESTS);
+  const count = items.filter((request) => isWaiting(request, session.user)).length;
+  if (count === 0) return null;
+  return (
+    <span className="nav-count" role="img" aria-label={counted("requests.waiting", count)}>
+      {count}
+    </span>
   );
 }
 

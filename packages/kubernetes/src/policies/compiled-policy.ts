@@ -4,8 +4,8 @@
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxErrors } from "@postern/cel/cel-expression";
-import { type CelType, readCelType } from "@postern/cel/cel-type";
-import { checkCel } from "@postern/cel/check-cel";
+import { type CelType, formatCelType, readCelType } from "@postern/cel/cel-type";
+import { type CelMessages, checkCel } from "@postern/cel/check-cel";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
 import { parseCel } from "@postern/cel/parse-cel";
 import type { NamedExpression, SourcedExpression } from "./evaluate-expression.ts";
@@ -42,6 +42,10 @@ type Place = keyof typeof EXPRESSION_NAMES;
 
 type CompileOptions = {
   readonly wanted: Wanted;
+  /** The type, as messages show it, that the expression has to have. Absent: one of `wanted`. */
+  readonly exactly?: string;
+  /** Types of which the expression may make objects. Absent: none. */
+  readonly messages?: CelMessages;
   readonly place: Place;
   readonly known: ReadonlySet<string>;
   /** Expressions know `params`. Default: they do. */
@@ -49,10 +53,10 @@ type CompileOptions = {
 };
 
 /** Undefined where there are faults. */
-function compile(
+export function compileExpression(
   text: string,
   path: string,
-  { wanted, place, known, hasParams = true }: CompileOptions,
+  { wanted, exactly, messages, place, known, hasParams = true }: CompileOptions,
   faults: FieldError[],
 ): CelExpression | undefined {
   if (text.trim() === "") {
@@ -66,12 +70,17 @@ function compile(
     const expression = parseCel(text, CEL_NAMES);
     // Those of webhooks never know `params`.
     const { params, ...others } = { params: undefined, ...EXPRESSION_NAMES[place] };
-    const checked = checkCel(expression, hasParams && params !== undefined ? { ...others, params } : others);
+    const checked = checkCel(expression, hasParams && params !== undefined ? { ...others, params } : others, messages);
     if (checked.faults.length > 0) return refuse(checked.faults);
     const unknown = unknownVariable(expression, known);
     if (unknown !== undefined) return refuse([unknown]);
     if (wanted.length > 0 && !wanted.includes(checked.type.kind) && checked.type.kind !== "dyn") {
       faults.push(invalidError(path, text, `must evaluate to ${wantedText(wanted)} but got ${checked.type.kind}`));
+      return undefined;
+    }
+    const given = formatCelType(checked.type);
+    if (exactly !== undefined && given !== exactly) {
+      faults.push(invalidError(path, text, `must evaluate to ${exactly} but got ${given}`));
       return undefined;
     }
     return expression;
@@ -89,13 +98,13 @@ export function compileMatchCondition(
   path: string,
 ): { readonly expression: CelExpression | undefined; readonly faults: readonly FieldError[] } {
   const faults: FieldError[] = [];
-  const expression = compile(text, path, { wanted: ["bool"], place: "webhook", known: new Set() }, faults);
+  const expression = compileExpression(text, path, { wanted: ["bool"], place: "webhook", known: new Set() }, faults);
   return { expression, faults };
 }
 
 /** A step for each expression: a policy may have thousands. */
 export function* compilePolicy(
-  { spec }: Policy,
+  { spec }: Pick<Policy, "spec">,
   // A policy that was stored before `params` needed a kind is still evaluated, and fails.
   hasParams = true,
 ): Steps<{ readonly compiled: CompiledPolicy; readonly faults: readonly FieldError[] }> {
@@ -103,7 +112,7 @@ export function* compilePolicy(
   const variables = spec?.variables ?? [];
   const known = new Set<string>();
   const compileAt = (text: string, path: string, wanted: Wanted, place: Place = "policy") =>
-    compile(text, path, { wanted, place, known, hasParams }, faults);
+    compileExpression(text, path, { wanted, place, known, hasParams }, faults);
 
   const named = (name: string, text: string, expression: CelExpression | undefined): readonly NamedExpression[] =>
     expression === undefined ? [] : [{ name, text, expression }];

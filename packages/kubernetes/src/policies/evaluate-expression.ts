@@ -1,5 +1,6 @@
 // Evaluates expressions of policies and webhooks for one request: on the main thread within a small budget, and in a worker thread beyond it.
 
+import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { LONG_WORK_BYTES } from "@postern/apiserver/limits/long-work";
@@ -13,7 +14,7 @@ import { CelEvaluationError, type CelValue, listOf } from "@postern/cel/cel-valu
 import { evaluateCel } from "@postern/cel/evaluate-cel";
 import { MAX_TREE_DEPTH, TOO_DEEP } from "@postern/cel/parse-cel";
 import { jsonOf } from "@postern/structured-merge/managedfields/object-managed-fields";
-import { LazyMap } from "./dynamic-value.ts";
+import { dynamicValue, LazyMap } from "./dynamic-value.ts";
 import { type AccessAnswers, dynamicObject, requestOf, scopeOfRequest } from "./expression-scope.ts";
 
 /** An expression, and the text that it was parsed from. */
@@ -118,6 +119,8 @@ function resultOf(result: Exclude<ExpressionResult, { readonly type: "question" 
   switch (result.type) {
     case "value":
       return result.value;
+    case "json":
+      return dynamicValue(parseJson(result.json));
     case "other":
       return listOf([]);
     case "fault":

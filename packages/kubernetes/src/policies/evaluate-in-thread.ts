@@ -1,15 +1,17 @@
 // Evaluates an expression in a worker thread, from the texts that the thread receives.
 
 import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ExpressionResult, ExpressionWork } from "@postern/apiserver/limits/work-threads";
 import { CelLimitError, createCelMeter } from "@postern/cel/cel-budget";
-import { CelEvaluationError, type CelValue } from "@postern/cel/cel-value";
+import { CelEvaluationError, CelList, CelMessage, type CelValue } from "@postern/cel/cel-value";
 import { evaluateCel } from "@postern/cel/evaluate-cel";
 import { type AskAccess, CelAuthorizer } from "@postern/cel/functions/authorizer-functions";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
 import { parseCel } from "@postern/cel/parse-cel";
 import { dynamicValue } from "./dynamic-value.ts";
 import { variablesOf } from "./evaluate-expression.ts";
+import { jsonOfValue } from "./value-json.ts";
 
 class AnswerMissing {
   readonly question: string;
@@ -25,6 +27,8 @@ export function evaluateInThread(work: ExpressionWork): ExpressionResult {
   try {
     const value = evaluateCel(parseCel(work.text, CEL_NAMES), { names: namesOf(work, meter), meter });
     const isPlain = value === null || typeof value === "string" || typeof value === "boolean";
+    if (value instanceof CelList || value instanceof CelMessage)
+      return { type: "json", json: stringifyJson(jsonOfValue(value)), spent: meter.spent };
     return isPlain ? { type: "value", value, spent: meter.spent } : { type: "other", spent: meter.spent };
   } catch (error) {
     const { spent } = meter;

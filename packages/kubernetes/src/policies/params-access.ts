@@ -14,7 +14,8 @@ import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/reg
 import { ADMISSION_GROUP, type Policy, type PolicyBinding, type PolicySpec } from "./validating-admission-policy.ts";
 
 export type ParamsAccessDeps = {
-  readonly policies: InstalledResource;
+  readonly validatingPolicies: InstalledResource;
+  readonly mutatingPolicies: InstalledResource;
   readonly registry: Pick<ResourceRegistry, "resources">;
   readonly authorizer: Authorizer;
 };
@@ -22,7 +23,12 @@ export type ParamsAccessDeps = {
 type Target = Pick<AuthorizationAttributes, "apiGroup" | "apiVersion" | "resource" | "namespace" | "name">;
 
 /** The check runs after the object is known to be valid, and answers 422 as upstream. */
-export function createParamsAccess({ policies, registry, authorizer }: ParamsAccessDeps): AdmissionPlugin {
+export function createParamsAccess({
+  validatingPolicies,
+  mutatingPolicies,
+  registry,
+  authorizer,
+}: ParamsAccessDeps): AdmissionPlugin {
   return {
     name: "PolicyParamsAccess",
 
@@ -30,9 +36,9 @@ export function createParamsAccess({ policies, registry, authorizer }: ParamsAcc
       const { resource, context, object, oldObject } = attributes;
       if (resource.group !== ADMISSION_GROUP || object === undefined || context.user === systemUser) return;
       // Both have passed the schema of their kind.
-      if (resource.kind === "ValidatingAdmissionPolicy")
+      if (resource.kind.endsWith("AdmissionPolicy"))
         await checkPolicy(attributes, object as Policy, oldObject as Policy | undefined);
-      if (resource.kind === "ValidatingAdmissionPolicyBinding")
+      if (resource.kind.endsWith("AdmissionPolicyBinding"))
         await checkBinding(attributes, object as PolicyBinding, oldObject as PolicyBinding | undefined);
     },
   };
@@ -60,6 +66,7 @@ export function createParamsAccess({ policies, registry, authorizer }: ParamsAcc
     const { paramRef, policyName = "" } = spec ?? {};
     if (paramRef === undefined) return;
     if (equalJson(paramRef, old?.spec?.paramRef) && policyName === old?.spec?.policyName) return;
+    const policies = attributes.resource.kind.startsWith("Mutating") ? mutatingPolicies : validatingPolicies;
     const policy = policies.view.get(policies.keys.of("", policyName))?.decode() as Policy | undefined;
     const { namespace = "", name = "" } = paramRef;
     if (await mayGet(attributes.context, { ...resourceOf(policy?.spec?.paramKind), namespace, name })) return;

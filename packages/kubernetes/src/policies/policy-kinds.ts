@@ -23,10 +23,11 @@ import {
   type MatchResources,
   type Policy,
   type PolicyBinding,
+  type PolicySpec,
   policyFields,
 } from "./validating-admission-policy.ts";
 
-const FAILURE_POLICIES = ["Fail", "Ignore"];
+export const FAILURE_POLICIES = ["Fail", "Ignore"];
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
@@ -86,7 +87,7 @@ function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
   ];
 }
 
-const withMatchDefaults = (match: MatchResources): MatchResources => ({
+export const withMatchDefaults = (match: MatchResources): MatchResources => ({
   ...match,
   matchPolicy: match.matchPolicy ?? "Equivalent",
   namespaceSelector: match.namespaceSelector ?? {},
@@ -95,6 +96,15 @@ const withMatchDefaults = (match: MatchResources): MatchResources => ({
     ? {}
     : { resourceRules: match.resourceRules.map((rule) => ({ scope: "*", ...rule })) }),
 });
+
+export const paramKindText = (param: PolicySpec["paramKind"]): string =>
+  param === undefined ? "<unset>" : `${param.apiVersion}/${param.kind}`;
+
+export function paramRefText(ref: NonNullable<PolicyBinding["spec"]>["paramRef"]): string {
+  if (ref === undefined) return "<unset>";
+  if (ref.name === undefined) return "*";
+  return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
+}
 
 const COMMON = {
   group: ADMISSION_GROUP,
@@ -123,10 +133,7 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
       name: "ParamKind",
       type: "string",
       description: "Kind of the parameters.",
-      value: (o) => {
-        const param = (o as Policy).spec?.paramKind;
-        return param === undefined ? "<unset>" : `${param.apiVersion}/${param.kind}`;
-      },
+      value: (o) => paramKindText((o as Policy).spec?.paramKind),
     },
     ageColumn,
   ],
@@ -163,11 +170,7 @@ export const validatingAdmissionPolicyBindings: ResourceDefinition = defineBuilt
       name: "ParamRef",
       type: "string",
       description: "The parameters.",
-      value: (o) => {
-        const ref = (o as PolicyBinding).spec?.paramRef;
-        if (ref === undefined) return "<unset>";
-        return ref.name === undefined ? "*" : ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
-      },
+      value: (o) => paramRefText((o as PolicyBinding).spec?.paramRef),
     },
     ageColumn,
   ],

@@ -70,11 +70,14 @@ export function validateParamRef(ref: ParamRef, path: string): readonly FieldErr
   ];
 }
 
+export const validatePolicyName = (name: string): readonly FieldError[] =>
+  name === ""
+    ? [requiredError("spec.policyName")]
+    : isDNS1123Subdomain(name).map((fault) => invalidError("spec.policyName", name, fault));
+
 /** The name of the policy of a binding, and what happens when it fails. */
 export const validateActions = (policyName: string, actions: readonly string[]): readonly FieldError[] => [
-  ...(policyName === ""
-    ? [requiredError("spec.policyName")]
-    : isDNS1123Subdomain(policyName).map((fault) => invalidError("spec.policyName", policyName, fault))),
+  ...validatePolicyName(policyName),
   ...(actions.length === 0
     ? [requiredError("spec.validationActions", "at least one validation action is required")]
     : []),

@@ -37,7 +37,7 @@ const ruleFields = s.object(
   { atomic: true },
 );
 
-const matchFields = s.object(
+export const matchFields = s.object(
   {
     namespaceSelector: labelSelector.describe(
       "NamespaceSelector decides whether to run the admission control policy on an object based on whether the namespace for that object matches the selector.",
@@ -64,29 +64,55 @@ const matchFields = s.object(
   { atomic: true },
 );
 
-const named = (what: string) =>
+export const namedExpression = (what: string) =>
   s.object({
     name: s.string().required().describe("Name of the variable or condition."),
     expression: s.string().required().describe(what),
   });
 
+export const paramKindFields = s
+  .object(
+    {
+      apiVersion: s
+        .string()
+        .describe('APIVersion is the API group version the resources belong to. In format of "group/version".'),
+      kind: s.string().describe("Kind is the API kind the resources belong to."),
+    },
+    { atomic: true },
+  )
+  .describe(
+    "ParamKind specifies the kind of resources used to parameterize this policy. If absent, there are no parameters for this policy.",
+  );
+
+export const paramRefFields = s
+  .object(
+    {
+      name: s
+        .string()
+        .describe(
+          "name is the name of the resource being referenced. One of name or selector must be set, but name and selector are mutually exclusive properties.",
+        ),
+      namespace: s
+        .string()
+        .describe("namespace is the namespace of the referenced resource. Defaults to the namespace of the request."),
+      selector: labelSelector.describe(
+        "selector can be used to match multiple param objects based on their labels. If multiple params are found, they are all evaluated with the policy expressions and the results are ANDed together.",
+      ),
+      parameterNotFoundAction: s
+        .string()
+        .describe(
+          "parameterNotFoundAction controls the behavior of the binding when the resource exists, and name or selector is valid, but there are no parameters matched by the binding. Allowed values are Allow or Deny.",
+        ),
+    },
+    { atomic: true },
+  )
+  .describe("paramRef specifies the parameter resource used to configure the admission control policy.");
+
 export const policyFields = s
   .object({
     spec: s
       .object({
-        paramKind: s
-          .object(
-            {
-              apiVersion: s
-                .string()
-                .describe('APIVersion is the API group version the resources belong to. In format of "group/version".'),
-              kind: s.string().describe("Kind is the API kind the resources belong to."),
-            },
-            { atomic: true },
-          )
-          .describe(
-            "ParamKind specifies the kind of resources used to parameterize this policy. If absent, there are no parameters for this policy.",
-          ),
+        paramKind: paramKindFields,
         matchConstraints: matchFields.describe(
           "MatchConstraints specifies what resources this policy is designed to validate.",
         ),
@@ -138,15 +164,18 @@ export const policyFields = s
           ),
         matchConditions: mergedInPatches(
           s.listMap(
-            named("Expression represents the expression which will be evaluated by CEL. Must evaluate to bool."),
+            namedExpression(
+              "Expression represents the expression which will be evaluated by CEL. Must evaluate to bool.",
+            ),
             ["name"],
           ),
           "name",
         ).describe("MatchConditions is a list of conditions that must be met for a request to be validated."),
         variables: mergedInPatches(
-          s.listMap(named("Expression is the expression that will be evaluated as the value of the variable."), [
-            "name",
-          ]),
+          s.listMap(
+            namedExpression("Expression is the expression that will be evaluated as the value of the variable."),
+            ["name"],
+          ),
           "name",
         ).describe(
           "Variables contain definitions of variables that can be used in composition of other expressions, as variables.<name>.",
@@ -183,31 +212,7 @@ export const bindingFields = s
           .describe(
             "PolicyName references a ValidatingAdmissionPolicy name which the ValidatingAdmissionPolicyBinding binds to.",
           ),
-        paramRef: s
-          .object(
-            {
-              name: s
-                .string()
-                .describe(
-                  "name is the name of the resource being referenced. One of name or selector must be set, but name and selector are mutually exclusive properties.",
-                ),
-              namespace: s
-                .string()
-                .describe(
-                  "namespace is the namespace of the referenced resource. Defaults to the namespace of the request.",
-                ),
-              selector: labelSelector.describe(
-                "selector can be used to match multiple param objects based on their labels. If multiple params are found, they are all evaluated with the policy expressions and the results are ANDed together.",
-              ),
-              parameterNotFoundAction: s
-                .string()
-                .describe(
-                  "parameterNotFoundAction controls the behavior of the binding when the resource exists, and name or selector is valid, but there are no parameters matched by the binding. Allowed values are Allow or Deny.",
-                ),
-            },
-            { atomic: true },
-          )
-          .describe("paramRef specifies the parameter resource used to configure the admission control policy."),
+        paramRef: paramRefFields,
         matchResources: matchFields.describe(
           "MatchResources declares what resources match this binding and will be validated by it.",
         ),

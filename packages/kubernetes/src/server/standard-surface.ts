@@ -40,10 +40,15 @@ import { createServiceAddresses, type ServiceAddresses } from "../builtin/servic
 import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import { apiServiceObjects } from "../controllers/api-service/api-service-controller.ts";
-import { withAggregatedRules } from "../controllers/role-aggregation/role-aggregation-controller.ts";
+import { withAggregatedRules } from "../controllers/role-aggregation/aggregated-rules.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
 import { createAdmissionLimit } from "../policies/admission-limit.ts";
+import {
+  mutatingAdmissionPolicies,
+  mutatingAdmissionPolicyBindings,
+} from "../policies/mutating/mutating-policy-kinds.ts";
+import { createMutationAdmission } from "../policies/mutating/mutation-admission.ts";
 import { createParamsAccess } from "../policies/params-access.ts";
 import { createPolicyAdmission } from "../policies/policy-admission.ts";
 import { validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "../policies/policy-kinds.ts";
@@ -53,6 +58,7 @@ import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "
 import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
 import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
+import { podAdmission } from "./pod-admission.ts";
 import { requiredResource } from "./required-resource.ts";
 import type { ClusterOptions, StandardSurfaceDeps } from "./standard-surface-options.ts";
 import { apiServiceOf, startControllers } from "./start-controllers.ts";
@@ -96,6 +102,8 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
             ...clusterKinds(addressesOfServices(services, deps)),
             validatingAdmissionPolicies,
             validatingAdmissionPolicyBindings,
+            mutatingAdmissionPolicies,
+            mutatingAdmissionPolicyBindings,
             validatingWebhookConfigurations,
             mutatingWebhookConfigurations,
           ],
@@ -114,7 +122,12 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
       createDefinitionLimit(registry),
       ...(deps.cluster === undefined
         ? []
-        : clusterAdmission(registry, deps.cluster, { ...deps, authorizer, services })),
+        : clusterAdmission(registry, deps.cluster, {
+            ...deps,
+            authorizer,
+            services,
+            hasTokens: serviceAccountTokens !== undefined,
+          })),
     ],
   });
   const controllers = startControllers(surface.registry, deps, { tokens: serviceAccountTokens?.tokens, services });
@@ -140,17 +153,31 @@ const clusterAdmission = (
   registry: ResourceRegistry,
   { keepsWorkloads, webhooks, webhookMetrics }: ClusterOptions,
   {
-    runtime: { clock, random },
+    runtime: { clock, random, scheduler },
     authorizer,
     services,
-  }: Pick<StandardSurfaceDeps, "runtime"> & { readonly authorizer: Authorizer; readonly services: ServiceTotals },
+    hasTokens,
+  }: Pick<StandardSurfaceDeps, "runtime"> & {
+    readonly authorizer: Authorizer;
+    readonly services: ServiceTotals;
+    readonly hasTokens: boolean;
+  },
 ): readonly AdmissionPlugin[] => [
   createNoNodesAdmission(keepsWorkloads),
+  ...podAdmission(registry, { random, scheduler }, hasTokens),
   createAdmissionLimit(registry),
   createParamsAccess({
-    policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+    validatingPolicies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+    mutatingPolicies: requiredResource(registry, ADMISSION_GROUP, "MutatingAdmissionPolicy"),
     registry,
     authorizer,
+  }),
+  createMutationAdmission({
+    authorizer,
+    policies: requiredResource(registry, ADMISSION_GROUP, "MutatingAdmissionPolicy"),
+    bindings: requiredResource(registry, ADMISSION_GROUP, "MutatingAdmissionPolicyBinding"),
+    registry,
+    namespaces: namespaceLookup(registry, clock),
   }),
   createWebhookAdmission({
     mutating: requiredResource(registry, ADMISSION_GROUP, "MutatingWebhookConfiguration"),

@@ -9,6 +9,7 @@ import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createCompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
 import { createStandardSurface } from "../server/standard-surface.ts";
+import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
 
 export type ClusterRequest = {
   readonly method: string;
@@ -27,8 +28,8 @@ export type ClusterSurface = AsyncDisposable & {
   settled(): Promise<void>;
 };
 
-/** Faults of hooks and controllers fail the test run. Webhooks are never called. */
-export async function openClusterSurface(): Promise<ClusterSurface> {
+/** Faults of hooks and controllers fail the test run. Webhooks are never called. With a key, ServiceAccounts have tokens. */
+export async function openClusterSurface(serviceAccountKey?: ServiceAccountKey): Promise<ClusterSurface> {
   const storage = createMemoryStorage();
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
@@ -43,6 +44,7 @@ export async function openClusterSurface(): Promise<ClusterSurface> {
     continueTokens: createContinueTokens(),
     tokens: { authenticateToken: () => undefined },
     audiences: [],
+    ...(serviceAccountKey === undefined ? {} : { serviceAccountKey }),
     customResources: createCompiledDefinitions(),
     cluster: { keepsWorkloads: () => true, completesJobs: () => false, webhooks: { call: fail } },
     onHookError: fail,

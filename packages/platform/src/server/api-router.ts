@@ -3,6 +3,7 @@
 
 import { EMBEDDED_CLUSTER } from "@postern/api/cluster";
 import { JOIN_PATH, TUNNEL_PATH } from "@postern/api/cluster-tunnel";
+import { UNWRAP_PATH } from "@postern/api/wrapped-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { canonicalPath } from "@postern/apiserver/request/canonical-path";
@@ -35,12 +36,13 @@ export function createApiRouter(surfaces: {
   readonly exchange: HandlerChain;
   readonly signIn: HandlerChain;
   readonly scim: HandlerChain;
+  readonly unwrap: HandlerChain;
   readonly join: HandlerChain;
   readonly tunnel: HandlerChain;
   /** Undefined: this server has none. */
   readonly console: HandlerChain | undefined;
 }): ApiHandler {
-  const { sessions, leaks, exchange, signIn, scim, join, tunnel, console } = surfaces;
+  const { sessions, leaks, exchange, signIn, scim, unwrap, join, tunnel, console } = surfaces;
   const management = openedBySessions(surfaces.management, resolveManagementRequest, sessions);
   const proxy = openedBySessions(surfaces.proxy, resolveProxiedRequest, sessions);
   const mounted: ApiHandler = (request) => {
@@ -58,6 +60,7 @@ export function createApiRouter(surfaces: {
     const path = routedPath(request);
     if (path === undefined) return management(request);
     if (path === LEAKS_PATH) return leaks(request);
+    if (path === UNWRAP_PATH) return unwrap(request);
     if (path === TOKEN_EXCHANGE_PATH) return exchange(request);
     // Codes stand in the query, which is not for logs.
     if (isSignInPath(path)) return signIn(request.with({ requestUri: path }));

@@ -26,6 +26,7 @@ import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-
 import { accessRequestControllers } from "../features/access-requests/controllers/index.ts";
 import { openAccessGrants, openAccessRequests } from "../features/access-requests/feature.ts";
 import { accessRequestKinds } from "../features/access-requests/kinds/index.ts";
+import { createServerActivity, type ServerActivity } from "../features/activity/server-activity.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
 import { authorizationKinds } from "../features/authorization/kinds/index.ts";
 import { openBudgets } from "../features/budgets/feature.ts";
@@ -47,17 +48,20 @@ import { createSignIn, type SignIn } from "../features/sign-in/feature.ts";
 import { openIdentityProviders, unionGrants } from "../features/sign-in/identity-provider-index.ts";
 import { signInKinds } from "../features/sign-in/kinds/index.ts";
 import { trustControllers } from "../features/trust/controllers/index.ts";
-import { openTrust, type Trust } from "../features/trust/feature.ts";
+import { createTrust, type Trust } from "../features/trust/feature.ts";
 import { trustKinds } from "../features/trust/kinds/index.ts";
 import { openTrustRules } from "../features/trust/trust-rule-index.ts";
-import { createTakenTokenReaper } from "../features/trust/used-tokens.ts";
 import { spaceController, virtualClusterControllers } from "../features/virtual-clusters/controllers/index.ts";
 import type { CountedClusters } from "../features/virtual-clusters/embedded/threads/counted-clusters.ts";
 import { openVirtualClusters, type VirtualClusters } from "../features/virtual-clusters/feature.ts";
 import { openClusterSecretAdmission } from "../features/virtual-clusters/kinds/clusters/secret-writers.ts";
 import { virtualClusterKinds } from "../features/virtual-clusters/kinds/index.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
+import { wrappedValueControllers } from "../features/wrapped-values/controllers/index.ts";
+import { type OneTimeDelivery, openOneTimeDelivery } from "../features/wrapped-values/feature.ts";
 import { createFoundation, type Foundation, type FoundationParts } from "../foundation/foundation.ts";
+import { openIssuers } from "../foundation/issuers/issuers.ts";
+import { createTakenTokenReaper } from "../foundation/issuers/used-tokens.ts";
 import type { ServerKeys } from "../foundation/store/server-keys.ts";
 import { createManagementApi, type ManagementApi, type NonResourceRoutes } from "./management-api.ts";
 
@@ -75,7 +79,11 @@ export type PlatformParts = FoundationParts & {
   readonly routes: (base: Foundation, needs: NonResourceNeeds) => NonResourceRoutes;
 };
 
-type NonResourceNeeds = { readonly keys: AccessKeys; readonly certificates: CertificateLedger };
+type NonResourceNeeds = {
+  readonly keys: AccessKeys;
+  readonly certificates: CertificateLedger;
+  readonly activity: ServerActivity;
+};
 
 /** For the routes of a server, and for the work of its start. */
 export type Platform = {
@@ -87,9 +95,11 @@ export type Platform = {
   readonly authorization: Authorization;
   readonly trust: Trust;
   readonly tunnels: ClusterTunnels;
+  readonly delivery: OneTimeDelivery;
   readonly clusters: VirtualClusters;
   readonly signIn: SignIn;
   readonly api: ManagementApi;
+  readonly activity: ServerActivity;
   /** Starts all controllers, in order. */
   startControllers(led: Runtime, webhook: NoticeWebhook | undefined): readonly Controller[];
 };
@@ -111,31 +121,35 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const certificates = use(openCertificates(base, { keys, directory, granted }));
   const access = use(openAccessRequests(base, { grants: granted, directory }));
   const authorization = use(openAuthorization(base, { keys, granted, accessOffers: access.offers }));
-  const trust = use(openTrust(base, { rules, providers, keys, directory }));
+  const issuers = use(openIssuers(base, [rules, providers]));
+  const trust = createTrust(base, { rules, issuers, keys, directory });
   for (const writer of keyWriters(base, keys)) use(writer);
   const mint = createKeyMint(base, keys);
   const quota = openKeyQuota(base, { keys, directory, authorization });
   const budgets = use(openBudgets(base, { keys, memory }));
   const tunnels = use(openClusterTunnels(base, { keys, mint }));
+  const delivery = use(openOneTimeDelivery(base, { keys }));
+  const { values: wrapped } = delivery;
   // biome-ignore format: the dependencies of the whole product fit on one screen
   const clusters = use(openVirtualClusters(base, {
     keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, tunnels, threads, tracing,
   }));
-  const signIn = createSignIn(base, { providers, directory, keys, mint, trust, publicUrl: endpoint.url });
+  const signIn = createSignIn(base, { providers, directory, keys, mint, issuers, publicUrl: endpoint.url });
   const notices = createNoticeMetrics(metrics);
   const countCredentials = gaugeCredentials(base, { keys, certificates });
   gaugeStorage(metrics, { budgets: budgets.management, clusters, countCredentials });
 
+  const activity = createServerActivity(base.runtime.clock);
   const credentials = credentialsOf(base, { keys, certificates });
   // biome-ignore format: as above
   const ofKeys = accessKeyKinds(base, {
-    keys, directory, authorization, quota, budgets, providers, certificates, credentials, endpoint,
+    keys, directory, authorization, quota, budgets, providers, certificates, credentials, endpoint, wrapped,
   });
   const ofDirectory = directoryKinds(base, { directory, keys, authorization, budgets, credentials });
   const ofProjects = projectKinds(base, { directory, authorization, budgets, endpoint });
   // biome-ignore format: as above
   const ofClusters = virtualClusterKinds(base, {
-    clusters, tunnels, keys, mint, directory, authorization, certificates, credentials, endpoint, granted,
+    clusters, tunnels, keys, mint, directory, authorization, certificates, credentials, endpoint, granted, wrapped,
   });
   const ofTrust = trustKinds(base, { trust, keys, directory, authorization });
   const ofAccess = accessRequestKinds(base, { access, keys, directory, authorization });
@@ -154,7 +168,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
         ...ofAuthorization.policies, ...ofAuthorization.reviews,
       ],
       admission: [use(openClusterSecretAdmission(base, { authorization }))],
-      routes: parts.routes(base, { keys, certificates }),
+      routes: parts.routes(base, { keys, certificates, activity }),
       authorization,
       budgets,
       memory,
@@ -179,13 +193,15 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...trustControllers(port, base, { trust }),
       ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization, webhook }),
       ...endedCredentialControllers(port, { keys, certificates }),
-      createTakenTokenReaper(port, trust.takenTokens),
+      createTakenTokenReaper(port, issuers.takenTokens),
+      ...wrappedValueControllers(port, base, { delivery, webhook }),
       ...signInControllers(port, base, { signIn, keys, mint }),
       spaceController(port, base, { clusters }),
     ];
   };
   return {
-    ...{ base, directory, keys, mint, certificates, authorization, trust, tunnels, clusters, signIn, api },
+    ...{ base, directory, keys, mint, certificates, authorization, trust, tunnels, delivery, clusters, signIn, api },
+    activity,
     startControllers,
   };
 }

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { githubClaims } from "../features/trust/testing/ci-claims.ts";
-import { type ServedIssuer, serveIssuer } from "../features/trust/testing/serve-issuer.ts";
+import { type ServedIssuer, serveIssuer } from "../foundation/issuers/testing/serve-issuer.ts";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const AUDIENCE = "https://postern.example";

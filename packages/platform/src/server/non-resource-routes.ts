@@ -1,4 +1,4 @@
-// Routes outside the resources: health, version, metrics, backup, audit search, and key ring.
+// Routes outside the resources: health, version, metrics, activity, backup, audit search, and key ring.
 
 import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
 import type { Handler } from "@postern/apiserver/context/request-context";
@@ -6,6 +6,8 @@ import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/e
 import { type HealthCheck, pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { AccessKeys } from "../features/access-keys/feature.ts";
+import { ACTIVITY_PATH, createActivityHandler } from "../features/activity/activity-route.ts";
+import type { ServerActivity } from "../features/activity/server-activity.ts";
 import { AUDIT_EVENTS_PATH, createAuditSearchHandler } from "../features/audit/audit-route.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { credentialPrefixes } from "../features/certificates/feature.ts";
@@ -35,7 +37,11 @@ export const createNonResourceRoutes =
   ({ store, freshness, logger, scrape, auditPath, prepared, draining }: NonResourceParts) =>
   (
     base: Foundation,
-    { keys, certificates }: { readonly keys: AccessKeys; readonly certificates: CertificateLedger },
+    {
+      keys,
+      certificates,
+      activity,
+    }: { readonly keys: AccessKeys; readonly certificates: CertificateLedger; readonly activity: ServerActivity },
   ): NonResourceRoutes => {
     const { cache, runtime, metrics } = base;
     const { disk, keyRing, serverKeys, checks } = store;
@@ -50,6 +56,15 @@ export const createNonResourceRoutes =
     });
     const inForce = { keys: keys.index, certificates, prefixes: credentialPrefixes(base), cache };
     const handlers = new Map<string, Handler>([
+      [
+        ACTIVITY_PATH,
+        createActivityHandler({
+          activity,
+          keys: keys.index,
+          clock: runtime.clock,
+          hasWebhook: base.configuration.notices.webhook.url !== "",
+        }),
+      ],
       [AUDIT_EVENTS_PATH, createAuditSearchHandler(auditPath)],
       [BACKUP_PATH, createBackupHandler({ ...inForce, storage: disk, runtime, serverKey: serverKeys.backups })],
       [KEY_RING_PATH, createKeyRingHandler(store, keys.index, runtime.clock)],

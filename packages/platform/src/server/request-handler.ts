@@ -1,5 +1,6 @@
 // The request handler: the API router, and a handler chain for each API surface and each route of a feature.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
@@ -31,6 +32,8 @@ import { createManagementCall } from "../features/sign-in/management-call.ts";
 import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
 import { exchangeRoute } from "../features/trust/routes/index.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
+import { unwrapRoute } from "../features/wrapped-values/routes/index.ts";
+import { checkWrap } from "../features/wrapped-values/wrap-request.ts";
 import type { FeatureRoute } from "../foundation/http/feature-route.ts";
 import { createApiRouter } from "./api-router.ts";
 import type { Platform } from "./compose.ts";
@@ -61,6 +64,7 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
 
 export function createRequestHandler(platform: Platform, parts: RequestHandlerParts): ApiHandler {
   const { base, directory, keys, mint, authorization, trust, tunnels, clusters, signIn, api } = platform;
+  const { certificates, delivery, activity } = platform;
   const { configuration, names, runtime, metrics, signal } = base;
   const { clock } = runtime;
   const { freshness, audit, administrator, home } = parts;
@@ -78,6 +82,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     authenticator: freshAuthenticator(keys.authenticator, freshness),
     authorizer: recordingUse(authorization.authorizer, keys.usage),
     audit,
+    observer: activity.observer,
     // One for all surfaces: a place is a place, whichever path a request takes.
     shares: createFairShares(fairSharesOf(configuration, parts.memory), {
       ...runtime,
@@ -99,7 +104,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
       ? route
       : { ...route, authenticator: freshAuthenticator(route.authenticator, freshness) };
 
-  const managed = heldToItsKey(api.route, keys, authorization);
+  const managed = wrappingChecked(heldToItsKey(api.route, keys, authorization), names);
   const management = createHandlerChain(managed, confirmed);
   const provisioning = provisioningAuthenticator(shared.authenticator, keys.index);
   const callFor = (to: HandlerChain) => createManagementCall(to, names.managementGroup, signal);
@@ -132,6 +137,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     signIn: chain(confirmed, fresh(pages)),
     leaks: chain(confirmed, leakRoute(base, { keys })),
     exchange: chain(shared, fresh(exchangeRoute(base, { trust, keys, mint, redeem }))),
+    unwrap: chain(confirmed, fresh(unwrapRoute(base, { delivery, keys, certificates }))),
     // Used once, on whichever server: the newest values have to be known.
     join: chain(confirmed, fresh(joinRoute(base, { tunnels, keys, endpoint: parts.endpoint }))),
     tunnel: chain(
@@ -163,6 +169,15 @@ export const createBootstrapHandler = (
     authorizer: authorization.authorizer,
     audit,
   });
+
+/** A response that should be wrapped and is not would show its credential. */
+const wrappingChecked =
+  (route: Handler, names: PlatformNames): Handler =>
+  (context) => {
+    const { query } = context.request;
+    if (query.size > 0) checkWrap(context.info, query, names);
+    return route(context);
+  };
 
 /** Permissions that a limited key grants in a role or binding are checked as if the key used them: those of its owner do not count. */
 const heldToItsKey =

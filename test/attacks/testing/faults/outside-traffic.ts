@@ -2,11 +2,11 @@
 
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { serveIssuer } from "@postern/platform/features/trust/testing/serve-issuer";
 import {
   converting,
   startWebhookServer,
 } from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
+import { serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import type { HttpClient } from "../../../e2e/testing/http-client.ts";
 import { MANAGEMENT, type ProxiedPod } from "../../../e2e/testing/proxied-pod.ts";
 import { JWT } from "../exchanging.ts";

@@ -3,6 +3,7 @@
 
 import { badRequestError, expiredError, tooLargeResourceVersionError } from "@postern/apimachinery/meta/api-error";
 import type { LabelOperator } from "@postern/apimachinery/selectors/label-requirement";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { LabelledObjects } from "../../cache/label-index.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
@@ -25,6 +26,9 @@ const CONTINUE_TOO_OLD =
 
 /** Entries read at once from the store when a selector may drop most of them. */
 const SELECTIVE_CHUNK = 1000;
+
+/** To ask for the time after each object would take as long as to look at it. */
+const LOOKED_AT_ONCE = 8;
 
 /** To count more than this takes a store longer than to read a page. */
 const MAX_COUNTED = 10_000;
@@ -77,7 +81,7 @@ function readPage(store: StoreContext, context: RequestContext, query: ListQuery
       throw badRequestError("specifying resource version is not allowed when using continue");
     }
     if (position.revision > INCONSISTENT && isCurrent(store, position.revision)) {
-      return readCached(store, range, range.prefix + position.startAfter, position.revision);
+      return readCached(store, context, range, range.prefix + position.startAfter, position.revision);
     }
     return readContinued(store, context, position, range);
   }
@@ -87,8 +91,8 @@ function readPage(store: StoreContext, context: RequestContext, query: ListQuery
   const isExact =
     resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && range.limit > 0 && bound !== "" && bound !== 0);
   const read = (): Awaitable<Page> => {
-    if (!isExact || bound === "") return readCached(store, range, "");
-    if (isCurrent(store, bound)) return readCached(store, range, "", bound);
+    if (!isExact || bound === "") return readCached(store, context, range, "");
+    if (isCurrent(store, bound)) return readCached(store, context, range, "", bound);
     return readSnapshot(store, range, bound, "", context).catch(throwStorageFailure);
   };
   return isFreshNow(store.cache, bound) ? read() : awaitFreshness(store.cache, bound, context).then(read);
@@ -113,7 +117,7 @@ async function readContinued(
   const after = range.prefix + startAfter;
   if (revision <= INCONSISTENT) {
     await awaitFreshness(store.cache, "", context);
-    return readCached(store, range, after);
+    return readCached(store, context, range, after);
   }
   try {
     return await readSnapshot(store, range, revision, after, context);
@@ -127,10 +131,11 @@ async function readContinued(
 /** From memory, which holds the state of `revision`: the newest, or an older one since which nothing changed. */
 function readCached(
   { view }: StoreContext,
+  context: RequestContext,
   range: Range,
   startAfter: string,
   revision: Revision = view.revision,
-): Page {
+): Awaitable<Page> {
   const { prefix, limit, matches, only } = range;
   if (only !== undefined) {
     const object = view.get(only);
@@ -147,11 +152,11 @@ function readCached(
   }
   const items: CachedObject[] = [];
   const labelled = labelledObjects(view, range);
-  const isFull =
-    labelled === undefined
-      ? select(view.list(prefix, after), range, items)
-      : select(labelled.list(prefix, after), range, items) || isFollowed(view, range, items);
-  return { items, revision, remaining: 0, lastKey: isFull ? items.at(-1)?.key : undefined };
+  const objects = (labelled ?? view).list(prefix, after);
+  return whenDone(context.inParts(select(objects, range, items)), (isFollowedHere) => {
+    const isFull = isFollowedHere || (labelled !== undefined && isFollowed(view, range, items));
+    return { items, revision, remaining: 0, lastKey: isFull ? items.at(-1)?.key : undefined };
+  });
 }
 
 /** Counts all where it can: to find the place of the last item takes longer. */
@@ -182,10 +187,16 @@ function isFollowed(view: CacheView, { prefix, limit, exists }: Range, items: re
 
 /**
  * Adds what is selected to `items`. True when they are as many as may be while there is more to look at, selected or not: whether
- * anything of it is selected the next page tells.
+ * anything of it is selected the next page tells. In steps: objects and their labels, and the requirements on them, may be very many.
  */
-function select(objects: Iterable<CachedObject>, { limit, matches, exists }: Range, items: CachedObject[]): boolean {
+function* select(
+  objects: readonly CachedObject[],
+  { limit, matches, exists }: Range,
+  items: CachedObject[],
+): Steps<boolean> {
+  let looked = 0;
   for (const object of objects) {
+    if (++looked % LOOKED_AT_ONCE === 0) yield;
     if (limit > 0 && items.length === limit) {
       if (exists === undefined || exists(object)) return true;
     } else if (matches === undefined || matches(object)) items.push(object);
@@ -220,7 +231,7 @@ async function readSnapshot(
         ...(wanted === undefined ? {} : { limit: wanted }),
       })
       .catch(keepHistoryErrors);
-    if (select(await store.codec.decode(entries, context), range, items)) {
+    if (await context.inParts(select(await store.codec.decode(entries, context), range, items))) {
       return { items, revision, remaining: 0, lastKey: items.at(-1)?.key };
     }
     after = entries.at(-1)?.key ?? after;

@@ -81,6 +81,8 @@ const tooOldError = (from: Revision, { oldest }: RevisionCompactedError): ApiErr
 /** So many objects are read at a time, and looked at in a turn at most. */
 const PAGE = 128;
 const LOOKED_AT = 1_024;
+/** Where a selection looks into objects: these may be as much as labels. */
+const LOOKED_AT_BYTES = 256 * 1024;
 
 /** The state that a watch begins with, read in the order of the keys. */
 class InitialState {
@@ -101,11 +103,13 @@ class InitialState {
     if (this.#isRead) return undefined;
     const found: CachedObject[] = [];
     let size = 0;
+    let left = this.#matches === undefined ? Number.POSITIVE_INFINITY : LOOKED_AT_BYTES;
     for (let looked = 0; looked < LOOKED_AT; looked += PAGE) {
       const page = this.#view.list(this.#prefix, { startAfter: this.#readTo, limit: PAGE });
       for (const object of page) {
-        if (size >= bytes) return found;
+        if (size >= bytes || left <= 0) return found;
         this.#readTo = object.key;
+        left -= object.byteLength;
         if (!selects(this.#matches, object)) continue;
         found.push(object);
         size += object.byteLength;

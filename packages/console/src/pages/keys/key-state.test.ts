@@ -26,12 +26,15 @@ const deleted = (name: string, days: number, spec: OwnedAccessKey["spec"] = {}):
 };
 
 it.each([
-  ["good", key("a"), "Ready", undefined],
+  ["good", key("a", {}, { expirationTimestamp: at(90) }), "Ready", undefined],
+  ["without an end", key("a"), "Ready", "permanent"],
+  ["the administrator's of the first start", key("admin", { user: "admin" }), "Ready", "first"],
+  ["called as that of the first start, of another user", key("admin"), "Ready", "permanent"],
   [
     "without an end or a use, both null",
     key("a", {}, { expirationTimestamp: null, lastActivity: null }),
     "Ready",
-    undefined,
+    "permanent",
   ],
   ["about to end", key("a", { ttl: 30 * 86_400 }, { expirationTimestamp: at(3) }, 27), "ExpiresSoon", "ending"],
   ["made for a day", key("a", { ttl: 86_400 }, { expirationTimestamp: at(0.9) }, 0.1), "Ready", undefined],
@@ -86,10 +89,11 @@ it("finds keys by text, state and owner, and leaves sessions and kubeconfigs out
     "default-demo-x",
     "default-demo-y",
   ]);
-  expect(found({ state: "attention" })).toEqual(["default-demo-y"]);
+  expect(found({ state: "attention" })).toEqual(["ci", "of-team", "default-demo-y"]);
   expect(found({ text: " shop" })).toEqual(["ci"]);
   expect(found({ text: "payments" })).toEqual(["of-team"]);
   expect(found({ state: "refused" })).toEqual(["old"]);
   expect(found({ state: "unused" })).toEqual(["ci", "old"]);
+  expect(found({ state: "permanent" })).toEqual(["ci", "of-team"]);
   expect(found({ owner: "team/payments" })).toEqual(["of-team"]);
 });

@@ -79,7 +79,11 @@ function isShortLived({ spec }: OwnedAccessKey): boolean {
   return ttl > 0 && ttl * 1000 <= SOON_MS;
 }
 
-export type Attention = "refused" | "ending" | "unused";
+/** `first`: the administrator's key of the first start, where it has no end; `permanent`: every other key without one. */
+export type Attention = "first" | "refused" | "ending" | "unused" | "permanent";
+
+/** The name of the key that the first start of a server creates. */
+export const FIRST_KEY = "admin";
 
 /** Why the key needs attention; undefined if it does not. */
 export function attentionOf(key: OwnedAccessKey, now: Moment, state = keyState(key, now)): Attention | undefined {
@@ -88,8 +92,11 @@ export function attentionOf(key: OwnedAccessKey, now: Moment, state = keyState(k
   if (isLogin(key)) return undefined;
   if (id === "ExpiresSoon") return isShortLived(key) ? undefined : "ending";
   if (id !== "Ready") return undefined;
+  const isPermanent = key.status?.expirationTimestamp == null;
+  if (isPermanent && nameOf(key) === FIRST_KEY && key.spec?.user === FIRST_KEY) return "first";
   const used = key.status?.lastActivity ?? key.metadata.creationTimestamp;
-  return used != null && used < now.unusedSince ? "unused" : undefined;
+  if (used != null && used < now.unusedSince) return "unused";
+  return isPermanent && !isOfKubeconfig(key) ? "permanent" : undefined;
 }
 
 export type KeyFilter = {
@@ -129,7 +136,11 @@ function isIn(state: string, key: OwnedAccessKey, now: Moment): boolean {
     case "ending":
       return id === "ExpiresSoon";
     case "unused":
-      return key.status?.lastActivity === undefined;
+      return key.status?.lastActivity == null;
+    case "idle":
+      return attentionOf(key, now) === "unused";
+    case "permanent":
+      return (tone === "good" || tone === "warn") && key.status?.expirationTimestamp == null;
     case "refused":
       return tone === "bad" || tone === "muted";
     default:

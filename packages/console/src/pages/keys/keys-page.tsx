@@ -18,7 +18,7 @@ import { filterKeys, isTemporary, keyState, type Moment, ownerOf } from "./key-s
 import { KeyStateBadge, useMoment } from "./key-state-badge.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
-const STATES = ["", "attention", "good", "ending", "unused", "refused"] as const;
+const STATES = ["", "attention", "good", "ending", "idle", "unused", "permanent", "refused"] as const;
 
 /** Sorts after every time. Times of the API sort as texts, which is much faster than parsing ten thousand of them. */
 const NEVER = "~";

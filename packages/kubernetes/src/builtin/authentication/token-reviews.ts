@@ -49,6 +49,8 @@ export type TokenReviewDeps = {
   readonly audiences: readonly string[];
   /** Whether the caller may learn about the token; otherwise it is answered like an invalid one. Default: always. */
   readonly accepts?: (authentication: Authentication, asker: RequestContext) => boolean;
+  /** The user as the asker is shown it. Default: as it is here. */
+  readonly shown?: (user: UserInfo, asker: RequestContext) => UserInfo;
   /** Asks about a token, or throws ApiError 429 where the asker has asked about too many that were not good. Default: asks. */
   readonly limited?: LimitedQuestion;
 };
@@ -69,6 +71,7 @@ export const tokenReviews = ({
   tokens,
   audiences,
   accepts = () => true,
+  shown = (user) => user,
   limited = unlimited,
 }: TokenReviewDeps): ResourceDefinition =>
   defineBuiltin({
@@ -96,7 +99,7 @@ export const tokenReviews = ({
       const common = named ?? audiences.filter((audience) => wanted.includes(audience));
       return reviewResponse(body, {
         authenticated: true,
-        user: userInfoOf(withAuthenticatedGroup(authentication.user)),
+        user: userInfoOf(withAuthenticatedGroup(shown(authentication.user, context))),
         ...(common.length === 0 ? {} : { audiences: common }),
       });
     },

@@ -38,7 +38,7 @@ const limitRangeFields = s
   })
   .describe("Limits and defaults for the pods of a namespace. Stored, but has no effect.");
 
-type LimitRange = KindOf<typeof limitRangeFields>;
+export type LimitRange = KindOf<typeof limitRangeFields>;
 const validateLimitRange = ({ spec }: LimitRange): readonly FieldError[] =>
   validateLimits(spec?.limits ?? [], "spec.limits");
 

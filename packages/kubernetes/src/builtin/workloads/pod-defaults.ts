@@ -23,6 +23,23 @@ export function withPodDefaults(spec: PodSpec): PodSpec {
   };
 }
 
+/** In a pod, not in templates: a container asks for what it is limited to where it does not say otherwise. */
+export function withRequests(spec: PodSpec): PodSpec {
+  const complete = (container: Container): Container => {
+    const { limits, requests } = (container.resources ?? {}) as Readonly<
+      Partial<Record<"limits" | "requests", object>>
+    >;
+    if (limits === undefined || Object.keys(limits).every((name) => requests !== undefined && name in requests))
+      return container;
+    return { ...container, resources: { ...container.resources, requests: { ...limits, ...requests } } as never };
+  };
+  return {
+    ...spec,
+    ...(spec.containers === undefined ? {} : { containers: spec.containers.map(complete) }),
+    ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(complete) }),
+  };
+}
+
 export const withTemplateDefaults = (template: PodTemplate): PodTemplate =>
   template.spec === undefined ? template : { ...template, spec: withPodDefaults(template.spec) };
 

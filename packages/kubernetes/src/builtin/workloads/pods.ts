@@ -9,10 +9,12 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PrinterColumn, ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import { withPodDefaults, withTemplateDefaults } from "./pod-defaults.ts";
+import { withPodDefaults, withRequests, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
+import { qosClassOf } from "./pod-resources.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
 import { validatePodSpec, validateTemplate } from "./validate-pod.ts";
@@ -26,7 +28,7 @@ const podFields = s
     "Pod is a collection of containers that can run on a host. This resource is created by clients and scheduled onto hosts.",
   );
 
-type Pod = KindOf<typeof podFields>;
+export type Pod = KindOf<typeof podFields>;
 
 /** Leaves out the fields of a pod that may change: upstream lets no others through, since a kubelet would not follow. */
 function withoutChangeable(spec: PodSpec | undefined): JsonValue {
@@ -55,7 +57,11 @@ const validateChange = (pod: Pod, old: Pod): readonly FieldError[] =>
 
 const podStrategy = statusStrategy<Pod>((pod) => validatePodSpec(pod.spec, "spec"), validateChange, {
   phase: "Pending",
-  qosClass: "BestEffort",
+});
+
+const withServiceClass = (pod: Pod, { status, ...rest }: Pod): Pod => ({
+  ...rest,
+  status: { ...status, qosClass: qosClassOf(pod.spec) },
 });
 
 const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
@@ -148,6 +154,7 @@ export const pods: ResourceDefinition = defineBuiltin({
   categories: ["all"],
   namespaced: true,
   hasStatus: true,
+  tracksGeneration: true,
   schema: kindSchema(podFields.schema),
   subresources: [
     onNode("log", ""),
@@ -166,9 +173,14 @@ export const pods: ResourceDefinition = defineBuiltin({
   // Bodies of built-in kinds have passed their types by now.
   setDefaults: (object) => {
     const pod = object as Pod;
-    return { ...pod, spec: { enableServiceLinks: true, ...withPodDefaults(pod.spec ?? {}) } };
+    return { ...pod, spec: { enableServiceLinks: true, ...withRequests(withPodDefaults(pod.spec ?? {})) } };
   },
-  strategy: { ...podStrategy, validate: validateNewPod },
+  strategy: {
+    ...podStrategy,
+    prepareForCreate: async (pod: Pod, context: RequestContext) =>
+      withServiceClass(pod, (await podStrategy.prepareForCreate?.(pod, context)) ?? pod),
+    validate: validateNewPod,
+  } as never,
 });
 
 const templateFields = s

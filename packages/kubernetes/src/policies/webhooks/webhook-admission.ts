@@ -1,7 +1,6 @@
 // Calls the admission webhooks of a cluster: mutating webhooks one after another, validating webhooks in parallel.
 // Source: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go
 
-import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { ApiError, badRequestError, isApiError, timeoutError } from "@postern/apimachinery/meta/api-error";
@@ -9,12 +8,10 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { applyJsonPatch } from "@postern/apimachinery/patch/apply-json-patch";
 import { decodeJsonPatchLoosely, MAX_JSON_PATCH_OPERATIONS } from "@postern/apimachinery/patch/decode-json-patch";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
-import { runSteps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { NamespaceLookup } from "@postern/apiserver/admission/namespace-lifecycle";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { systemUser } from "@postern/apiserver/context/system-context";
-import { conform } from "@postern/apiserver/endpoints/decode/decode-object";
 import { checkValues } from "@postern/apiserver/endpoints/decode/parse-body";
 import type { WebhookCall, WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
 import type { AdmissionAttributes, AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
@@ -23,6 +20,7 @@ import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/reg
 import { callFailure, resolveEndpoint, type ServiceViews } from "../../webhooks/resolve-endpoint.ts";
 import { REVIEW_VERSIONS } from "../../webhooks/validate-client.ts";
 import { WebhookCallError, type WebhookCaller } from "../../webhooks/webhook-caller.ts";
+import { readChanged } from "../changed-object.ts";
 import { equivalentsOf, type SeenRequest } from "../equivalent-versions.ts";
 import { COST_PER_REQUEST } from "../evaluate-expression.ts";
 import { createAccessAnswers } from "../expression-scope.ts";
@@ -307,18 +305,8 @@ async function patched(
       throw refuse(`its patch has more than ${MAX_JSON_PATCH_OPERATIONS} operations`);
     }
     // Objects are JSON; only their named types hide it.
-    const changed = applyJsonPatch(object as unknown as JsonObject, operations) as unknown as KubeObject;
-    checkValues(stringifyJson(changed as unknown as JsonObject));
-    const { metadata } = changed;
-    if (typeof metadata !== "object" || metadata === null) throw refuse("its patch leaves no metadata");
-    const read = runSteps(conform({ ...changed, apiVersion: object.apiVersion, kind: object.kind }, seenAs));
-    if ("fault" in read) throw refuse(`its patch results in no valid ${seenAs.kind}: ${read.fault}`);
-    const next = await back(read.object);
-    // Ownership of fields is not the webhook's to say.
-    const { managedFields: _, ...rest } = next.metadata;
-    const { managedFields } = before.metadata;
-    const kept = { ...next, metadata: managedFields === undefined ? rest : { ...rest, managedFields } };
-    return equalJson(kept, before) ? undefined : kept;
+    const changed = applyJsonPatch(object as unknown as JsonObject, operations);
+    return await readChanged(changed, { object, seenAs, back }, before, (why) => refuse(`its patch ${why}`));
   } catch (error) {
     if (error instanceof PatchDecodeError) {
       throw new WebhookCallError(`received undecodable patch in webhook response: ${error.message}`);

@@ -24,6 +24,8 @@ export type ChildKeyRequest = {
 /** `key` is shown this once. */
 export type MintedKey = {
   readonly key: string;
+  readonly name: string;
+  readonly uid: string;
   /** Milliseconds since the epoch; undefined when it never expires. */
   readonly expiresAt: number | undefined;
 };

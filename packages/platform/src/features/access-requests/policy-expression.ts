@@ -9,7 +9,7 @@ import { checkCel } from "@postern/cel/check-cel";
 import { evaluateCel } from "@postern/cel/evaluate-cel";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
 import { parseCel } from "@postern/cel/parse-cel";
-import { claimValue } from "../trust/claim-conditions.ts";
+import { claimValue } from "../../foundation/issuers/claim-conditions.ts";
 import { EXPRESSION_COST } from "./access-limits.ts";
 import type { Person } from "./person.ts";
 

@@ -2,6 +2,7 @@
 
 import { JOIN_PATH, TUNNEL_KEY_PATH } from "@postern/api/cluster-tunnel";
 import type { PlatformNames } from "@postern/api/platform-names";
+import { UNWRAP_PATH } from "@postern/api/wrapped-value";
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
 import type { AuditRules } from "@postern/apiserver/audit/audit-policy";
 import type { BodyRedaction } from "@postern/apiserver/audit/recorded-body";
@@ -22,8 +23,8 @@ const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]
 const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrules/test"]);
 /** As token exchange, these steps of a sign-in answer with a key as well. */
 const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
-/** Agents exchange a value, or the key that they have, for a key. */
-const AGENT_KEYS: ReadonlySet<string> = new Set([JOIN_PATH, TUNNEL_KEY_PATH]);
+/** Paths that exchange one credential for another. Agents exchange a value, or the key that they have, for a key. */
+const EXCHANGES: ReadonlySet<string> = new Set([TOKEN_EXCHANGE_PATH, UNWRAP_PATH, JOIN_PATH, TUNNEL_KEY_PATH]);
 /** Requests behind a proxy are not known here, so they are taken for secret. */
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
@@ -42,7 +43,7 @@ export function alwaysRecordingCredentials(policy: AuditRules, groups: Groups): 
 
 export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
   const { isResourceRequest, apiGroup, resource, subresource, verb, path } = info;
-  if (!isResourceRequest && (path === TOKEN_EXCHANGE_PATH || AGENT_KEYS.has(path))) return true;
+  if (!isResourceRequest && EXCHANGES.has(path)) return true;
   if (!isResourceRequest && SIGN_INS.test(path)) return verb !== "get" || path.startsWith("/login/callback/");
   if (!isResourceRequest || (apiGroup !== groups.managementGroup && apiGroup !== groups.storageGroup)) return false;
   if (subresource !== "") return ISSUING.has(subresource);
@@ -76,8 +77,7 @@ export function bodyRedaction(groups: Groups, format: Pick<AccessKeyFormat, "fin
     const { apiGroup, resource, subresource, path } = info;
     if (
       PROXIES.test(path) ||
-      path === TOKEN_EXCHANGE_PATH ||
-      AGENT_KEYS.has(path) ||
+      EXCHANGES.has(path) ||
       path.startsWith(`${JOIN_PATH}/`) ||
       SIGN_INS.test(path) ||
       TESTED.has(`${resource}/${subresource}`)

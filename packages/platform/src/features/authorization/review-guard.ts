@@ -1,4 +1,4 @@
-// Whether a cluster may accept a token that it reviews: it learns name and groups, but not the limits of the key.
+// The answer to a cluster that reviews a token: whether it may accept it, and the groups of the user. It does not learn the limits of the key.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
@@ -7,6 +7,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
+import { type InsideDeps, insideClusterRoles } from "./inside-groups.ts";
 import type { PlatformAuthorizer } from "./platform-decision.ts";
 import type { ProxyRequest } from "./platform-request.ts";
 
@@ -36,6 +37,19 @@ export function createReviewGuard(deps: {
     const bearer = { ...user, groups: [...user.groups, GROUP_AUTHENTICATED] };
     return authorizer.decide(request, { user: bearer, credential }).verdict === "allow";
   };
+}
+
+/** In the virtual cluster that asks, the user has the groups of its roles there, as through the proxy. */
+export function reviewedUser(user: UserInfo, asker: UserInfo, deps: InsideDeps): UserInfo {
+  const { names } = deps;
+  const instance = parseVirtualClusterIdentity(names, asker.name);
+  const project = instance === undefined ? undefined : names.projectOf(instance.namespace);
+  if (instance === undefined || project === undefined) return user;
+  const ofRoles = names.insideRoleGroup("");
+  const own = user.groups.filter((group) => !group.startsWith(ofRoles));
+  const bearer = { ...user, groups: [...own, GROUP_AUTHENTICATED] };
+  const roles = insideClusterRoles(bearer, { project, virtualCluster: instance.instance }, deps);
+  return { ...user, groups: [...new Set([...own, ...roles.map(names.insideRoleGroup)])] };
 }
 
 /** The cluster of a control plane's own key; undefined for every other user. */

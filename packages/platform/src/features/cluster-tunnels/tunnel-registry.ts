@@ -2,8 +2,8 @@
 
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { Dial } from "../proxy/upstream-dialer.ts";
-import { ConnectTimeoutError, unreachableError } from "../proxy/upstream-failure.ts";
+import type { Dial } from "../../foundation/upstream/upstream-dialer.ts";
+import { ConnectTimeoutError, unreachableError } from "../../foundation/upstream/upstream-failure.ts";
 import type { Tunnel } from "./tunnel.ts";
 
 /** An agent that was turned away although its key is good. */

@@ -25,6 +25,7 @@ export const CONSOLE_VIEWS: readonly string[] = [
   "teams",
   "roles",
   "access",
+  "access-requests",
   "trust",
   "identity-providers",
   "leak-reports",

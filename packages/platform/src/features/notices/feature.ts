@@ -8,10 +8,10 @@ import type { Configuration } from "../../foundation/config/configuration.ts";
 import { parseLeadTime } from "../../foundation/config/rules.ts";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { labelledCounter } from "../../foundation/metrics/counters.ts";
+import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../../foundation/upstream/address-rules.ts";
+import { ownAddresses } from "../../foundation/upstream/tenant-addresses.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import type { Directory } from "../directory/directory.ts";
-import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
-import { ownAddresses } from "../virtual-clusters/tenant-addresses.ts";
 import { createKeyNotices, type NoticeMetrics } from "./key-notices.ts";
 import { createNoticeWebhook, type NoticeWebhook } from "./notice-webhook.ts";
 

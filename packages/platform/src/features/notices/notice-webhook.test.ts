@@ -6,7 +6,7 @@ import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { createWorkspace, openssl, type Workspace } from "../../foundation/pki/testing/openssl.ts";
-import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
+import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../../foundation/upstream/address-rules.ts";
 import { serveUpstream } from "../proxy/testing/serve-upstream.ts";
 import { createNoticeWebhook, NotDeliveredError, type NoticeWebhookDeps } from "./notice-webhook.ts";
 

@@ -3,11 +3,11 @@
 import { readFile } from "node:fs/promises";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
-import type { AddressRules } from "../proxy/address-rules.ts";
-import type { ResolveHost } from "../proxy/resolve-host.ts";
-import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
-import type { UpstreamRequest } from "../proxy/upstream-exchange.ts";
-import type { UpstreamResponse } from "../proxy/upstream-response.ts";
+import type { AddressRules } from "../../foundation/upstream/address-rules.ts";
+import type { ResolveHost } from "../../foundation/upstream/resolve-host.ts";
+import { createUpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
+import type { UpstreamRequest } from "../../foundation/upstream/upstream-exchange.ts";
+import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
 import { readWebhookSecrets, signatureHeaders } from "./webhook-signature.ts";
 
 export type NoticeWebhook = Disposable & {

@@ -6,14 +6,14 @@ import { caught } from "@postern/apimachinery/steps/caught";
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { UpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
+import type { UpstreamRequest } from "../../foundation/upstream/upstream-exchange.ts";
+import { badGatewayError, credentialRefusedError } from "../../foundation/upstream/upstream-failure.ts";
+import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
 import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
 import { isOpenApiIndex, relayOpenApiIndex } from "./relay-openapi-index.ts";
 import { relayResponse } from "./relay-response.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
-import type { UpstreamConnections } from "./upstream-connections.ts";
-import type { UpstreamRequest } from "./upstream-exchange.ts";
-import { badGatewayError, credentialRefusedError } from "./upstream-failure.ts";
-import type { UpstreamResponse } from "./upstream-response.ts";
 
 /** A request as the target is to get it. */
 export type ForwardedRequest = {

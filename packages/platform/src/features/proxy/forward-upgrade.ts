@@ -6,12 +6,12 @@ import type { IncomingHttpHeaders } from "node:http";
 import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { UpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
+import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
 import { type ForwardedRequest, respondWith } from "./forward-request.ts";
 import { upgradeHeaders } from "./forwarded-headers.ts";
 import { switchingProtocols } from "./returned-headers.ts";
 import { type SpliceOptions, spliceSockets } from "./splice-sockets.ts";
-import type { UpstreamConnections } from "./upstream-connections.ts";
-import { badGatewayError } from "./upstream-failure.ts";
 
 const WEB_SOCKET = "websocket";
 /** Protocols of Kubernetes. Requests for any other are forwarded as plain HTTP, as RFC 9110 allows. */

@@ -4,9 +4,9 @@ import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { webSocketProtocols } from "@postern/apiserver/request/credentials";
 import { type ApiRequest, headerOf, type RequestHeaders } from "@postern/apiserver/transport/api-request";
-import type { ProxyCredential } from "./proxy-target.ts";
+import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
+import type { UpstreamCredential } from "../../foundation/upstream/upstream-target.ts";
 import { isSystemName } from "./system-name.ts";
-import { badGatewayError } from "./upstream-failure.ts";
 
 export type HeaderValues = { [name: string]: string | string[] };
 
@@ -83,7 +83,7 @@ export function namedInConnection(value: string | readonly string[] | undefined)
 export function forwardedHeaders(
   { headers }: Pick<ApiRequest, "headers">,
   user: UserInfo,
-  { bearerToken }: ProxyCredential,
+  { bearerToken }: UpstreamCredential,
   auditId: string,
 ): HeaderValues {
   return {

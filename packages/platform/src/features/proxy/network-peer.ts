@@ -1,6 +1,6 @@
 // Warnings about virtual clusters that are only reachable through a connection of their own to the platform. Connected clusters have agents.
 
-import type { UpstreamFault } from "./upstream-failure.ts";
+import type { UpstreamFault } from "../../foundation/upstream/upstream-failure.ts";
 
 export const NETWORK_PEER_NOT_SERVED: UpstreamFault = {
   reason: "NetworkPeerNotServed",

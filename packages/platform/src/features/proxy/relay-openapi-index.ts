@@ -3,8 +3,8 @@
 
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
-import { badGatewayError } from "./upstream-failure.ts";
-import type { UpstreamResponse } from "./upstream-response.ts";
+import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
+import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
 
 /** A target with thousands of groups has less, and it is read in one go. */
 const MAX_BYTES = 512 << 10;

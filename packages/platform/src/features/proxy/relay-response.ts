@@ -8,7 +8,7 @@ import {
   RelayedBody,
   type ResponseHeaders,
 } from "@postern/apiserver/transport/api-response";
-import type { UpstreamResponse } from "./upstream-response.ts";
+import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
 
 /** RFC 9110, sections 15.3.6 and 15.4.5: what a 204 or 205 has for a body is not for its reader, and a 304 has the length of what was not sent. */
 const isBodiless = (status: number): boolean => status === 204 || status === 205 || status === 304;

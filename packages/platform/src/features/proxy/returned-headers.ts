@@ -3,8 +3,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
 import { namedInConnection } from "./forwarded-headers.ts";
-import { badGatewayError } from "./upstream-failure.ts";
 
 /**
  * All others speak for the platform's origin (cookies, policies, reports, trials, rules for speculative requests), or about the target's own way of

@@ -6,10 +6,10 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { canonicalPath, isDotSegment } from "@postern/apiserver/request/canonical-path";
 import { isLongRunning } from "@postern/apiserver/request/request-info";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { UpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
 import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";
 import { forwardableUpgrade, forwardUpgrade, type UpgradeDeps } from "./forward-upgrade.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
-import type { UpstreamConnections } from "./upstream-connections.ts";
 
 export type ReverseProxy = {
   /**

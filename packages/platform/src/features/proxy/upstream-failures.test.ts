@@ -10,8 +10,8 @@ import { createTestCertificate } from "@postern/apiserver/transport/testing/test
 import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createWorkspace, openssl } from "../../foundation/pki/testing/openssl.ts";
-import { createAddressRules } from "./address-rules.ts";
-import type { ResolveHost } from "./resolve-host.ts";
+import { createAddressRules } from "../../foundation/upstream/address-rules.ts";
+import type { ResolveHost } from "../../foundation/upstream/resolve-host.ts";
 import { BASE, openConnections, serveProxy } from "./testing/serve-proxy.ts";
 import { serveUpstream } from "./testing/serve-upstream.ts";
 

@@ -4,9 +4,15 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
+import {
+  candidateKeys,
+  decodeToken,
+  isSignedBy,
+  TokenError,
+  timeError,
+} from "../../foundation/issuers/signed-token.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { IssuerKeys } from "../trust/issuer-keys.ts";
-import { candidateKeys, decodeToken, isSignedBy, TokenError, timeError } from "../trust/signed-token.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";
 import { askedByForm, oauthAnswer, oauthFailure } from "./route-support.ts";

@@ -6,13 +6,13 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
+import type { Issuers } from "../../foundation/issuers/issuers.ts";
+import { markTokenUsed } from "../../foundation/issuers/used-tokens.ts";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import type { KeyMint } from "../access-keys/kinds/mint-keys.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { Trust } from "../trust/feature.ts";
 import { MAX_EXCHANGE_BYTES } from "../trust/token-exchange.ts";
-import { markTokenUsed } from "../trust/used-tokens.ts";
 import type { BackChannelLogoutDeps } from "./back-channel-logout.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import { createMintChild, createMintLogin } from "./login-keys.ts";
@@ -42,16 +42,16 @@ export type SignInNeeds = {
   readonly directory: Directory;
   readonly keys: AccessKeys;
   readonly mint: KeyMint;
-  readonly trust: Trust;
+  readonly issuers: Issuers;
   /** The address of this server for clients. */
   readonly publicUrl: () => string;
 };
 
 export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
-  const { providers, directory, keys, mint, trust, publicUrl } = needs;
+  const { providers, directory, keys, mint, issuers, publicUrl } = needs;
   const { names, storage, signal } = base;
   const { clock, scheduler } = base.runtime;
-  const { issuerKeys, takenTokens } = trust;
+  const { keys: issuerKeys, takenTokens } = issuers;
   const client = createProviderClient({
     fetchFrom: fetchFromProviders(base),
     issuerKeys,
@@ -90,7 +90,7 @@ export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
   };
 }
 
-export type SignInRouteNeeds = Omit<SignInNeeds, "providers" | "trust" | "publicUrl"> & {
+export type SignInRouteNeeds = Omit<SignInNeeds, "providers" | "issuers" | "publicUrl"> & {
   readonly signIn: SignIn;
   /** Sends a request of a page to the management API, for the user who has signed in. */
   readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;

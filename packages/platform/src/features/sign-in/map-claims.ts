@@ -5,7 +5,6 @@ import type { IdentityProviderSpec } from "@postern/api/identity-provider";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { CelExpression } from "@postern/cel/cel-expression";
 import type { CelValue } from "@postern/cel/cel-value";
-import { isReadableName, withoutInvisible } from "../directory/readable-name.ts";
 import {
   type ClaimBudget,
   ClaimError,
@@ -16,7 +15,8 @@ import {
   createClaimBudget,
   evaluateCondition,
   textsOfExpression,
-} from "../trust/claim-conditions.ts";
+} from "../../foundation/issuers/claim-conditions.ts";
+import { isReadableName, withoutInvisible } from "../../foundation/kinds/readable-name.ts";
 
 type Mapping = IdentityProviderSpec["claimMappings"]["username"];
 type CompiledMapping = { readonly mapping: Mapping; readonly expression: CelExpression | undefined };

@@ -23,9 +23,9 @@ import {
   type TokenEndpointResponse,
   type TokenEndpointResponseHelpers,
 } from "openid-client";
-import { discoveryUrlOf, httpsUrl } from "../trust/fetch-key-set.ts";
-import type { IssuerKeys } from "../trust/issuer-keys.ts";
-import { candidateKeys, decodeToken, isSignedBy, timeError } from "../trust/signed-token.ts";
+import { discoveryUrlOf, httpsUrl } from "../../foundation/issuers/fetch-key-set.ts";
+import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
+import { candidateKeys, decodeToken, isSignedBy, timeError } from "../../foundation/issuers/signed-token.ts";
 import { withDistributedClaims } from "./distributed-claims.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import {

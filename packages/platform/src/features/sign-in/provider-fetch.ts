@@ -3,12 +3,18 @@
 
 import type { CustomFetch } from "openid-client";
 import type { Foundation } from "../../foundation/foundation.ts";
-import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
-import type { UpstreamResponse } from "../proxy/upstream-response.ts";
-import { issuerAddresses } from "../trust/fetch-issuer-keys.ts";
-import { discoveryUrlOf, httpsUrl, ISSUER_LIMITS, type IssuerPlace, textOf } from "../trust/fetch-key-set.ts";
-import { FetchError } from "../trust/issuer-keys.ts";
-import { tenantAddressRules } from "../virtual-clusters/tenant-addresses.ts";
+import { issuerAddresses } from "../../foundation/issuers/fetch-issuer-keys.ts";
+import {
+  discoveryUrlOf,
+  httpsUrl,
+  ISSUER_LIMITS,
+  type IssuerPlace,
+  textOf,
+} from "../../foundation/issuers/fetch-key-set.ts";
+import { FetchError } from "../../foundation/issuers/issuer-keys.ts";
+import { tenantAddressRules } from "../../foundation/upstream/tenant-addresses.ts";
+import { createUpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
+import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
 
 /** Room for an ID token and an access token with many groups, and the JSON around them. */
 const MAX_RESPONSE_BYTES = 512 * 1024;

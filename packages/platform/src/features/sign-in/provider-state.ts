@@ -1,6 +1,5 @@
 // An identity provider as the server keeps it in memory.
 
-import { createHash } from "node:crypto";
 import {
   DEFAULT_REFRESH_SECONDS,
   DEFAULT_SCOPES,
@@ -9,10 +8,10 @@ import {
   type IdentityProvider,
   type IdentityProviderSpec,
 } from "@postern/api/identity-provider";
-import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { type IssuerSource, jsonOf } from "../trust/trust-rule-state.ts";
+import type { IssuerSource } from "../../foundation/issuers/issuer-source.ts";
+import { digestOf, digestOfSpec } from "../../foundation/issuers/terms-digest.ts";
 import { type CompiledClaims, compileClaims } from "./map-claims.ts";
 
 export type IdentityProviderState = {
@@ -73,6 +72,4 @@ export function readProvider(object: CachedObject): IdentityProviderState {
 
 /** Everything except texts for people. */
 export const termsOfProvider = ({ displayName: _, description: __, ...spec }: IdentityProviderSpec): string =>
-  digestOf(stringifyJson(withSortedMembers([jsonOf(spec)])));
-
-const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 32);
+  digestOfSpec(spec);

@@ -1,7 +1,7 @@
 // The exchange beside other work: rules that a tenant stored are no reason for others to wait.
 
 import { expect, it } from "vitest";
-import { encode } from "./testing/serve-issuer.ts";
+import { encode } from "../../foundation/issuers/testing/serve-issuer.ts";
 import { createTokenExchange } from "./token-exchange.ts";
 import { createTokenVerifier } from "./token-verifier.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";

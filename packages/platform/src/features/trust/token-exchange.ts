@@ -5,8 +5,13 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import { createClaimBudget } from "./claim-conditions.ts";
-import { decodeToken, MAX_TOKEN_LENGTH, TokenError, type UnverifiedToken } from "./signed-token.ts";
+import { createClaimBudget } from "../../foundation/issuers/claim-conditions.ts";
+import {
+  decodeToken,
+  MAX_TOKEN_LENGTH,
+  TokenError,
+  type UnverifiedToken,
+} from "../../foundation/issuers/signed-token.ts";
 import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRules } from "./trust-rule-index.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";

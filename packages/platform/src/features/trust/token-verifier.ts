@@ -2,10 +2,16 @@
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { CelValue } from "@postern/cel/cel-value";
+import {
+  type ClaimBudget,
+  claimAt,
+  claimValue,
+  createClaimBudget,
+  evaluateCondition,
+} from "../../foundation/issuers/claim-conditions.ts";
+import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
+import { candidateKeys, isSignedBy, timeError, type UnverifiedToken } from "../../foundation/issuers/signed-token.ts";
 import type { Directory } from "../directory/directory.ts";
-import { type ClaimBudget, claimAt, claimValue, createClaimBudget, evaluateCondition } from "./claim-conditions.ts";
-import type { IssuerKeys } from "./issuer-keys.ts";
-import { candidateKeys, isSignedBy, timeError, type UnverifiedToken } from "./signed-token.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
 
 export type CheckStatus = "True" | "False" | "Unknown";

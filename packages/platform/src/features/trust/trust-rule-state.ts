@@ -1,6 +1,5 @@
 // A trust rule as the server keeps it in memory: what it asks for, and what it gives.
 
-import { createHash } from "node:crypto";
 import {
   type AccessKeyRestrictions,
   type RestrictionNames,
@@ -9,29 +8,19 @@ import {
 import { issuerUrlOf } from "@postern/api/issuer-presets";
 import { MAX_ISSUED_SECONDS, type TrustRule, type TrustRuleSpec } from "@postern/api/trust-rule";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { stringifyJson, withSortedMembers } from "@postern/apimachinery/json/stringify-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { CelExpression } from "@postern/cel/cel-expression";
+import { compileCondition } from "../../foundation/issuers/claim-conditions.ts";
+import type { IssuerSource } from "../../foundation/issuers/issuer-source.ts";
+import { digestOf, digestOfSpec, jsonOf } from "../../foundation/issuers/terms-digest.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import type { SourceRanges } from "../access-keys/source-ranges.ts";
-import { compileCondition } from "./claim-conditions.ts";
-
-/** The source of an issuer's keys. Equal texts of `id` mean the same source. */
-export type IssuerSource = {
-  readonly id: string;
-  readonly issuer: string;
-  readonly discoveryURL: string | undefined;
-  readonly certificateAuthorityPem: string | undefined;
-  /** Given in the rule. */
-  readonly jwks: string | undefined;
-  /** Written by a member of a project, who must not make the server send requests into its own network. */
-  readonly isTenants: boolean;
-};
 
 export type TrustRuleState = {
   /** Such as `clustertrustrules/deploy`, or `trustrules/p-team/deploy`. */
@@ -160,14 +149,8 @@ export function termsOf(
   { displayName: _, description: __, ...spec }: TrustRuleSpec,
   project: string | undefined,
 ): string {
-  return digestOf(stringifyJson(withSortedMembers([jsonOf(spec), project ?? null])));
+  return digestOfSpec(spec, project ?? null);
 }
-
-const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 32);
-
-/** Objects are JSON; only their named types hide it. Members that are undefined are left out. */
-export const jsonOf = (value: object): JsonObject =>
-  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as JsonObject;
 
 export function readSealedTrustRule(sealed: JsonObject | undefined): SealedTrustRule {
   const { origins, parents, userUid } = sealed ?? {};

@@ -11,6 +11,7 @@ import {
 } from "../../foundation/encryption/internal-records.ts";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { SERVED_VERSION } from "../../foundation/served-version.ts";
+import { tenantAddressRules } from "../../foundation/upstream/tenant-addresses.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import type { KeyMint } from "../access-keys/kinds/mint-keys.ts";
 import { type ClusterMemory, type ClusterUsage, createClusterMemory } from "../budgets/cluster-memory.ts";
@@ -41,7 +42,6 @@ import type { KubernetesBackends } from "./kubernetes-backend/kubernetes-backend
 import { apiAddressOf, type PlatformEndpoint } from "./platform-endpoint.ts";
 import { reachClusters } from "./reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "./space-registry.ts";
-import { tenantAddressRules } from "./tenant-addresses.ts";
 import { createWakeUp, type WakeUp } from "./wake-sleeping-cluster.ts";
 
 export type VirtualClusters = Disposable & {

@@ -2,12 +2,12 @@
 
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Foundation } from "../../foundation/foundation.ts";
+import { createAddressRules } from "../../foundation/upstream/address-rules.ts";
+import { tenantAddressRules } from "../../foundation/upstream/tenant-addresses.ts";
 import type { TunnelRegistry } from "../cluster-tunnels/tunnel-registry.ts";
-import { createAddressRules } from "../proxy/address-rules.ts";
 import { createClusterConnections } from "./kubernetes-backend/cluster-connections.ts";
 import { createKubernetesBackends, type KubernetesBackends } from "./kubernetes-backend/kubernetes-backends.ts";
 import { createTunnelConnections } from "./kubernetes-backend/tunnel-source.ts";
-import { tenantAddressRules } from "./tenant-addresses.ts";
 
 /** `tracing` undefined: no tracing. `tunnels`: of the agents of clusters. */
 export function reachClusters(

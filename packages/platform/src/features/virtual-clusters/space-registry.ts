@@ -3,7 +3,7 @@
 import { isLocalCluster } from "@postern/api/cluster";
 import type { SpaceInstance } from "@postern/api/space-instance";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
-import { unreachableError } from "../proxy/upstream-failure.ts";
+import { unreachableError } from "../../foundation/upstream/upstream-failure.ts";
 import type { SpaceBackend } from "./kubernetes-backend/space-backend.ts";
 
 export type SpaceRegistry = {

@@ -5,7 +5,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { Foundation } from "../../foundation/foundation.ts";
-import { unreachableError } from "../proxy/upstream-failure.ts";
+import { unreachableError } from "../../foundation/upstream/upstream-failure.ts";
 import { awakened, isAsleep, isHeldAsleep, SLEEPING } from "./sleep.ts";
 
 export type WakeUp = (instance: VirtualClusterInstance) => Promise<void>;

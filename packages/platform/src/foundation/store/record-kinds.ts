@@ -70,6 +70,11 @@ export const RECORD_KINDS = {
     limit: "10,000 of a project, 100,000 of an issuer",
     whenFull: "the exchange is refused until older tokens have expired",
   },
+  "wrapped-values": {
+    owner: "the owner of the wrapped credential",
+    limit: "1,000 and 8 MiB, until they expire, or for a day after they were read",
+    whenFull: "the oldest that were read go; then 403",
+  },
 } as const satisfies { readonly [name: string]: RecordKind };
 
 export type RecordKindName = keyof typeof RECORD_KINDS;

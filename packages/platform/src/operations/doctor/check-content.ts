@@ -6,11 +6,11 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import { createNodeTransport } from "@postern/client/transport/node";
-import type { ProxyTarget } from "../../features/proxy/proxy-target.ts";
 import { kubeconfigIn } from "../../features/virtual-clusters/kubernetes-backend/cluster-source.ts";
 import { targetOfKubeconfig } from "../../features/virtual-clusters/kubernetes-backend/kubeconfig-target.ts";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
+import type { UpstreamTarget } from "../../foundation/upstream/upstream-target.ts";
 import { openStoppedServer, type StoppedServer } from "../stopped-server.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
@@ -79,7 +79,7 @@ function secretAt({ base: { cache } }: StoppedServer, namespace: string, name: s
   return cache.view(keys.prefix).get(keys.of(namespace, name))?.decode();
 }
 
-async function askCluster(check: string, target: ProxyTarget, remedy: string): Promise<readonly Finding[]> {
+async function askCluster(check: string, target: UpstreamTarget, remedy: string): Promise<readonly Finding[]> {
   const { credential, ...connection } = target;
   const { bearerToken, clientCertificate } = credential;
   await using transport = createNodeTransport({

@@ -28,8 +28,6 @@ import type { Directory, DirectoryTeam, DirectoryUser } from "../../features/dir
 import { createProjectController } from "../../features/projects/controllers/project-controller.ts";
 import { projects } from "../../features/projects/kinds/projects/index.ts";
 import { createProjectNamespace } from "../../features/projects/project-namespaces.ts";
-import { createAddressRules } from "../../features/proxy/address-rules.ts";
-import { unreachableError } from "../../features/proxy/upstream-failure.ts";
 import { createBackendRegistry } from "../../features/virtual-clusters/backend-registry.ts";
 import { createControlPlaneKeys } from "../../features/virtual-clusters/control-plane-keys.ts";
 import { createInsideBindingsController } from "../../features/virtual-clusters/controllers/inside-bindings/inside-bindings-controller.ts";
@@ -47,6 +45,8 @@ import { createSpaceRegistry } from "../../features/virtual-clusters/space-regis
 import { createInternalRecords, createInternalValues } from "../../foundation/encryption/internal-records.ts";
 import { createFixedKeyRing } from "../../foundation/encryption/key-ring.ts";
 import { createObjectLookup, type ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
+import { createAddressRules } from "../../foundation/upstream/address-rules.ts";
+import { unreachableError } from "../../foundation/upstream/upstream-failure.ts";
 
 export const PLATFORM_URL = "https://platform.test:8443";
 export const PLATFORM_CA = "-----BEGIN CERTIFICATE-----\nplatform\n-----END CERTIFICATE-----\n";
@@ -162,6 +162,11 @@ export async function createTenancy(options: TenancyOptions = {}) {
     keys: {
       byId: (id: string) => keys.get(id),
       byName: (name: string) => [...keys.values()].find((key) => key.name === name),
+      byUid: () => undefined,
+    },
+    wrapped: {
+      makeRoom: async () => {},
+      wrap: () => Promise.reject(new Error("nothing is wrapped here")),
     },
     proxyFallback: options.proxyFallback ?? false,
     async mintAccessKey(request: ChildKeyRequest) {
@@ -173,7 +178,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
         request.ttl === undefined ? undefined : runtime.clock.now() + request.ttl * 1000,
       ];
       const known = ends.filter((end) => end !== undefined);
-      return { key, expiresAt: known.length === 0 ? undefined : Math.min(...known) };
+      return { key, name: key, uid: `uid-of-${key}`, expiresAt: known.length === 0 ? undefined : Math.min(...known) };
     },
     insideIdentity: (user: UserInfo, place: InstancePlace) =>
       insideIdentity(user, place, { names, projects: projectMemberships, instances: instancePermissions }),

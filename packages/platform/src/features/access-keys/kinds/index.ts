@@ -11,6 +11,7 @@ import type { CertificateLedger } from "../../certificates/certificate-ledger.ts
 import type { Directory } from "../../directory/directory.ts";
 import type { IdentityProviders } from "../../sign-in/identity-provider-index.ts";
 import type { PlatformEndpoint } from "../../virtual-clusters/platform-endpoint.ts";
+import type { WrappedValues } from "../../wrapped-values/wrapped-values.ts";
 import type { AccessKeys } from "../feature.ts";
 import { createKeyQuota, type KeyQuota } from "../key-quota.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
@@ -63,6 +64,7 @@ export type AccessKeyKindsNeeds = {
   readonly certificates: CertificateLedger;
   readonly credentials: CredentialsDeps;
   readonly endpoint: PlatformEndpoint;
+  readonly wrapped: WrappedValues;
 };
 
 export function accessKeyKinds(
@@ -88,6 +90,7 @@ export function accessKeyKinds(
     keyQuota: needs.quota,
     identityProviders: needs.providers,
     endpoint: needs.endpoint,
+    wrapped: needs.wrapped,
     secretResource: () => installed("", "Secret"),
     namespaceResource: () => installed("", "Namespace"),
   };

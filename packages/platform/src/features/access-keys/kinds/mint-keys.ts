@@ -17,8 +17,6 @@ type KeyDraft = {
   readonly spec: NonNullable<OwnedAccessKey["spec"]>;
 };
 
-type Minted = { readonly key: string; readonly expiresAt: number | undefined };
-
 export type KeyMint = {
   readonly mintAccessKey: MintAccessKey;
   readonly mintControlPlaneKey: MintControlPlaneKey;
@@ -26,7 +24,7 @@ export type KeyMint = {
   /** Makes the key of any spec under a name of its own, or a generated one. */
   readonly mint: (object: KeyDraft, signal: AbortSignal) => Promise<string>;
   /** Makes a key that a trust rule, an identity provider or another key gives. */
-  readonly mintGranted: (object: KeyDraft, issued: IssuedGrant, signal: AbortSignal) => Promise<Minted>;
+  readonly mintGranted: (object: KeyDraft, issued: IssuedGrant, signal: AbortSignal) => Promise<MintedKey>;
 };
 
 export function createKeyMint(
@@ -37,13 +35,14 @@ export function createKeyMint(
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
 
-  const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<Minted> => {
+  const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<MintedKey> => {
     const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
     const created = await own("OwnedAccessKey").genericStore.create(context, "", object, { dryRun: false });
     // The answer to a create is the one place that shows the key.
-    const { spec: shown, status } = created.decode() as OwnedAccessKey;
+    const { metadata: named, spec: shown, status } = created.decode() as OwnedAccessKey;
     if (shown?.key === undefined) throw new Error("the store did not return the key that was created");
-    return { key: shown.key, expiresAt: parseTimestamp(status?.expirationTimestamp ?? "") };
+    const { name = "", uid = "" } = named;
+    return { key: shown.key, name, uid, expiresAt: parseTimestamp(status?.expirationTimestamp ?? "") };
   };
   const mint: KeyMint["mint"] = async (draft, signal) =>
     (await create(draft, contextOf("create", draft.metadata.name ?? "", signal))).key;

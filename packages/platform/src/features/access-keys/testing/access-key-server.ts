@@ -34,6 +34,7 @@ import { createCertificateLedger } from "../../certificates/certificate-ledger.t
 import { openDirectory } from "../../directory/feature.ts";
 import { directoryKinds } from "../../directory/kinds/index.ts";
 import type { IdentityProviders } from "../../sign-in/identity-provider-index.ts";
+import { openOneTimeDelivery } from "../../wrapped-values/feature.ts";
 import { createAccessKeyAuthenticator } from "../access-key-authenticator.ts";
 import { createAccessKeySecrets } from "../access-key-secrets.ts";
 import { createAccessKeyIndex } from "../create-access-key-index.ts";
@@ -217,8 +218,10 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     reaches: async () => true,
   });
   const needs = { keys: feature, directory, authorization, budgets, credentials };
+  const delivery = openOneTimeDelivery(base, { keys: feature });
   const ofKeys = accessKeyKinds(base, {
     ...needs,
+    wrapped: delivery.values,
     quota,
     certificates,
     providers: { get: () => undefined, all: () => [] } as unknown as IdentityProviders,
@@ -301,6 +304,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       lifetime.abort();
       await rotations[Symbol.asyncDispose]();
       budgets[Symbol.dispose]();
+      delivery[Symbol.dispose]();
       certificates[Symbol.dispose]();
       claimAccounts[Symbol.dispose]();
       keys[Symbol.dispose]();

@@ -17,7 +17,7 @@ import { roles } from "@postern/kubernetes/builtin/rbac/roles";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { Authorization } from "../feature.ts";
-import { createReviewGuard } from "../review-guard.ts";
+import { createReviewGuard, reviewedUser } from "../review-guard.ts";
 
 export function authorizationKinds(
   { names }: Foundation,
@@ -37,6 +37,7 @@ export function authorizationKinds(
       tokenReviews({
         tokens: authenticator,
         audiences: [],
+        shown: (user, asker) => reviewedUser(user, asker.user, authorization.sources),
         accepts: createReviewGuard({ names, keys: keys.index, authorizer }),
         limited: (asker, token, question) => comparisons.ask(asker, token, question, (answer) => answer !== undefined),
       }),

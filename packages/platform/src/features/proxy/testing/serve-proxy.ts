@@ -12,10 +12,14 @@ import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import { serveHandler } from "@postern/apiserver/transport/testing/serve-handler";
 import { openHttp2 } from "@postern/apiserver/transport/testing/test-clients";
 import { onTestFinished } from "vitest";
-import { createAddressRules } from "../address-rules.ts";
-import type { ProxyTarget } from "../proxy-target.ts";
+import { createAddressRules } from "../../../foundation/upstream/address-rules.ts";
+import {
+  createUpstreamConnections,
+  type UpstreamConnections,
+  type UpstreamDeps,
+} from "../../../foundation/upstream/upstream-connections.ts";
+import type { UpstreamTarget } from "../../../foundation/upstream/upstream-target.ts";
 import { createReverseProxy, type ReverseProxyDeps } from "../reverse-proxy.ts";
-import { createUpstreamConnections, type UpstreamConnections, type UpstreamDeps } from "../upstream-connections.ts";
 
 /** Where the target stands at the platform. */
 export const BASE = "/kubernetes/project/default/virtualcluster/demo";
@@ -34,14 +38,14 @@ export type ServedProxy = {
 
 export type ServeProxyOptions = Partial<UpstreamDeps> & Partial<ReverseProxyDeps> & { readonly user?: UserInfo };
 
-export function openConnections(target: ProxyTarget, options: Partial<UpstreamDeps> = {}): UpstreamConnections {
+export function openConnections(target: UpstreamTarget, options: Partial<UpstreamDeps> = {}): UpstreamConnections {
   const { scheduler } = systemRuntime;
   const connections = createUpstreamConnections(target, { scheduler, addresses: createAddressRules(), ...options });
   onTestFinished(() => connections[Symbol.dispose]());
   return connections;
 }
 
-export async function serveProxy(target: ProxyTarget, options: ServeProxyOptions = {}): Promise<ServedProxy> {
+export async function serveProxy(target: UpstreamTarget, options: ServeProxyOptions = {}): Promise<ServedProxy> {
   const connections = openConnections(target, options);
   const { proxy } = createReverseProxy(connections, { scheduler: systemRuntime.scheduler, ...options });
   const requests: ApiRequest[] = [];

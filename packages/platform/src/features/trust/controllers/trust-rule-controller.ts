@@ -10,8 +10,8 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { IssuerState } from "../../../foundation/issuers/issuer-keys.ts";
 import type { Trust } from "../feature.ts";
-import type { IssuerState } from "../issuer-keys.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
 import { type TrustRuleState, trustRuleId } from "../trust-rule-state.ts";
 
@@ -22,7 +22,7 @@ const MAX_KEY_IDS = 20;
 export function createTrustRuleController(
   port: Omit<ControllerPort, "resources">,
   resource: ControlledResource,
-  { rules, issuerKeys, verifier }: Trust,
+  { rules, issuers: { keys: issuerKeys }, verifier }: Trust,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "trust_rule", process });

@@ -3,11 +3,11 @@
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { allowExchange, anonymousCallers } from "../../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
+import { markTokenUsed } from "../../../foundation/issuers/used-tokens.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
 import type { Trust } from "../feature.ts";
 import { createTokenExchange, MAX_EXCHANGE_BYTES } from "../token-exchange.ts";
-import { markTokenUsed } from "../used-tokens.ts";
 import { issueByRule } from "./issue-by-rule.ts";
 import { createTokenExchangeRoute, type Redeem } from "./token-exchange-route.ts";
 
@@ -22,7 +22,7 @@ export function exchangeRoute(base: Foundation, { trust, keys, mint, redeem }: E
   const exchange = createTokenExchange({
     rules: trust.rules,
     verifier: trust.verifier,
-    take: (rule, id, expiresAt) => markTokenUsed(trust.takenTokens, rule, id, expiresAt),
+    take: (rule, id, expiresAt) => markTokenUsed(trust.issuers.takenTokens, rule, id, expiresAt),
     issue: issueByRule(base, mint),
     clock: base.runtime.clock,
   });

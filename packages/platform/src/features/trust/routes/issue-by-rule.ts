@@ -2,8 +2,8 @@
 
 import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import type { UnverifiedToken } from "../../../foundation/issuers/signed-token.ts";
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
-import type { UnverifiedToken } from "../signed-token.ts";
 import type { IssuedKey } from "../token-exchange.ts";
 import { shownClaims, type TrustRuleState } from "../trust-rule-state.ts";
 

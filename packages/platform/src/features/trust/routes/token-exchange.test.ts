@@ -1,9 +1,9 @@
 // Token exchange on a whole server, with an issuer that has keys of its own.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ServedIssuer, serveIssuer } from "../../../foundation/issuers/testing/serve-issuer.ts";
 import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
 import { githubClaims } from "../testing/ci-claims.ts";
-import { type ServedIssuer, serveIssuer } from "../testing/serve-issuer.ts";
 
 const AUDIENCE = "https://postern.example";
 

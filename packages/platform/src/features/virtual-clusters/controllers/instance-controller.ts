@@ -9,7 +9,7 @@ import { ignoringConflicts, updateControlled } from "@postern/apiserver/controll
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
+import type { UpstreamFault } from "../../../foundation/upstream/upstream-failure.ts";
 import type { VirtualClusterHealth } from "../virtual-cluster-backend.ts";
 import { followInstances, type InstancesAndClusters } from "./follow-instances.ts";
 

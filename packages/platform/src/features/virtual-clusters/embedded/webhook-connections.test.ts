@@ -2,7 +2,7 @@ import { createServer, type Socket } from "node:net";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createAddressRules } from "../../proxy/address-rules.ts";
+import { createAddressRules } from "../../../foundation/upstream/address-rules.ts";
 import { createWebhookConnections } from "./webhook-connections.ts";
 
 /** A webhook that answers the first `answers` requests of each connection, and closes the connection when the next one arrives. */

@@ -10,12 +10,15 @@ import {
   type WebhookEndpoint,
   WebhookStatusError,
 } from "@postern/kubernetes/webhooks/webhook-caller";
-import type { AddressRules } from "../../proxy/address-rules.ts";
-import type { ResolveHost } from "../../proxy/resolve-host.ts";
-import { createUpstreamConnections, type UpstreamConnections } from "../../proxy/upstream-connections.ts";
-import { faultOf } from "../../proxy/upstream-failure.ts";
-import type { UpstreamResponse } from "../../proxy/upstream-response.ts";
-import { CostlyTlsError, checkBundle } from "../../proxy/upstream-tls.ts";
+import type { AddressRules } from "../../../foundation/upstream/address-rules.ts";
+import type { ResolveHost } from "../../../foundation/upstream/resolve-host.ts";
+import {
+  createUpstreamConnections,
+  type UpstreamConnections,
+} from "../../../foundation/upstream/upstream-connections.ts";
+import { faultOf } from "../../../foundation/upstream/upstream-failure.ts";
+import type { UpstreamResponse } from "../../../foundation/upstream/upstream-response.ts";
+import { CostlyTlsError, checkBundle } from "../../../foundation/upstream/upstream-tls.ts";
 
 export type WebhookConnectionsDeps = {
   readonly scheduler: Scheduler;

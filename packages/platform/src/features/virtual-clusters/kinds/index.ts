@@ -14,6 +14,7 @@ import type { CertificateLedger } from "../../certificates/certificate-ledger.ts
 import type { ClusterTunnels } from "../../cluster-tunnels/feature.ts";
 import { clusterJoin } from "../../cluster-tunnels/kinds/cluster-join.ts";
 import type { Directory } from "../../directory/directory.ts";
+import type { WrappedValues } from "../../wrapped-values/wrapped-values.ts";
 import type { VirtualClusters } from "../feature.ts";
 import type { PlatformEndpoint } from "../platform-endpoint.ts";
 import { clusters } from "./clusters/index.ts";
@@ -33,6 +34,7 @@ export type VirtualClusterKindsNeeds = {
   readonly endpoint: PlatformEndpoint;
   /** Access for a time. */
   readonly granted: GrantedAccess;
+  readonly wrapped: WrappedValues;
 };
 
 type Kinds = "clusters" | "virtualClusterInstances" | "virtualClusterTemplates" | "spaceInstances";
@@ -73,6 +75,7 @@ export function virtualClusterKinds(
       controlPlaneKeys: own.controlPlaneKeys,
       clusterUsage: own.usage,
       mintAccessKey: mint.mintAccessKey,
+      wrapped: needs.wrapped,
       granted: needs.granted,
       grants: keys.grants,
       onKubeconfigIssued: labelledCounter(

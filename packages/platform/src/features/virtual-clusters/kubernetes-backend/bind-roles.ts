@@ -9,7 +9,7 @@ import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, listPages, type ResourceClient } from "@postern/client/resource-client";
-import { badGatewayError, unreachableError } from "../../proxy/upstream-failure.ts";
+import { badGatewayError, unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
 import { asPlatformRequest } from "./cluster-refusal.ts";
 import { deadline } from "./pause.ts";
 

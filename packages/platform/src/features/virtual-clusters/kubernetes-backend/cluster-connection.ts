@@ -1,15 +1,15 @@
 // The proxy for callers and the client of the platform for one cluster, over shared connections.
 
 import type { ApiClient } from "@postern/client/api-client";
-import type { ProxyTarget } from "../../proxy/proxy-target.ts";
+import { createUpstreamConnections, type UpstreamDeps } from "../../../foundation/upstream/upstream-connections.ts";
+import type { UpstreamTarget } from "../../../foundation/upstream/upstream-target.ts";
+import { CostlyTlsError } from "../../../foundation/upstream/upstream-tls.ts";
+import { createUpstreamClient } from "../../../foundation/upstream/upstream-transport.ts";
 import { createReverseProxy, type ReverseProxy, type ReverseProxyDeps } from "../../proxy/reverse-proxy.ts";
-import { createUpstreamConnections, type UpstreamDeps } from "../../proxy/upstream-connections.ts";
-import { CostlyTlsError } from "../../proxy/upstream-tls.ts";
-import { createUpstreamClient } from "../../proxy/upstream-transport.ts";
 import { invalidKubeconfigError } from "./kubeconfig-target.ts";
 
 export type ClusterConnection = Disposable & {
-  readonly target: ProxyTarget;
+  readonly target: UpstreamTarget;
   readonly proxy: ReverseProxy["proxy"];
   /** Acts as the credential of the kubeconfig. */
   readonly client: ApiClient;
@@ -24,7 +24,7 @@ export type ClusterConnectionDeps = UpstreamDeps &
   };
 
 /** Throws ApiError 502 for a target whose certificates or keys cannot be used. */
-export function createClusterConnection(target: ProxyTarget, deps: ClusterConnectionDeps): ClusterConnection {
+export function createClusterConnection(target: UpstreamTarget, deps: ClusterConnectionDeps): ClusterConnection {
   const connections = openConnections(target, deps);
   return {
     target,
@@ -35,7 +35,7 @@ export function createClusterConnection(target: ProxyTarget, deps: ClusterConnec
   };
 }
 
-function openConnections(target: ProxyTarget, deps: UpstreamDeps) {
+function openConnections(target: UpstreamTarget, deps: UpstreamDeps) {
   try {
     return createUpstreamConnections(target, deps);
   } catch (error) {

@@ -1,7 +1,7 @@
 // Converts errors of requests that the platform sends itself: they do not concern the caller.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
-import { badGatewayError } from "../../proxy/upstream-failure.ts";
+import { badGatewayError } from "../../../foundation/upstream/upstream-failure.ts";
 
 /**
  * The error to throw for `error`. The cluster's message would be about the platform's credential, and mislead the

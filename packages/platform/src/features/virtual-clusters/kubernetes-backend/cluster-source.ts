@@ -2,7 +2,7 @@
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { unreachableError } from "../../proxy/upstream-failure.ts";
+import { unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
 import { invalidKubeconfigError } from "./kubeconfig-target.ts";

@@ -15,8 +15,8 @@ import {
   conditionsOf,
 } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import { createCertificateRequest } from "../../../foundation/pki/certificate-request.ts";
+import { badGatewayError } from "../../../foundation/upstream/upstream-failure.ts";
 import { isSystemName } from "../../proxy/system-name.ts";
-import { badGatewayError } from "../../proxy/upstream-failure.ts";
 import type { ClientCertificateRequest, IssuedClientCertificate } from "../virtual-cluster-backend.ts";
 import { checkSignedCertificate, isSameSet } from "./check-signed-certificate.ts";
 import { asPlatformRequest, clusterRefusal } from "./cluster-refusal.ts";

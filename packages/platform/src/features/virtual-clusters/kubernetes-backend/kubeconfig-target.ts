@@ -11,8 +11,8 @@ import {
   parseKubeconfig,
   resolveContext,
 } from "@postern/client/kubeconfig";
-import type { ProxyCredential, ProxyTarget } from "../../proxy/proxy-target.ts";
-import { badGatewayError } from "../../proxy/upstream-failure.ts";
+import { badGatewayError } from "../../../foundation/upstream/upstream-failure.ts";
+import type { UpstreamCredential, UpstreamTarget } from "../../../foundation/upstream/upstream-target.ts";
 
 const ORIGIN = "the kubeconfig of the cluster";
 const MAX_DEPTH = 100;
@@ -23,7 +23,7 @@ const MAX_LEXEMES = 10_000;
  * The target of its current context. `loopbackServer` replaces a server named localhost, which is meant for a
  * port-forward. Throws ApiError 502 with the reason, and without a credential.
  */
-export function targetOfKubeconfig(text: string, loopbackServer?: string): ProxyTarget {
+export function targetOfKubeconfig(text: string, loopbackServer?: string): UpstreamTarget {
   try {
     checkSize(text);
     const config = parseKubeconfig(text, ORIGIN);
@@ -73,7 +73,7 @@ function credentialOf({
   clientCertificate,
   clientKey,
   unsupported,
-}: KubeconfigUser): ProxyCredential {
+}: KubeconfigUser): UpstreamCredential {
   const [way] = unsupported;
   // A command in the file would run with the platform's permissions.
   if (way !== undefined)

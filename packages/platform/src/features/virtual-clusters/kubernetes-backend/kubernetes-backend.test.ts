@@ -10,7 +10,7 @@ import { createTestContext, type TestRequest } from "@postern/apiserver/testing/
 import { jsonResponse, textResponse } from "@postern/apiserver/transport/api-response";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildKubeconfig } from "../../../foundation/kubeconfig/kubeconfig.ts";
-import { createAddressRules } from "../../proxy/address-rules.ts";
+import { createAddressRules } from "../../../foundation/upstream/address-rules.ts";
 import { bindRoles } from "./bind-roles.ts";
 import { type ClusterConnections, createClusterConnections } from "./cluster-connections.ts";
 import { createSecretSource } from "./cluster-source.ts";

@@ -3,7 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import { faultOf } from "../../proxy/upstream-failure.ts";
+import { faultOf } from "../../../foundation/upstream/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import { bindRoles } from "./bind-roles.ts";
 import type { ClusterSource } from "./cluster-source.ts";

@@ -9,9 +9,9 @@ import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error"
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
-import type { AddressRules } from "../../proxy/address-rules.ts";
-import { AddressRefusedError } from "../../proxy/guarded-lookup.ts";
-import { unreachableError } from "../../proxy/upstream-failure.ts";
+import type { AddressRules } from "../../../foundation/upstream/address-rules.ts";
+import { AddressRefusedError } from "../../../foundation/upstream/guarded-lookup.ts";
+import { unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
 import { type ClusterSource, createSecretSource, kubeconfigIn, type SecretSourceDeps } from "./cluster-source.ts";

@@ -3,7 +3,7 @@
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ApiClient } from "@postern/client/api-client";
-import { faultOf, unreachableError } from "../../proxy/upstream-failure.ts";
+import { faultOf, unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
 import type { VirtualClusterHealth } from "../virtual-cluster-backend.ts";
 import { asPlatformRequest } from "./cluster-refusal.ts";
 import { deadline } from "./pause.ts";

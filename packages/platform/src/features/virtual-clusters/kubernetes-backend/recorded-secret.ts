@@ -3,7 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { unreachableError } from "../../proxy/upstream-failure.ts";
+import { unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
 
 type Names = Pick<PlatformNames, "key" | "projectOf">;
 

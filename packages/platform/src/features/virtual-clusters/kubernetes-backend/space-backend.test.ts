@@ -4,7 +4,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { expect, onTestFinished, test } from "vitest";
-import { createAddressRules } from "../../proxy/address-rules.ts";
+import { createAddressRules } from "../../../foundation/upstream/address-rules.ts";
 import { createClusterConnections } from "./cluster-connections.ts";
 import { createSecretSource } from "./cluster-source.ts";
 import { createSpaceBackend } from "./space-backend.ts";

@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { conflictError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import { unreachableError } from "../../proxy/upstream-failure.ts";
+import { unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
 import type { SpaceMetadata } from "../space-metadata.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import { bindRoles } from "./bind-roles.ts";

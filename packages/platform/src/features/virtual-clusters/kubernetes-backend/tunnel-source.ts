@@ -1,6 +1,6 @@
 // The source of the connection to a cluster whose agent has opened a tunnel. The agent adds the credential: none is known here.
 
-import type { Dial } from "../../proxy/upstream-dialer.ts";
+import type { Dial } from "../../../foundation/upstream/upstream-dialer.ts";
 import { type ClusterConnection, type ClusterConnectionDeps, createClusterConnection } from "./cluster-connection.ts";
 import type { ClusterSource } from "./cluster-source.ts";
 

@@ -4,7 +4,7 @@ import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error"
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { collectionPath, createResourceClient } from "@postern/client/resource-client";
-import { badGatewayError, unreachableError } from "../../proxy/upstream-failure.ts";
+import { badGatewayError, unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
 import { type ClusterSource, kubeconfigIn } from "./cluster-source.ts";

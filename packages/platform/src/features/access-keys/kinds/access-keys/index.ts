@@ -10,8 +10,11 @@ import { type ScopeWarningDeps, scopeWarnings } from "../owned-access-keys/scope
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { secretDelivery } from "../owned-access-keys/secret-delivery.ts";
 import { type AccessKeyStrategyDeps, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
+import type { WrapKeyDeps } from "../owned-access-keys/wrap-key.ts";
 
-export const accessKeys = (deps: AccessKeyStrategyDeps & ScopeWarningDeps & PresentActivityDeps): ResourceDefinition =>
+export const accessKeys = (
+  deps: AccessKeyStrategyDeps & ScopeWarningDeps & PresentActivityDeps & WrapKeyDeps,
+): ResourceDefinition =>
   defineResource({
     group: deps.names.storageGroup,
     version: "v1",

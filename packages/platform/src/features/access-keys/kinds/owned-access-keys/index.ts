@@ -16,9 +16,16 @@ import { type AccessKeyStrategyDeps, accessKeyStrategy } from "./strategy.ts";
 import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDeps, explain } from "./subresources/explain.ts";
 import { type RotateDeps, rotate } from "./subresources/rotate.ts";
+import type { WrapKeyDeps } from "./wrap-key.ts";
 
 export const ownedAccessKeys = (
-  deps: AccessKeyStrategyDeps & RotateDeps & ExplainDeps & CredentialsDeps & ScopeWarningDeps & PresentActivityDeps,
+  deps: AccessKeyStrategyDeps &
+    RotateDeps &
+    ExplainDeps &
+    CredentialsDeps &
+    ScopeWarningDeps &
+    PresentActivityDeps &
+    WrapKeyDeps,
 ): ResourceDefinition =>
   defineResource({
     ...ownedAccessKeyKind(deps.names),

@@ -1,5 +1,5 @@
-// Delivers the value of an access key: into the Secret of spec.secretRef, or in the response to a create. An apply does not return the value,
-// and warns if nothing else receives it.
+// Delivers the value of an access key: into the Secret of spec.secretRef, or in the response to a create, where it may be wrapped. An apply does not
+// return the value, and warns if nothing else receives it.
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
@@ -8,8 +8,10 @@ import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { CommittedWrite } from "@postern/apiserver/registry/committed-write";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
+import { wrapMsOf } from "../../../wrapped-values/wrap-request.ts";
 import { LAST_APPLIED, specOf, withoutSecrets } from "../../secret-fields.ts";
 import { deliverValue, type SecretDeliveryDeps } from "./delivery-secret.ts";
+import { type WrapKeyDeps, wrapKey } from "./wrap-key.ts";
 
 const NOT_PRINTED =
   "spec.secretRef: unset, so the value of the access key is only in the response to this request, and kubectl apply does not print it";
@@ -18,10 +20,13 @@ const NOT_SHOWN =
 
 /** For the `deliver` of a resource. */
 export const secretDelivery =
-  (deps: SecretDeliveryDeps) =>
-  (write: CommittedWrite, { warnings }: RequestContext): Awaitable<CachedObject> => {
+  (deps: SecretDeliveryDeps & WrapKeyDeps) =>
+  (write: CommittedWrite, context: RequestContext): Awaitable<CachedObject> => {
     const { object, created, submitted } = write;
-    if (write.dryRun) return created && write.verb === "update" ? withoutKey(object) : object;
+    const { warnings } = context;
+    const wrapMs = write.verb === "create" ? wrapMsOf(context.request.query) : undefined;
+    if (write.dryRun) return created && (write.verb === "update" || wrapMs !== undefined) ? withoutKey(object) : object;
+    if (wrapMs !== undefined) return deliverWrapped(write, wrapMs, context, deps);
     const chosen = valueIn(submitted);
     if (specOf(object.decode())["secretRef"] !== undefined) return deliverInSecret(write, chosen, deps);
     if (!created) return object;
@@ -33,6 +38,24 @@ export const secretDelivery =
     if (chosen === "" && isApplied) warnings.add(NOT_PRINTED);
     return object;
   };
+
+/** A key whose value was never delivered is useless. */
+async function deliverWrapped(
+  { object, undo }: CommittedWrite,
+  validMs: number,
+  context: RequestContext,
+  deps: WrapKeyDeps,
+): Promise<CachedObject> {
+  try {
+    const key = keyIn(object);
+    const shown = withoutSecrets(key);
+    const wrapped = await wrapKey(key, valueIn(key), validMs, context, deps);
+    return CachedObject.fromObject(object.key, { ...shown, status: { ...key.status, wrapped } });
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}
 
 async function deliverInSecret(write: CommittedWrite, chosen: string, deps: SecretDeliveryDeps): Promise<CachedObject> {
   const { object } = write;

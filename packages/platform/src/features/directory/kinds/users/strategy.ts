@@ -12,12 +12,12 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { isReadableName } from "../../../../foundation/kinds/readable-name.ts";
 import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts";
 import { mayImpersonate } from "../../../authorization/impersonation.ts";
 import { provisionerOf } from "../../../authorization/key-standing.ts";
 import { firstRefusedGroup, mayAdminister } from "../../../authorization/kinds/grant-check.ts";
 import type { Directory } from "../../directory.ts";
-import { isReadableName } from "../../readable-name.ts";
 import {
   checkAdministratorsStay,
   checkPowerless,

@@ -8,7 +8,7 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { claimExpressionError, conditionError } from "../../../trust/claim-conditions.ts";
+import { claimExpressionError, conditionError } from "../../../../foundation/issuers/claim-conditions.ts";
 import { validateAddress, validateCertificates } from "../../../trust/kinds/trust-rules/validation.ts";
 
 type Mapping = IdentityProviderSpec["claimMappings"]["username"];

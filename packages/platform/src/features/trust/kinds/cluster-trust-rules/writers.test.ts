@@ -1,8 +1,8 @@
 // You cannot write a trust rule that grants more than you may grant yourself.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { newSigningKey } from "../../../../foundation/issuers/testing/serve-issuer.ts";
 import { type PlatformCall, type RunningPlatform, startPlatform } from "../../../../testing/running-platform.ts";
-import { newSigningKey } from "../../testing/serve-issuer.ts";
 
 let platform: RunningPlatform;
 let jwks: string;

@@ -7,6 +7,7 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
+import { jsonOf } from "../../../../foundation/issuers/terms-digest.ts";
 import { type KeyOrigin, originsOf } from "../../../access-keys/key-origins.ts";
 import { type CreatorLimitsDeps, creatorError } from "../../../access-keys/kinds/owned-access-keys/creator-limits.ts";
 import { keyOfRequest, passesItsEndOn } from "../../../access-keys/kinds/owned-access-keys/lineage.ts";
@@ -14,7 +15,6 @@ import { isPermissionSubset } from "../../../access-keys/permission-subset.ts";
 import {
   CLUSTER_TRUST_RULES,
   grantedScopeOf,
-  jsonOf,
   projectBounds,
   readSealedTrustRule,
   TRUST_RULES,

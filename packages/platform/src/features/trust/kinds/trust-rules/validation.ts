@@ -14,6 +14,8 @@ import {
   notFoundFieldError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
+import { conditionError } from "../../../../foundation/issuers/claim-conditions.ts";
+import { keySetError } from "../../../../foundation/issuers/key-set.ts";
 import { validateRules } from "../../../access-keys/kinds/owned-access-keys/validate-rules.ts";
 import {
   validateScope,
@@ -21,8 +23,6 @@ import {
   validateSourceRanges,
 } from "../../../access-keys/kinds/owned-access-keys/validation.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import { conditionError } from "../../claim-conditions.ts";
-import { keySetError } from "../../key-set.ts";
 
 export type TrustRuleValidation = {
   readonly names: PlatformNames;

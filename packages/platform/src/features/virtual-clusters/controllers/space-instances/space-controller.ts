@@ -4,7 +4,7 @@ import type { SpaceInstance } from "@postern/api/space-instance";
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import type { Foundation } from "../../../../foundation/foundation.ts";
-import type { UpstreamFault } from "../../../proxy/upstream-failure.ts";
+import type { UpstreamFault } from "../../../../foundation/upstream/upstream-failure.ts";
 import { reasonOf } from "../../backend-registry.ts";
 import { insideRoles } from "../../inside-roles.ts";
 import { spaceFinalizer } from "../../kinds/space-instances/strategy.ts";

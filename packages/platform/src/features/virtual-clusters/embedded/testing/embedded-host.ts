@@ -11,8 +11,8 @@ import { createTestContext, type TestRequest } from "@postern/apiserver/testing/
 import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
 import { createInternalValues } from "../../../../foundation/encryption/internal-records.ts";
 import { createFixedKeyRing } from "../../../../foundation/encryption/key-ring.ts";
+import { createAddressRules } from "../../../../foundation/upstream/address-rules.ts";
 import { TEST_VERSION } from "../../../../server/testing/tenancy.ts";
-import { createAddressRules } from "../../../proxy/address-rules.ts";
 import { standardBindings } from "../bind-roles.ts";
 import { createEmbeddedBackend } from "../embedded-backend.ts";
 import { createEmbeddedClusters } from "../embedded-clusters.ts";

@@ -14,8 +14,8 @@ import type { WebhookCaller } from "@postern/kubernetes/webhooks/webhook-caller"
 import { virtualClusterComposition } from "../../../../foundation/encryption/internal-records.ts";
 import { authorityFromPem } from "../../../../foundation/pki/certificate-authority.ts";
 import { SERVED_VERSION } from "../../../../foundation/served-version.ts";
+import { tenantAddressRules } from "../../../../foundation/upstream/tenant-addresses.ts";
 import { createClusterMemory } from "../../../budgets/cluster-memory.ts";
-import { tenantAddressRules } from "../../tenant-addresses.ts";
 import { standardBindings } from "../bind-roles.ts";
 import { type ClusterSettings, type LocalCluster, startEmbeddedCluster } from "../embedded-cluster.ts";
 import type {

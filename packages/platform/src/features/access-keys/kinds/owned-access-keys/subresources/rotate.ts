@@ -1,5 +1,6 @@
 // POST ownedaccesskeys/{name}/rotate: a new value for a key. The old value may stay valid until the new one is used.
 
+import { wrappedField } from "@postern/api/wrapped-value";
 import { invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -9,6 +10,8 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
+import { wrapMsOf } from "../../../../wrapped-values/wrap-request.ts";
+import { ownerOf } from "../../../access-key-owner.ts";
 import type { AccessKeySecrets } from "../../../access-key-secrets.ts";
 import { keyEvent, type RecordKeyEvent } from "../../../key-events.ts";
 import { originsOf } from "../../../key-origins.ts";
@@ -18,6 +21,7 @@ import { AUDIT_ISSUED_CREDENTIAL, specOf, withKey } from "../../../secret-fields
 import { type CreatorLimitsDeps, checkCreator } from "../creator-limits.ts";
 import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../delivery-secret.ts";
 import { othersOf } from "../sealed-fields.ts";
+import { type WrapKeyDeps, wrapKey, wrappedTwiceError } from "../wrap-key.ts";
 import { countDescendants, type DescendantDeps } from "./count-descendants.ts";
 import { visibleKey } from "./visible-key.ts";
 
@@ -27,6 +31,7 @@ const MAX_NONCE_LENGTH = 128;
 
 export type RotateDeps = CreatorLimitsDeps &
   SecretDeliveryDeps &
+  WrapKeyDeps &
   DescendantDeps & {
     readonly secrets: AccessKeySecrets;
     readonly recordEvent: RecordKeyEvent;
@@ -69,6 +74,7 @@ const fields = s
           .describe(
             "For a compromised value: number of access keys and certificates that were revoked because they were created with it, directly or indirectly.",
           ),
+        wrapped: wrappedField,
         repeated: s.boolean().describe("Whether the nonce was used before, so that nothing was rotated."),
       })
       .describe("Result of the rotation. Read-only."),
@@ -92,11 +98,16 @@ export const rotate = (deps: RotateDeps): Subresource => {
       if (errors.length > 0) throw invalidObjectError(kind, context.info.name, errors);
       const object = await visibleKey(context, ownKeys());
       // As for an update that sets spec.key: the same permissions are needed.
+      const wrapMs = wrapMsOf(context.request.query);
+      if (wrapMs !== undefined && object.spec?.secretRef !== undefined) throw wrappedTwiceError();
       const wanted = withKey(object, secrets.generate());
       await checkCreator(context, wanted, object, deps);
       await checkDelivery(context, object, deps);
       if (isDryRun(createOptionsOf(context.request.query))) return { ...body, status: {} };
 
+      // Before the old value is gone.
+      const owner = ownerOf(object.spec ?? {});
+      if (wrapMs !== undefined && owner !== undefined) await deps.wrapped.makeRoom(owner);
       const value = String(specOf(wanted)["key"]);
       const now = runtime.clock.now();
       const { nonce = "", gracePeriodSeconds = 0, compromised = false } = spec;
@@ -144,6 +155,10 @@ export const rotate = (deps: RotateDeps): Subresource => {
       // The answer shows the value whatever becomes of the Secret: nothing else has it.
       if (!repeated) await deliverValue(object, value, deps).catch(warnOfStaleSecret(context));
       if (!repeated) recordEvent(keyEvent(object, revoked === undefined ? "Rotated" : "Compromised"));
+      const delivered =
+        wrapMs === undefined || repeated
+          ? { key: value }
+          : { wrapped: await wrapKey(object, value, wrapMs, context, deps) };
       const revokedCredentials =
         revoked === undefined ? undefined : await countDescendants(uid, revoked, deps, context.signal);
       if (revokedCredentials !== undefined)
@@ -151,7 +166,7 @@ export const rotate = (deps: RotateDeps): Subresource => {
       return {
         ...body,
         status: {
-          ...(repeated ? { repeated } : { key: value }),
+          ...(repeated ? { repeated } : delivered),
           keyID: id,
           previousKeyExpirationTimestamp: formatTimestamp(until),
           ...(revokedCredentials === undefined ? {} : { revokedCredentials }),

@@ -5,7 +5,7 @@ import { type TrustTest, trustTestSchema } from "@postern/api/trust-rule";
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
-import { decodeToken, TokenError, type UnverifiedToken } from "../../../signed-token.ts";
+import { decodeToken, TokenError, type UnverifiedToken } from "../../../../../foundation/issuers/signed-token.ts";
 import type { TokenVerifier } from "../../../token-verifier.ts";
 import type { TrustRules } from "../../../trust-rule-index.ts";
 import { shownClaims, trustRuleId } from "../../../trust-rule-state.ts";

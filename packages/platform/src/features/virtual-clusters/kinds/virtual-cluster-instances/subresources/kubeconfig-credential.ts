@@ -15,6 +15,7 @@ import type { InsideIdentity } from "../../../../authorization/inside-groups.ts"
 import { certificateIsWithin } from "../../../../certificates/certificate-is-within.ts";
 import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../../../directory/directory.ts";
+import type { WrappedCredential } from "../../../../wrapped-values/wrapped-record.ts";
 import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
 import { type HeldGrantDeps, heldGrantOf, onlyWith, secondsLeft, writtenWith } from "./held-grant.ts";
 import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
@@ -23,7 +24,7 @@ import type { Requester } from "./kubeconfig-requester.ts";
 export type CredentialDeps = HeldGrantDeps & {
   readonly mintAccessKey: MintAccessKey;
   readonly directory: Directory;
-  readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
+  readonly keys: Pick<AccessKeyIndex, "byId" | "byName" | "byUid">;
   /** Where certificates are written down. Absent: they are not. */
   readonly certificates?: Pick<CertificateLedger, "record" | "makeRoom">;
 };
@@ -32,6 +33,8 @@ export type GrantedCredential = {
   readonly credential: KubeconfigCredential;
   /** Milliseconds since the epoch; undefined when it never expires. */
   readonly notAfter: number | undefined;
+  /** Under which it is known here. */
+  readonly known: WrappedCredential;
 };
 
 /** A new access key of the requester, which becomes invalid with the key of the request. */
@@ -59,9 +62,15 @@ export async function grantToken(
       },
       context,
     );
-  const { key, expiresAt } = held === undefined ? await mint() : await writtenWith(held, context, deps, mint);
+  const {
+    key,
+    name: keyName,
+    uid: keyUid,
+    expiresAt,
+  } = held === undefined ? await mint() : await writtenWith(held, context, deps, mint);
   warnOfOtherEnd("token", { ttlSeconds, isDefaultTtl }, expiresAt, context);
-  return { credential: { token: key }, notAfter: expiresAt };
+  const known = { keyName, keyUid, keyID: deps.keys.byUid(keyUid)?.id ?? "" };
+  return { credential: { token: key }, notAfter: expiresAt, known };
 }
 
 /**
@@ -129,6 +138,7 @@ export async function grantCertificate(
   return {
     credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
     notAfter,
+    known: { serial, instanceUid: metadata.uid ?? "" },
   };
 }
 

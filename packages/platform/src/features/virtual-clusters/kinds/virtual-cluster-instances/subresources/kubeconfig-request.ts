@@ -1,5 +1,6 @@
 // The fields of VirtualClusterInstanceKubeConfigs, and their validation.
 
+import { wrappedField } from "@postern/api/wrapped-value";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
@@ -62,6 +63,7 @@ export const kubeconfigFields = s
             organizations: s.list(s.string()).describe("Your groups in the virtual cluster."),
           })
           .describe("Subject for a client certificate. Only in a dry run."),
+        wrapped: wrappedField,
         expirationTimestamp: s
           .timestamp()
           .describe(

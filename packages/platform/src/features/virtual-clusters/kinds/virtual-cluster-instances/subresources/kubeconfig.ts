@@ -11,6 +11,9 @@ import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-opti
 import { buildKubeconfig, type KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
 import type { InstancePlace } from "../../../../authorization/inside-groups.ts";
+import { type WrapDeps, wrapCredential } from "../../../../wrapped-values/wrap-credential.ts";
+import { wrapMsOf } from "../../../../wrapped-values/wrap-request.ts";
+import type { WrappedCredential, WrappedSubject } from "../../../../wrapped-values/wrapped-record.ts";
 import type { BackendRegistry } from "../../../backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
 import { asViewer, type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
@@ -21,11 +24,18 @@ import {
   readKubeconfigRequest,
 } from "./kubeconfig-request.ts";
 import { authorizedRequester, type RequesterDeps } from "./kubeconfig-requester.ts";
-import { type ServerAddress, type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
+import {
+  isAddressOfPlatform,
+  type ServerAddress,
+  type ServerAddressDeps,
+  serverAddressOf,
+  verifiesTokens,
+} from "./server-address.ts";
 
 export type KubeconfigDeps = RequesterDeps &
   ServerAddressDeps &
-  CredentialDeps & {
+  CredentialDeps &
+  WrapDeps & {
     readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
     readonly backends: BackendRegistry;
     /** Called with the kind of the credential in each kubeconfig. Default: none. */
@@ -33,7 +43,7 @@ export type KubeconfigDeps = RequesterDeps &
   };
 
 export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
-  const { names, lookup, backends, onKubeconfigIssued } = deps;
+  const { names, lookup, backends, wrapped, onKubeconfigIssued } = deps;
   const resource = { group: names.managementGroup, resource: "virtualclusterinstances" };
   return {
     name: "kubeconfig",
@@ -50,6 +60,7 @@ export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
       if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
       const backend = backends.backendOf(instance);
       const { url, certificateAuthorityPem } = addressFor(request, instance, backend, deps);
+      warnOfUnverified(request, instance, url, context, deps);
       const answer = { ...body, metadata: { name, namespace } };
       const project = names.projectOf(namespace) ?? namespace;
       const textWith = (credential: KubeconfigCredential) =>
@@ -66,21 +77,45 @@ export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
         return { ...answer, status: { kubeConfig: textWith(undefined), ...subject } };
       }
 
-      const { credential, notAfter } = request.clientCert
+      const wrapMs = wrapMsOf(context.request.query);
+      const { owner } = requester;
+      if (wrapMs !== undefined) await wrapped.makeRoom(owner);
+      const { credential, notAfter, known } = request.clientCert
         ? await grantCertificate(request, requester, instance, backend, context, deps)
         : await grantToken(request, requester, instance, context, deps);
       const text = textWith(credential);
+      const end = notAfter === undefined ? {} : { expirationTimestamp: formatTimestamp(notAfter) };
+      const delivered =
+        wrapMs === undefined
+          ? { kubeConfig: text }
+          : {
+              wrapped: await wrapCredential(
+                context,
+                {
+                  owner,
+                  subject: subjectOfEvents(instance, known),
+                  credential: known,
+                  content: { kubeConfig: text, name: `${project}/${name}`, ...end },
+                  validMs: wrapMs,
+                },
+                deps,
+              ),
+            };
       onKubeconfigIssued?.(request.clientCert ? "certificate" : "token");
-      return {
-        ...answer,
-        status: {
-          kubeConfig: text,
-          ...(notAfter === undefined ? {} : { expirationTimestamp: formatTimestamp(notAfter) }),
-        },
-      };
+      return { ...answer, status: { ...delivered, ...end } };
     },
   };
 };
+
+const subjectOfEvents = ({ metadata }: VirtualClusterInstance, known: WrappedCredential): WrappedSubject =>
+  "keyUid" in known
+    ? { kind: "OwnedAccessKey", name: known.keyName, uid: known.keyUid }
+    : {
+        kind: "VirtualClusterInstance",
+        name: metadata.name ?? "",
+        namespace: metadata.namespace ?? "",
+        uid: metadata.uid ?? "",
+      };
 
 function subjectOf(
   { user }: RequestContext,
@@ -93,9 +128,27 @@ function subjectOf(
   return { commonName: name, organizations: [...groups] };
 }
 
+/** The address that the caller names is that of a server which does not know the token, or not its rules. */
+function warnOfUnverified(
+  { server, clientCert, isReadOnly }: KubeconfigRequest,
+  instance: VirtualClusterInstance,
+  url: string,
+  { warnings }: RequestContext,
+  deps: ServerAddressDeps,
+): void {
+  if (server === undefined || clientCert || isAddressOfPlatform(url, instance, deps)) return;
+  if (isReadOnly) warnings.add(READ_ONLY_ELSEWHERE);
+  else if (!verifiesTokens(instance)) warnings.add(UNVERIFIED_ELSEWHERE);
+}
+
+const READ_ONLY_ELSEWHERE =
+  "spec.server: only the platform knows the rules of a read-only token, and another server refuses it: leave out spec.server";
+const UNVERIFIED_ELSEWHERE =
+  "spec.server: the virtual cluster refuses the token unless it asks the platform about tokens (spec.verifiesTokens): leave out spec.server, or set spec.clientCert";
+
 /** An address that the caller names goes into its kubeconfig. */
 function addressFor(
-  { server, clientCert }: KubeconfigRequest,
+  { server, clientCert, isReadOnly }: KubeconfigRequest,
   instance: VirtualClusterInstance,
   backend: VirtualClusterBackend,
   deps: ServerAddressDeps,
@@ -104,5 +157,5 @@ function addressFor(
   if (needsOwnEndpoint && server !== undefined) {
     return { url: server, certificateAuthorityPem: backend.serverCertificateAuthority };
   }
-  return serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint, server });
+  return serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint, needsPlatform: isReadOnly, server });
 }

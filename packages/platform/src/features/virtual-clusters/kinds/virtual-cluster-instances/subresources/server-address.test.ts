@@ -13,11 +13,15 @@ const PLATFORM = {
 
 type ClusterRef = { readonly cluster?: string; readonly namespace?: string };
 
-const instance = (enabled: boolean, clusterRef: ClusterRef = { cluster: "far" }): VirtualClusterInstance => ({
+const instance = (
+  enabled: boolean,
+  clusterRef: ClusterRef = { cluster: "far" },
+  spec: VirtualClusterInstance["spec"] = { verifiesTokens: true },
+): VirtualClusterInstance => ({
   apiVersion: API,
   kind: "VirtualClusterInstance",
   metadata: { name: "web", namespace: "p-shop" },
-  spec: { clusterRef, template: { accessPoint: { ingress: { enabled } } } },
+  spec: { ...spec, clusterRef, template: { accessPoint: { ingress: { enabled } } } },
 });
 const cluster = (suffix?: string): Cluster => ({
   apiVersion: API,
@@ -35,9 +39,11 @@ const addressOf = (options: {
   readonly proxyFallback?: boolean;
   readonly clusterRef?: ClusterRef;
   readonly server?: string;
+  readonly spec?: VirtualClusterInstance["spec"];
+  readonly needs?: { readonly needsOwnEndpoint?: boolean; readonly needsPlatform?: boolean };
 }) =>
   serverAddressOf(
-    instance(options.enabled, options.clusterRef),
+    instance(options.enabled, options.clusterRef, options.spec),
     { endpoint: options.endpoint, ownServer: "https://own.test:6443", serverCertificateAuthority: "C" },
     {
       names,
@@ -45,6 +51,7 @@ const addressOf = (options: {
       endpoint: { url: () => "https://platform.test", certificateAuthorityPem: "P" },
       proxyFallback: options.proxyFallback ?? false,
       server: options.server,
+      ...options.needs,
     },
   );
 
@@ -60,6 +67,32 @@ describe("the address in a kubeconfig", () => {
     expect(addressOf({ enabled: true, endpoint: "ingress", clusterRef: { namespace: "p-shop" } })).toEqual(address);
     const disabled = { enabled: false, endpoint: "ingress", clusterRef: {} } as const;
     expect(() => addressOf(disabled)).toThrow("spec.template.accessPoint.ingress.enabled");
+  });
+
+  it("is the platform's for a token that the virtual cluster does not verify, and its own for a certificate", () => {
+    const own = { url: "https://web-shop.eu.example.com", certificateAuthorityPem: "C" };
+    const connected = { enabled: true, endpoint: "ingress", suffix: "eu.example.com", spec: {} } as const;
+    expect(addressOf(connected)).toEqual(PLATFORM);
+    expect(addressOf({ ...connected, spec: { verifiesTokens: false } })).toEqual(PLATFORM);
+    expect(addressOf({ ...connected, needs: { needsOwnEndpoint: true } })).toEqual(own);
+    // A read-only token has rules, which no cluster learns.
+    const verifying = { ...connected, spec: { verifiesTokens: true } };
+    expect(addressOf(verifying)).toEqual(own);
+    expect(addressOf({ ...verifying, needs: { needsPlatform: true } })).toEqual(PLATFORM);
+  });
+
+  it("is the platform's for a token of an external one, which needs no ingress endpoint for it", () => {
+    for (const enabled of [true, false]) {
+      const external = { enabled, endpoint: "ingress", clusterRef: {}, spec: { external: true } } as const;
+      expect(addressOf(external)).toEqual(PLATFORM);
+    }
+    const certificate = { needsOwnEndpoint: true };
+    const external = { endpoint: "ingress", clusterRef: {}, spec: { external: true }, needs: certificate } as const;
+    expect(() => addressOf({ ...external, enabled: false })).toThrow("spec.template.accessPoint.ingress.enabled");
+    expect(addressOf({ ...external, enabled: true })).toEqual({
+      url: "https://own.test:6443",
+      certificateAuthorityPem: "C",
+    });
   });
 
   it("is the platform's for a virtual cluster that the platform serves itself", () => {

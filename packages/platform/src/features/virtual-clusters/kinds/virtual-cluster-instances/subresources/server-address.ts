@@ -1,7 +1,7 @@
 // The address at which the holder of a kubeconfig reaches a virtual cluster, and the authority that verifies it there.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { hasIngressEndpoint, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { hasIngressEndpoint, isRunByOthers, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
@@ -16,6 +16,8 @@ export type ServerAddressDeps = {
   readonly proxyFallback: boolean;
   /** A client certificate opens the virtual cluster's own endpoint, and not the platform's address for it. Default false. */
   readonly needsOwnEndpoint?: boolean;
+  /** A key with rules: the virtual cluster cannot verify it, whatever it asks the platform. Default false. */
+  readonly needsPlatform?: boolean;
   /** An address that the caller has named itself. Default: none. */
   readonly server?: string | undefined;
 };
@@ -34,11 +36,18 @@ export function serverAddressOf(
 ): ServerAddress {
   const platform = platformAddress(instance, deps);
   const { server = "" } = deps;
-  // The platform's address for it needs no endpoint of its own, and is verified as the platform.
-  if (server !== "" && new URL(server).pathname === new URL(platform.url).pathname) return { ...platform, url: server };
+  // It needs no endpoint of its own, and is verified as the platform.
+  if (server !== "" && isAddressOfPlatform(server, instance, deps)) return { ...platform, url: server };
   const address = ownAddressOf(instance, backend, deps) ?? platform;
   return server === "" ? address : { ...address, url: server };
 }
+
+/** Whether tokens of the platform are good at the virtual cluster's own endpoint: it asks the platform about them. */
+export const verifiesTokens = ({ spec }: VirtualClusterInstance): boolean => spec?.verifiesTokens === true;
+
+/** The platform's address for the virtual cluster, under whichever of the platform's names. */
+export const isAddressOfPlatform = (url: string, instance: VirtualClusterInstance, deps: ServerAddressDeps): boolean =>
+  new URL(url).pathname === new URL(platformAddress(instance, deps).url).pathname;
 
 /** Undefined where the platform answers for it. */
 function ownAddressOf(
@@ -46,11 +55,12 @@ function ownAddressOf(
   backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer" | "serverCertificateAuthority">,
   deps: ServerAddressDeps,
 ): ServerAddress | undefined {
+  const { needsOwnEndpoint = false, needsPlatform = false, proxyFallback, server = "" } = deps;
+  const isPlatforms = server === "" && !needsOwnEndpoint && (needsPlatform || !verifiesTokens(instance));
+  if (isPlatforms && isRunByOthers(instance)) return undefined;
   const missing = missingForIngress(instance, backend, deps);
-  if (missing !== undefined && (deps.needsOwnEndpoint === true || !deps.proxyFallback)) {
-    throw noIngressEndpoint(instance, missing, deps);
-  }
-  if (missing !== undefined || backend.endpoint === "platform") return undefined;
+  if (missing !== undefined && (needsOwnEndpoint || !proxyFallback)) throw noIngressEndpoint(instance, missing, deps);
+  if (missing !== undefined || isPlatforms || backend.endpoint === "platform") return undefined;
   return {
     url: ownServerOf(instance, backend) ?? `https://${ingressHost(instance, deps)}`,
     certificateAuthorityPem: backend.serverCertificateAuthority,

@@ -1,0 +1,57 @@
+// Numbers of a few classes as bars beside each other.
+
+import { numberText } from "../../texts/text.tsx";
+import { highestOf } from "./plot-scale.ts";
+
+const HEIGHT = 100;
+/** Width of a bar, and of its part of the drawing. */
+const BAR = 8;
+const PART = 10;
+
+export type Bar = {
+  readonly label: string;
+  /** Below the bar; empty where there is no room for all labels. */
+  readonly tick: string;
+  readonly count: number;
+  readonly tone?: "accent" | "bad" | "warn" | "muted";
+};
+
+/** `label`: the plot in words. */
+export function BarPlot({ label, bars }: { readonly label: string; readonly bars: readonly Bar[] }) {
+  const end = Math.max(highestOf(bars.map(({ count }) => count)), 1);
+  return (
+    <div className="plot-box">
+      <div className="bar-counts" aria-hidden="true">
+        {bars.map(({ label: name, count }) => (
+          <span key={name}>{count === 0 ? "" : numberText(count)}</span>
+        ))}
+      </div>
+      <svg
+        className="plot-drawing"
+        viewBox={`0 0 ${bars.length * PART} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+      >
+        <title>{label}</title>
+        {bars.map(({ label: name, count, tone = "accent" }, at) => {
+          const height = count === 0 ? 1 : Math.max((count / end) * HEIGHT, 3);
+          return (
+            <rect
+              key={name}
+              className={`plot-bar ${count === 0 ? "none" : tone}`}
+              x={at * PART + (PART - BAR) / 2}
+              y={HEIGHT - height}
+              width={BAR}
+              height={height}
+            />
+          );
+        })}
+      </svg>
+      <div className="bar-ticks" aria-hidden="true">
+        {bars.map(({ label: name, tick }) => (
+          <span key={name}>{tick}</span>
+        ))}
+      </div>
+    </div>
+  );
+}

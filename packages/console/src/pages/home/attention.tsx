@@ -1,0 +1,176 @@
+// The part of the home page for what needs attention: keys, grouped by why, and clusters that are not ready.
+
+import type { Cluster } from "@postern/api/cluster";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { Link } from "@tanstack/react-router";
+import { CircleCheck } from "lucide-react";
+import type { ReactNode } from "react";
+import { nameOf } from "../../api/resources.ts";
+import { Badge } from "../../components/badge.tsx";
+import { Time } from "../../components/time.tsx";
+import { projectOf } from "../../settings.ts";
+import { counted, named, t } from "../../texts/text.tsx";
+import { ClusterBadge } from "../clusters/cluster-badge.tsx";
+import { HostBadge } from "../hosts/host-badge.tsx";
+import { type Attention, keyState, type Moment, ownerOf } from "../keys/key-state.ts";
+import type { KeyCounts } from "./key-counts.ts";
+import type { CountedKey } from "./use-activity.ts";
+
+const ORDER: readonly Attention[] = ["first", "refused", "ending", "unused", "permanent"];
+const SHOWN = 5;
+
+/** The filter of the key list that shows all of a group. */
+const FILTERS: { readonly [attention in Attention]: string } = {
+  first: "permanent",
+  refused: "refused",
+  ending: "ending",
+  unused: "idle",
+  permanent: "permanent",
+};
+
+export function AttentionCards(props: {
+  readonly attention: KeyCounts["attention"];
+  readonly refusedKeys: readonly CountedKey[];
+  readonly hosts: readonly Cluster[];
+  readonly clusters: readonly VirtualClusterInstance[];
+  readonly now: Moment;
+}) {
+  const { attention, refusedKeys, hosts, clusters, now } = props;
+  const groups = ORDER.filter((id) => attention[id].length > 0);
+  const notReady = hosts.length + clusters.length;
+  if (groups.length + refusedKeys.length + notReady === 0)
+    return (
+      <p className="all-good">
+        <CircleCheck aria-hidden="true" />
+        {t("overview.nothing")}
+      </p>
+    );
+  return (
+    <div className="attention">
+      {groups.map((id) => (
+        <KeyGroup key={id} attention={id} keys={attention[id]} now={now} />
+      ))}
+      {refusedKeys.length > 0 && <RefusedKeys keys={refusedKeys} />}
+      {notReady > 0 && (
+        <Card title={t("overview.notReady")} count={notReady} hint={t("overview.notReady.hint")}>
+          {hosts.slice(0, SHOWN).map((cluster) => (
+            <li key={cluster.metadata.uid}>
+              <Link to="/host-clusters/$name" params={{ name: nameOf(cluster) }}>
+                {cluster.spec?.displayName || nameOf(cluster)}
+              </Link>
+              <HostBadge cluster={cluster} />
+            </li>
+          ))}
+          {clusters.slice(0, SHOWN).map((cluster) => {
+            const project = projectOf(cluster.metadata.namespace ?? "");
+            return (
+              <li key={cluster.metadata.uid}>
+                <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
+                  {project} / {cluster.spec?.displayName || nameOf(cluster)}
+                </Link>
+                <ClusterBadge cluster={cluster} />
+              </li>
+            );
+          })}
+        </Card>
+      )}
+    </div>
+  );
+}
+
+function Card(props: {
+  readonly title: string;
+  readonly count: number;
+  readonly hint: string;
+  readonly children: ReactNode;
+  readonly more?: ReactNode;
+}) {
+  const { title, count, hint, children, more } = props;
+  return (
+    <article className="card">
+      <h3>
+        {title} <span className="muted">{count}</span>
+      </h3>
+      <p className="hint">{hint}</p>
+      <ul className="lines">{children}</ul>
+      {more}
+    </article>
+  );
+}
+
+function KeyGroup(props: {
+  readonly attention: Attention;
+  readonly keys: readonly OwnedAccessKey[];
+  readonly now: Moment;
+}) {
+  const { attention, keys, now } = props;
+  const left = keys.length - SHOWN;
+  return (
+    <Card
+      title={t(`overview.${attention}`)}
+      count={keys.length}
+      hint={t(`overview.${attention}.hint`)}
+      more={
+        left > 0 && (
+          <Link to="/keys" search={{ state: FILTERS[attention] }}>
+            {counted("overview.more", left)}
+          </Link>
+        )
+      }
+    >
+      {keys.slice(0, SHOWN).map((key) => (
+        <KeyLine key={key.metadata.uid} accessKey={key} now={now} />
+      ))}
+    </Card>
+  );
+}
+
+function KeyLine({ accessKey, now }: { readonly accessKey: OwnedAccessKey; readonly now: Moment }) {
+  const { id, tone } = keyState(accessKey, now);
+  const { status, spec } = accessKey;
+  return (
+    <li>
+      <span className="two-lines">
+        <Link to="/keys/$name" params={{ name: nameOf(accessKey) }}>
+          {spec?.displayName || nameOf(accessKey)}
+        </Link>
+        <span className="muted">{ownerOf(accessKey).name}</span>
+      </span>
+      {tone === "bad" ? (
+        <Badge tone={tone}>{named("key.state", id)}</Badge>
+      ) : (
+        <span className="muted">
+          {id === "ExpiresSoon" ? (
+            <Time at={status?.expirationTimestamp} otherwise="" />
+          ) : (
+            <Time at={status?.lastActivity} otherwise={t("key.neverUsed")} />
+          )}
+        </span>
+      )}
+    </li>
+  );
+}
+
+/** The server counts them: also keys that are valid and ask for what they may not. */
+function RefusedKeys({ keys }: { readonly keys: readonly CountedKey[] }) {
+  return (
+    <Card title={t("home.refusedKeys")} count={keys.length} hint={t("home.refusedKeys.hint")}>
+      {keys.slice(0, SHOWN).map(({ id, name, owner, count }) => (
+        <li key={id}>
+          <span className="two-lines">
+            {name === undefined ? (
+              <code>{id}</code>
+            ) : (
+              <Link to="/keys/$name" params={{ name }}>
+                {name}
+              </Link>
+            )}
+            {owner !== undefined && <span className="muted">{owner}</span>}
+          </span>
+          <span className="muted">{counted("home.refusals", count)}</span>
+        </li>
+      ))}
+    </Card>
+  );
+}

@@ -1,0 +1,153 @@
+// One access request: what is asked for and why, its approvals, and the decisions on it.
+
+import type { AccessApproval, AccessDecision, AccessRequest } from "@postern/api/access-request";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { createResourceClient } from "@postern/client/resource-client";
+import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import { ACCESS_REQUESTS, managementVersion, nameOf } from "../../api/resources.ts";
+import { Button } from "../../components/button.tsx";
+import { Confirm } from "../../components/confirm.tsx";
+import { DescriptionList } from "../../components/description-list.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { PageHead, Section } from "../../components/page-head.tsx";
+import { TextField } from "../../components/text-field.tsx";
+import { Time } from "../../components/time.tsx";
+import { duration } from "../../format/ages.ts";
+import { sentence, t } from "../../texts/text.tsx";
+import { decisionsOf, phaseOf, placeText } from "./request-state.ts";
+import { PhaseBadge } from "./requests-page.tsx";
+
+export function RequestPage() {
+  const { name = "" } = useParams({ strict: false });
+  return (
+    <ObjectPage<AccessRequest> kind="request" address={ACCESS_REQUESTS} name={name}>
+      {(request) => <RequestView request={request} />}
+    </ObjectPage>
+  );
+}
+
+function RequestView({ request }: { readonly request: AccessRequest }) {
+  const { spec, status = {}, metadata } = request;
+  const { virtualCluster, project } = spec.target;
+  const phase = phaseOf(request);
+  const { approvals = [] } = status;
+  return (
+    <>
+      <PageHead
+        above={<ListLink kind="request" />}
+        title={t("requests.what", { role: spec.role ?? t("requests.use"), place: placeText(spec) })}
+        lead={spec.reason}
+        actions={<Decisions request={request} />}
+      />
+      <div className="card">
+        <DescriptionList
+          items={[
+            [t("requests.column.phase"), <PhaseBadge key="phase" request={request} />],
+            [t("requests.column.requester"), status.requester?.user ?? ""],
+            [
+              t("request.place"),
+              virtualCluster === undefined || project === undefined ? (
+                placeText(spec)
+              ) : (
+                <Link key="place" to="/clusters/$project/$name" params={{ project, name: virtualCluster }}>
+                  {placeText(spec)}
+                </Link>
+              ),
+            ],
+            ...(spec.role === undefined ? [] : [[t("request.role"), <code key="role">{spec.role}</code>] as const]),
+            [t("requests.column.duration"), duration(Number(status.durationSeconds ?? 0))],
+            [
+              t(phase === "Pending" ? "request.until" : "requests.column.ends"),
+              <Time key="ends" at={status.expirationTimestamp} otherwise="–" />,
+            ],
+            [t("request.policy"), <code key="policy">{spec.policy.name}</code>],
+            [t("request.name"), <code key="name">{nameOf(request)}</code>],
+            [t("requests.column.asked"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+          ]}
+        />
+      </div>
+      {status.message !== undefined && status.message !== "" && <p className="muted">{sentence(status.message)}</p>}
+      <Section
+        title={t("request.approvals")}
+        lead={t("request.approvals.lead", { count: approvals.length, all: Number(status.requiredApprovals ?? 1) })}
+      >
+        {approvals.length === 0 ? (
+          <p className="muted">{t("request.approvals.none")}</p>
+        ) : (
+          <ul className="lines card">
+            {approvals.map((approval) => (
+              <Approval key={approval.userUID} approval={approval} />
+            ))}
+          </ul>
+        )}
+      </Section>
+    </>
+  );
+}
+
+function Approval({ approval: { user, message = "", time } }: { readonly approval: AccessApproval }) {
+  return (
+    <li>
+      <span className="two-lines">
+        <strong>{user}</strong>
+        <span className="muted">{message}</span>
+      </span>
+      <span className="muted">
+        <Time at={time} otherwise="" />
+      </span>
+    </li>
+  );
+}
+
+const DANGEROUS: readonly AccessDecision[] = ["Deny", "Revoke"];
+
+function Decisions({ request }: { readonly request: AccessRequest }) {
+  const { client, session } = useApi();
+  const [asked, setAsked] = useState<AccessDecision>();
+  const [message, setMessage] = useState("");
+  const close = (): void => {
+    setAsked(undefined);
+    setMessage("");
+  };
+  const decide = async (decision: AccessDecision): Promise<void> => {
+    const spec: JsonObject = { decision, ...(message === "" ? {} : { message }) };
+    const body = { apiVersion: managementVersion, kind: "AccessApproval", metadata: {}, spec };
+    await createResourceClient(client, ACCESS_REQUESTS).createSubresource(nameOf(request), "approval", body);
+  };
+  const decisions = decisionsOf(request, session.user);
+  return (
+    <>
+      {decisions.map((decision) => (
+        <Button
+          key={decision}
+          kind={DANGEROUS.includes(decision) ? "danger" : decision === "Approve" ? "primary" : "plain"}
+          onPress={() => setAsked(decision)}
+        >
+          {t(`request.${decision}`)}
+        </Button>
+      ))}
+      {decisions.map((decision) => (
+        <Confirm
+          key={decision}
+          isOpen={asked === decision}
+          onClose={close}
+          isDangerous={DANGEROUS.includes(decision)}
+          title={t(`request.${decision}.title`, { user: request.status?.requester?.user ?? "" })}
+          action={t(`request.${decision}`)}
+          consequences={[
+            t(`request.${decision}.effect`, {
+              role: request.spec.role ?? t("requests.use"),
+              place: placeText(request.spec),
+              duration: duration(Number(request.status?.durationSeconds ?? 0)),
+            }),
+          ]}
+          onConfirm={() => decide(decision)}
+        >
+          <TextField label={t("request.message")} value={message} onChange={setMessage} isMultiline />
+        </Confirm>
+      ))}
+    </>
+  );
+}

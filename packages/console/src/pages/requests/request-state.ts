@@ -1,0 +1,46 @@
+// Access requests as pages show them: where they lead, what the user may decide, and which they have to look at.
+
+import type { AccessDecision, AccessRequest } from "@postern/api/access-request";
+import type { Tone } from "../../components/badge.tsx";
+
+export const PHASE_TONES: { readonly [phase: string]: Tone } = {
+  Pending: "info",
+  Approved: "good",
+  Denied: "bad",
+  Revoked: "bad",
+  Withdrawn: "muted",
+  Expired: "muted",
+};
+
+export const phaseOf = ({ status }: AccessRequest): string => status?.phase ?? "Pending";
+
+/** Such as `shop / dev`, `shop`, or the name of a connected cluster. */
+export function placeText({ target }: Pick<AccessRequest["spec"], "target">): string {
+  if (target.cluster !== undefined && target.cluster !== "") return target.cluster;
+  return [target.project, target.virtualCluster].filter(Boolean).join(" / ");
+}
+
+export const isOwn = ({ status }: AccessRequest, user: string): boolean => status?.requester?.user === user;
+
+const isUnreviewed = ({ status }: AccessRequest): boolean =>
+  status?.approvalMode === "Emergency" &&
+  status.conditions?.some(({ type, status: is }) => type === "Reviewed" && is === "True") !== true;
+
+const hasApproved = ({ status }: AccessRequest, user: string): boolean =>
+  status?.approvals?.some((approval) => approval.user === user) === true;
+
+/** Waits for the user: another user's request that is pending, or was taken in an emergency. The server shows nobody what they may not decide. */
+export const isWaiting = (request: AccessRequest, user: string): boolean =>
+  !isOwn(request, user) && ((phaseOf(request) === "Pending" && !hasApproved(request, user)) || isUnreviewed(request));
+
+/** The decisions that its state allows the user. The server decides whether the policy does, too. */
+export function decisionsOf(request: AccessRequest, user: string): readonly AccessDecision[] {
+  const phase = phaseOf(request);
+  const isOpen = phase === "Pending" || phase === "Approved";
+  if (isOwn(request, user)) return isOpen ? ["Withdraw"] : [];
+  return [
+    ...(phase === "Pending" ? (["Approve", "Deny"] as const) : []),
+    ...(phase === "Approved" ? (["Revoke"] as const) : []),
+    ...(isUnreviewed(request) ? (["Review"] as const) : []),
+  ];
+}

@@ -1,0 +1,143 @@
+// Access requests: those that wait for the user's decision, the user's own, and all that the user can see.
+
+import type { AccessRequest } from "@postern/api/access-request";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import { ACCESS_REQUESTS, nameOf } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { Badge } from "../../components/badge.tsx";
+import { createdColumn } from "../../components/created-column.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
+import { SearchField, SelectField } from "../../components/fields.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { Time } from "../../components/time.tsx";
+import { duration } from "../../format/ages.ts";
+import { counted, named, t } from "../../texts/text.tsx";
+import { isOwn, isWaiting, PHASE_TONES, phaseOf, placeText } from "./request-state.ts";
+
+const VIEWS = ["", "waiting", "mine", "open"] as const;
+type View = (typeof VIEWS)[number];
+
+const COLUMNS: readonly Column<AccessRequest>[] = [
+  {
+    id: "name",
+    header: t("requests.column.what"),
+    sortBy: ({ spec }) => placeText(spec),
+    cell: (request) => (
+      <span className="two-lines">
+        <Link to="/access-requests/$name" params={{ name: nameOf(request) }} className="row-link">
+          {t("requests.what", { role: request.spec.role ?? t("requests.use"), place: placeText(request.spec) })}
+        </Link>
+        <span className="muted">{request.spec.reason}</span>
+      </span>
+    ),
+  },
+  {
+    id: "phase",
+    header: t("requests.column.phase"),
+    width: "120px",
+    sortBy: phaseOf,
+    cell: (request) => <PhaseBadge request={request} />,
+  },
+  {
+    id: "requester",
+    header: t("requests.column.requester"),
+    width: "140px",
+    from: "medium",
+    sortBy: ({ status }) => status?.requester?.user ?? "",
+    cell: ({ status }) => status?.requester?.user ?? "",
+  },
+  {
+    id: "duration",
+    header: t("requests.column.duration"),
+    width: "110px",
+    from: "wide",
+    sortBy: ({ status }) => Number(status?.durationSeconds ?? 0),
+    cell: ({ status }) => duration(Number(status?.durationSeconds ?? 0)),
+  },
+  {
+    id: "ends",
+    header: t("requests.column.ends"),
+    width: "120px",
+    from: "medium",
+    sortBy: ({ status }) => status?.expirationTimestamp ?? "",
+    cell: (request) =>
+      phaseOf(request) === "Approved" ? <Time at={request.status?.expirationTimestamp} otherwise="" /> : "",
+  },
+  createdColumn(t("requests.column.asked"), (object) => object, "120px"),
+];
+
+export function PhaseBadge({ request }: { readonly request: AccessRequest }) {
+  const phase = phaseOf(request);
+  return <Badge tone={PHASE_TONES[phase] ?? "muted"}>{named("request.phase", phase)}</Badge>;
+}
+
+export function RequestsPage() {
+  const { session } = useApi();
+  const list = useLive<AccessRequest>(ACCESS_REQUESTS);
+  const { items } = list;
+  const search: { readonly [name: string]: string } = useSearch({ strict: false });
+  const { q = "", view = "" } = search;
+  const navigate = useNavigate({ from: "/access-requests" });
+  const { user } = session;
+  const shown = useMemo(() => {
+    const wanted = q.trim().toLowerCase();
+    const isIn: { readonly [view: string]: (request: AccessRequest) => boolean } = {
+      waiting: (request) => isWaiting(request, user),
+      mine: (request) => isOwn(request, user),
+      open: (request) => ["Pending", "Approved"].includes(phaseOf(request)),
+    };
+    return items
+      .filter(isIn[view] ?? (() => true))
+      .filter(({ metadata, spec, status }) =>
+        [metadata.name, placeText(spec), spec.role, spec.reason, status?.requester?.user].some((text) =>
+          text?.toLowerCase().includes(wanted),
+        ),
+      );
+  }, [items, q, view, user]);
+  const choose = (name: string, value: string): void => {
+    void navigate({
+      replace: true,
+      search: Object.fromEntries(Object.entries({ ...search, [name]: value }).filter(([, given]) => given !== "")),
+    });
+  };
+  const ask = (
+    <Link to="/new/access-request" className="button primary">
+      {t("request.new")}
+    </Link>
+  );
+  return (
+    <>
+      <PageHead title={t("requests.title")} lead={t("requests.lead")} actions={ask} />
+      <LiveTable
+        list={list}
+        label={t("requests.title")}
+        columns={COLUMNS}
+        rows={shown}
+        rowKey={(request) => request.metadata.uid ?? nameOf(request)}
+        sort={{ column: "created", isDescending: true }}
+        empty={
+          <EmptyState title={t(items.length === 0 ? "requests.empty.title" : "requests.none.title")}>
+            {t(items.length === 0 ? "requests.empty.text" : "keys.none.text")}
+          </EmptyState>
+        }
+        count={counted("requests.count", shown.length)}
+        filters={
+          <>
+            <SearchField label={t("requests.search")} value={q} onChange={(text) => choose("q", text)} />
+            <SelectField<View>
+              label={t("requests.view")}
+              isCompact
+              value={VIEWS.find((id) => id === view) ?? ""}
+              choices={VIEWS.map((id) => ({ id, label: named("requests.view", id || "all") }))}
+              onChange={(id) => choose("view", id)}
+            />
+          </>
+        }
+      />
+    </>
+  );
+}

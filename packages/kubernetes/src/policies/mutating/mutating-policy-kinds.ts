@@ -1,0 +1,175 @@
+// MutatingAdmissionPolicies and their bindings as resources.
+// Source: k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy{,binding}/strategy.go, pkg/apis/admissionregistration/validation/validation.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Steps } from "@postern/apimachinery/steps/steps";
+import {
+  type FieldError,
+  indexPath,
+  invalidError,
+  notSupportedError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin } from "../../builtin/builtin-resource.ts";
+import { FAILURE_POLICIES, paramKindText, paramRefText, withMatchDefaults } from "../policy-kinds.ts";
+import { validateMatchResources, validateParamRef, validatePolicyName } from "../validate-match-resources.ts";
+import { ADMISSION_GROUP, type MatchResources } from "../validating-admission-policy.ts";
+import { compileMutations, isPatchType, PATCH_TYPES } from "./compiled-mutations.ts";
+import {
+  type MutatingPolicy,
+  type MutatingPolicyBinding,
+  mutatingBindingFields,
+  mutatingPolicyFields,
+} from "./mutating-admission-policy.ts";
+
+/** A deletion has no object to change. */
+const OPERATIONS = ["*", "CONNECT", "CREATE", "UPDATE"];
+const REINVOCATIONS = ["IfNeeded", "Never"];
+
+type MutationFields = NonNullable<NonNullable<MutatingPolicy["spec"]>["mutations"]>[number];
+
+function* validatePolicy(policy: MutatingPolicy): Steps<readonly FieldError[]> {
+  const { failurePolicy = "Fail", paramKind, matchConstraints, mutations = [], reinvocationPolicy } = policy.spec ?? {};
+  return [
+    ...(FAILURE_POLICIES.includes(failurePolicy)
+      ? []
+      : [notSupportedError("spec.failurePolicy", failurePolicy, FAILURE_POLICIES)]),
+    ...(matchConstraints === undefined
+      ? [requiredError("spec.matchConstraints")]
+      : [
+          ...validateMatchResources(matchConstraints, "spec.matchConstraints"),
+          ...((matchConstraints.resourceRules ?? []).length === 0
+            ? [requiredError("spec.matchConstraints.resourceRules")]
+            : []),
+          ...operationFaults(matchConstraints, "spec.matchConstraints"),
+        ]),
+    ...(mutations.length === 0 ? [requiredError("spec.mutations", "mutations must contain at least one item")] : []),
+    ...mutations.flatMap((mutation, index) => mutationFaults(mutation, indexPath("spec.mutations", index))),
+    ...(yield* compileMutations(policy, paramKind !== undefined)).faults,
+    ...reinvocationFaults(reinvocationPolicy ?? ""),
+  ];
+}
+
+const reinvocationFaults = (policy: string): readonly FieldError[] => {
+  if (policy === "") return [requiredError("spec.reinvocationPolicy")];
+  return REINVOCATIONS.includes(policy) ? [] : [notSupportedError("spec.reinvocationPolicy", policy, REINVOCATIONS)];
+};
+
+const operationFaults = ({ resourceRules = [] }: MatchResources, path: string): readonly FieldError[] =>
+  resourceRules.flatMap(({ operations = [] }) =>
+    operations
+      .filter((operation) => !OPERATIONS.includes(operation))
+      .map((operation) => notSupportedError(`${path}.resourceRules.operations`, operation, OPERATIONS)),
+  );
+
+function mutationFaults(mutation: MutationFields, path: string): readonly FieldError[] {
+  const { patchType } = mutation;
+  if (patchType === "") return [requiredError(`${path}.patchType`)];
+  if (!isPatchType(patchType)) return [notSupportedError(`${path}.patchType`, patchType, Object.keys(PATCH_TYPES))];
+  const { member } = PATCH_TYPES[patchType];
+  const other = member === "jsonPatch" ? "applyConfiguration" : "jsonPatch";
+  return [
+    ...(mutation[member] === undefined
+      ? [requiredError(`${path}.${member}`, `must be specified when patchType is ${patchType}`)]
+      : (mutation[member].expression ?? "").trim() === ""
+        ? [requiredError(`${path}.${member}.expression`)]
+        : []),
+    ...(mutation[other] === undefined
+      ? []
+      : [invalidError(`${path}.${other}`, `{${other}}`, `must not be specified when patchType is ${patchType}`)]),
+  ];
+}
+
+function validateBinding({ spec = {} }: MutatingPolicyBinding): readonly FieldError[] {
+  const { policyName = "", paramRef, matchResources } = spec;
+  return [
+    ...validatePolicyName(policyName),
+    ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
+    ...(matchResources === undefined
+      ? []
+      : [
+          ...validateMatchResources(matchResources, "spec.matchResources"),
+          ...operationFaults(matchResources, "spec.matchResources"),
+        ]),
+  ];
+}
+
+const COMMON = {
+  group: ADMISSION_GROUP,
+  version: "v1",
+  namespaced: false,
+  categories: ["api-extensions"],
+  tracksGeneration: true,
+} as const;
+
+// Stored objects, and bodies of built-in kinds where defaults are set, have passed their types.
+export const mutatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
+  ...COMMON,
+  kind: "MutatingAdmissionPolicy",
+  plural: "mutatingadmissionpolicies",
+  singular: "mutatingadmissionpolicy",
+  schema: kindSchema(mutatingPolicyFields.schema),
+  columns: [
+    {
+      name: "Mutations",
+      type: "integer",
+      description: "Number of entries.",
+      value: (o) => ((o as MutatingPolicy).spec?.mutations ?? []).length,
+    },
+    {
+      name: "ParamKind",
+      type: "string",
+      description: "Kind of the parameters.",
+      value: (o) => paramKindText((o as MutatingPolicy).spec?.paramKind),
+    },
+    ageColumn,
+  ],
+  setDefaults: (object) => {
+    const { spec } = object as MutatingPolicy;
+    if (spec === undefined) return object;
+    const { matchConstraints } = spec;
+    return {
+      ...object,
+      spec: {
+        ...spec,
+        failurePolicy: spec.failurePolicy ?? "Fail",
+        ...(matchConstraints === undefined ? {} : { matchConstraints: withMatchDefaults(matchConstraints) }),
+      },
+    } as KubeObject;
+  },
+  strategy: {
+    allowUnconditionalUpdate: false,
+    validate: async (policy: MutatingPolicy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
+    validateUpdate: async (policy: MutatingPolicy, _old: MutatingPolicy, context: RequestContext) =>
+      await context.inParts(validatePolicy(policy)),
+  } as never,
+});
+
+export const mutatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin({
+  ...COMMON,
+  kind: "MutatingAdmissionPolicyBinding",
+  plural: "mutatingadmissionpolicybindings",
+  singular: "mutatingadmissionpolicybinding",
+  schema: kindSchema(mutatingBindingFields.schema),
+  columns: [
+    { name: "PolicyName", type: "string", description: "The policy.", value: ".spec.policyName" },
+    {
+      name: "ParamRef",
+      type: "string",
+      description: "The parameters.",
+      value: (o) => paramRefText((o as MutatingPolicyBinding).spec?.paramRef),
+    },
+    ageColumn,
+  ],
+  setDefaults: (object) => {
+    const { spec } = object as MutatingPolicyBinding;
+    const matchResources = spec?.matchResources;
+    return matchResources === undefined
+      ? object
+      : ({ ...object, spec: { ...spec, matchResources: withMatchDefaults(matchResources) } } as KubeObject);
+  },
+  strategy: { allowUnconditionalUpdate: false, validate: validateBinding, validateUpdate: validateBinding } as never,
+});

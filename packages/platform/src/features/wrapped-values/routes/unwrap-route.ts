@@ -1,0 +1,119 @@
+// POST /unwrap: exchanges a wrapped value for the credential inside, once.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import { UNWRAPPED_KIND } from "@postern/api/wrapped-value";
+import { ACCESS_KEY_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { ApiError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { CredentialRefusedError } from "@postern/apiserver/authentication/authenticator";
+import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
+import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
+import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
+import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { headerOf } from "@postern/apiserver/transport/api-request";
+import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
+import { readJsonBody } from "../../../foundation/http/read-json-body.ts";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import { sourceRefusal } from "../../access-keys/access-key-refusal.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
+import { isFromRanges } from "../../access-keys/source-ranges.ts";
+import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
+import { readingEvent } from "../reading-event.ts";
+import { wrappedValueAnnotation } from "../wrap-credential.ts";
+import type { Reading, WrappedRecord } from "../wrapped-record.ts";
+import type { WrappedValues } from "../wrapped-values.ts";
+
+const MAX_BODY_BYTES = 4_096;
+const MAX_USER_AGENT = 200;
+/** Jobs of many repositories may come from one address. */
+const PER_SECOND = 10;
+const AT_ONCE = 100;
+/** Responses that contain a credential must not be cached. */
+const NO_STORE = { "cache-control": "no-store" };
+
+/** Apply regardless of the configured limits of other requests. */
+export const unwrapLimits = (clock: Clock): RateLimits => ({
+  perSource: createRateLimiter({ qps: PER_SECOND, burst: AT_ONCE }, clock),
+});
+
+export type UnwrapRouteDeps = {
+  readonly names: PlatformNames;
+  readonly values: Pick<WrappedValues, "unwrap">;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf" | "whenRead">;
+  readonly certificates: Pick<CertificateLedger, "find" | "refusalOf">;
+  readonly recordEvent: EventRecorder;
+};
+
+/** The value is the credential: the caller has no identity here. */
+export function createUnwrapRoute(deps: UnwrapRouteDeps): Handler {
+  const { names, values, keys, recordEvent } = deps;
+  return async (context) => {
+    const { request, audit } = context;
+    if (request.method !== "POST") throw methodNotAllowedError();
+    const { value } = readJsonBody(await request.body(MAX_BODY_BYTES));
+    await keys.whenRead();
+    const reading = readingOf(context);
+    const found = await values.unwrap(typeof value === "string" ? value : "", reading, (record) =>
+      refusalOf(record, reading, deps),
+    );
+    if (found.outcome === "unknown") throw unknownError();
+    const { record } = found;
+    audit.annotate(wrappedValueAnnotation(names), record.id);
+    const { credential } = record;
+    if ("keyName" in credential) audit.annotate(ACCESS_KEY_ANNOTATION, credential.keyName);
+    if (found.outcome === "read-before") throw readBeforeError(found.at);
+    if (found.outcome === "revoked") throw revokedError();
+    if (found.outcome === "outside") {
+      throw unknownError(new CredentialRefusedError(sourceRefusal(reading.address).message, undefined));
+    }
+    audit.annotate(AUDIT_ISSUED_CREDENTIAL, "keyID" in credential ? credential.keyID : `serial:${credential.serial}`);
+    recordEvent(readingEvent(names, record, reading, "WrappedValueRead"));
+    return answer(names, found.content);
+  };
+}
+
+const refused = (message: string, why: { readonly reason: string }, cause?: Error): ApiError =>
+  new ApiError({ code: 403, reason: "Forbidden", message, details: { causes: [{ ...why, message }] }, cause });
+
+/** Also from outside of the ranges of the key: the bearer does not learn that the value is good elsewhere. */
+const unknownError = (cause?: Error): ApiError =>
+  refused("the wrapped value is unknown or has expired", { reason: "WrappedValueUnknown" }, cause);
+
+const readBeforeError = (at: number): ApiError =>
+  refused(
+    `the value was read at ${formatTimestamp(at)}, and is of no use any more: if that was not you, revoke the credential or rotate the access key`,
+    { reason: "WrappedValueReadBefore" },
+  );
+
+const revokedError = (): ApiError =>
+  refused("the credential inside is not valid any more", { reason: "WrappedValueRevoked" });
+
+const answer = ({ managementGroup }: PlatformNames, content: JsonObject): ApiResponse =>
+  jsonResponse(
+    200,
+    JSON.stringify({ kind: UNWRAPPED_KIND, apiVersion: `${managementGroup}/v1`, ...content }),
+    NO_STORE,
+  );
+
+function readingOf({ request, redact, receivedAt }: RequestContext): Reading {
+  const userAgent = headerOf(request, "user-agent");
+  const safe = redact === undefined ? userAgent : redact(userAgent);
+  return { at: receivedAt, address: request.remoteAddress, userAgent: safe.slice(0, MAX_USER_AGENT) };
+}
+
+/** By the state that the credential has now. */
+function refusalOf(
+  { credential }: WrappedRecord,
+  { address }: Reading,
+  { keys, certificates }: UnwrapRouteDeps,
+): "outside" | "revoked" | undefined {
+  const isKey = "keyUid" in credential;
+  const parentUid = isKey ? credential.keyUid : certificates.find(credential.serial)?.issuedTo?.parentUid;
+  const key = parentUid === undefined ? undefined : keys.byUid(parentUid);
+  if (isKey && (key === undefined || key.id !== credential.keyID || keys.refusalOf(key) !== undefined))
+    return "revoked";
+  if (!isKey && certificates.refusalOf(credential.serial, credential.instanceUid) !== undefined) return "revoked";
+  return isFromRanges(key?.sourceRanges ?? [], address) ? undefined : "outside";
+}

@@ -1,0 +1,231 @@
+// Connections to one target: TLS, kept alive, limited in number, and only to allowed addresses.
+
+import type { Duplex } from "node:stream";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
+import type { AddressRules } from "./address-rules.ts";
+import type { ResolveHost } from "./resolve-host.ts";
+import { createDialer, type Dial } from "./upstream-dialer.ts";
+import {
+  type ExchangeLimits,
+  exchange,
+  FailedRequestError,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+} from "./upstream-exchange.ts";
+import { busyError, unaskedUpgradeError, upstreamError } from "./upstream-failure.ts";
+import { createUpstreamPool } from "./upstream-pool.ts";
+import type { UpstreamResponse } from "./upstream-response.ts";
+import type { UpstreamTarget } from "./upstream-target.ts";
+
+export type UpstreamLimits = SlotLimits &
+  ExchangeLimits & {
+    /** Name resolution, TCP and TLS together. */
+    readonly connectTimeoutMs: number;
+    /** How long an unused connection is kept: less than Kubernetes' API servers do, so that we are the one who closes it. */
+    readonly idleTimeoutMs: number;
+  };
+
+export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
+  maxConnections: 1_000,
+  maxUpgrades: 250,
+  connectTimeoutMs: 10_000,
+  responseTimeoutMs: 60_000,
+  idleTimeoutMs: 30_000,
+};
+
+export type UpstreamDeps = {
+  readonly scheduler: Scheduler;
+  readonly addresses: AddressRules;
+  readonly limits?: Partial<UpstreamLimits>;
+  /** Opens connections instead of the target's address, in a tunnel. Absent: they go to its address. */
+  readonly dial?: Dial;
+  /** Absent: the operating system's. */
+  readonly resolve?: ResolveHost;
+  /** Absent: no tracing. */
+  readonly tracing?: Tracing | undefined;
+};
+
+export type UpstreamConnections = Disposable & {
+  readonly target: UpstreamTarget;
+  /**
+   * Resolves with the head of the response. Rejects with an ApiError, or with the reason of the signal, which goes on to cut the
+   * response after that.
+   */
+  send(request: UpstreamRequest): Promise<UpstreamResponse>;
+  /** The same for a request that asks to leave HTTP. */
+  upgrade(request: UpstreamRequest & { readonly upgrade: string }): Promise<UpstreamAnswer>;
+  /** Requests under way. */
+  readonly active: number;
+  /** Closes long-running requests, waits for all others, then closes the connections. */
+  retire(): void;
+};
+
+/** Throws TypeError for a base URL that is none, CostlyTlsError, and what OpenSSL says about certificates and keys that do not fit together. */
+export function createUpstreamConnections(target: UpstreamTarget, deps: UpstreamDeps): UpstreamConnections {
+  const { scheduler, addresses, resolve, tracing } = deps;
+  const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...deps.limits };
+  const { connectTimeoutMs, idleTimeoutMs } = limits;
+  const dial = deps.dial ?? createDialer(target, { scheduler, addresses, resolve, connectTimeoutMs });
+  const { origin, pathname, hostname, port } = new URL(target.server);
+  const basePath = trimTrailing(pathname, "/");
+  const pool = createUpstreamPool({ origin, dial, idleTimeoutMs });
+  const upgraded = new Set<Duplex>();
+  /** Callbacks that end the lasting requests. */
+  const lasting = new Set<(reason: Error) => void>();
+  let retired = false;
+  const closeWhenIdle = (): void => {
+    if (retired && slots.active === 0) pool.close();
+  };
+  const slots = createRequestSlots(limits, closeWhenIdle);
+
+  /** The slot is given back when nothing of the exchange is under way any more, which outlasts the request where it is upgraded. */
+  async function sendOnce(wanted: UpstreamRequest): Promise<UpstreamAnswer> {
+    wanted.signal.throwIfAborted();
+    const isUpgrade = wanted.upgrade !== undefined;
+    const giveBack = slots.take(isUpgrade);
+    const { asked, done } = endingWithTarget(wanted, lasting);
+    const release = (): void => {
+      done();
+      giveBack();
+    };
+    const onUpgraded = (socket: Duplex): void => {
+      upgraded.add(socket);
+      socket.once("close", () => {
+        upgraded.delete(socket);
+        release();
+      });
+    };
+    try {
+      // An upgraded connection is nobody else's before or after: whatever comes of it, it is not used again.
+      const connection = isUpgrade ? pool.open() : pool.take();
+      return await exchange(connection, basePath + asked.path, asked, {
+        scheduler,
+        limits,
+        onUpgraded,
+        onClosed: release,
+      });
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async function sendUntilAnswered(request: UpstreamRequest): Promise<UpstreamAnswer> {
+    const { mayRepeat = request.body === undefined && ["GET", "HEAD"].includes(request.method) } = request;
+    for (;;) {
+      try {
+        return await sendOnce(request);
+      } catch (error) {
+        if (!(error instanceof FailedRequestError)) throw error;
+        // Each attempt uses one stale connection up, so that this ends.
+        if (!(error.stale && (mayRepeat || !error.sent))) throw upstreamError(error.cause, error.sent && !mayRepeat);
+      }
+    }
+  }
+
+  /** The span ends with the head of the response. Of the path nothing is told that the span of the request does not have. */
+  const sendTraced = (spans: Tracing, request: UpstreamRequest): Promise<UpstreamAnswer> => {
+    const attributes = {
+      "http.request.method": request.method,
+      "server.address": hostname,
+      ...(port === "" ? {} : { "server.port": Number(port) }),
+    };
+    return inSpan(spans, { name: request.method, kind: "client", attributes }, async (span) => {
+      // Those of the caller belong to another span.
+      const { traceparent: _, tracestate: __, ...headers } = request.headers;
+      const answer = await sendUntilAnswered({ ...request, headers: { ...headers, ...spans.headers() } });
+      const statusCode = answer.type === "response" ? answer.response.statusCode : 101;
+      span.set({ "http.response.status_code": statusCode });
+      if (statusCode >= 400) span.fail(String(statusCode));
+      return answer;
+    });
+  };
+
+  const ask = (request: UpstreamRequest): Promise<UpstreamAnswer> =>
+    tracing?.isActive() === true ? sendTraced(tracing, request) : sendUntilAnswered(request);
+
+  return {
+    target,
+    get active() {
+      return slots.active;
+    },
+    async send(request) {
+      const answer = await ask(request);
+      if (answer.type === "response") return answer.response;
+      answer.socket.destroy();
+      throw unaskedUpgradeError();
+    },
+    upgrade: ask,
+    retire() {
+      retired = true;
+      for (const end of [...lasting]) end(new Error("the connection settings of the cluster have changed"));
+      closeWhenIdle();
+    },
+    [Symbol.dispose]() {
+      retired = true;
+      pool.close();
+      for (const socket of upgraded) socket.destroy();
+    },
+  };
+}
+
+/** A request that lasts ends with its own signal, and with whatever calls what it puts among `lasting`. */
+function endingWithTarget(
+  wanted: UpstreamRequest,
+  lasting: Set<(reason: Error) => void>,
+): { readonly asked: UpstreamRequest; readonly done: () => void } {
+  if (wanted.lasts !== true) return { asked: wanted, done: () => {} };
+  const ending = new AbortController();
+  const end = (reason: unknown): void => ending.abort(reason);
+  const onAbort = (): void => end(wanted.signal.reason);
+  wanted.signal.addEventListener("abort", onAbort, { once: true });
+  lasting.add(end);
+  return {
+    asked: { ...wanted, signal: ending.signal },
+    done() {
+      lasting.delete(end);
+      wanted.signal.removeEventListener("abort", onAbort);
+    },
+  };
+}
+
+// Bounds the requests that are under way to one target.
+
+type SlotLimits = {
+  /** Requests under way at one time, upgraded ones included; each has a connection of its own. */
+  readonly maxConnections: number;
+  readonly maxUpgrades: number;
+};
+
+type RequestSlots = {
+  /** How many are taken. */
+  readonly active: number;
+  /** Throws ApiError 503 where all are taken. The result gives the slot back, once. */
+  take(upgrade: boolean): () => void;
+};
+
+/** `onRelease` is called after each slot that is given back. */
+function createRequestSlots({ maxConnections, maxUpgrades }: SlotLimits, onRelease: () => void): RequestSlots {
+  let active = 0;
+  let upgrades = 0;
+  return {
+    get active() {
+      return active;
+    },
+    take(upgrade) {
+      if (active >= maxConnections || (upgrade && upgrades >= maxUpgrades)) throw busyError();
+      active += 1;
+      if (upgrade) upgrades += 1;
+      let taken = true;
+      return () => {
+        if (!taken) return;
+        taken = false;
+        active -= 1;
+        if (upgrade) upgrades -= 1;
+        onRelease();
+      };
+    },
+  };
+}

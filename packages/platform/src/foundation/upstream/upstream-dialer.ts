@@ -1,0 +1,76 @@
+// Opens connections to one target: its TLS, and only allowed addresses.
+
+import { connect as connectPlain, isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { AddressRules } from "./address-rules.ts";
+import { createGuardedLookup, refuseLiteral } from "./guarded-lookup.ts";
+import type { ResolveHost } from "./resolve-host.ts";
+import { ConnectTimeoutError } from "./upstream-failure.ts";
+import type { UpstreamTarget } from "./upstream-target.ts";
+import { upstreamTls } from "./upstream-tls.ts";
+
+/** Calls back once, with a connection that has ended its handshake. Throws AddressRefusedError or ApiError. */
+export type Dial = (callback: (...result: [error: null, socket: Duplex] | [error: Error, socket: null]) => void) => {
+  destroy(): void;
+};
+
+export type DialerDeps = {
+  readonly scheduler: Scheduler;
+  readonly addresses: AddressRules;
+  readonly resolve: ResolveHost | undefined;
+  /** Name resolution, TCP and TLS together. */
+  readonly connectTimeoutMs: number;
+};
+
+const TCP_KEEP_ALIVE_MS = 30_000;
+const DEFAULT_PORTS: { readonly [protocol: string]: number } = { "http:": 80, "https:": 443 };
+
+/** Throws TypeError for a base URL that is none, CostlyTlsError, and what OpenSSL says about certificates and keys that do not fit together. */
+export function createDialer(target: UpstreamTarget, deps: DialerDeps): Dial {
+  const { scheduler, addresses, resolve, connectTimeoutMs } = deps;
+  const { protocol, hostname, port } = new URL(target.server);
+  const defaultPort = DEFAULT_PORTS[protocol];
+  if (defaultPort === undefined) throw new TypeError("the target must be an http or https URL");
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  const place = {
+    host,
+    port: port === "" ? defaultPort : Number(port),
+    lookup: createGuardedLookup(addresses, resolve),
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+    noDelay: true,
+  };
+  const tls = protocol === "https:" ? upstreamTls(target) : undefined;
+  // An IP address is not sent as a name, and the certificate is checked against the host.
+  const name = { servername: isIP(host) === 0 ? host : "", ...tls };
+  /** Spares the next handshake its signatures. */
+  let session: Buffer | undefined;
+
+  function open(): Socket {
+    if (tls === undefined) return connectPlain(place);
+    const resumed = session === undefined ? {} : { session };
+    const socket = connectTls({ ...place, ...name, ...resumed, ALPNProtocols: ["http/1.1"] });
+    return socket.on("session", (ticket) => {
+      session = ticket;
+    });
+  }
+
+  return (callback) => {
+    refuseLiteral(host, addresses);
+    const socket = open();
+    const timer = scheduler.schedule(connectTimeoutMs, () => socket.destroy(new ConnectTimeoutError()));
+    let isSettled = false;
+    const settle = (tell: () => void): void => {
+      timer[Symbol.dispose]();
+      if (isSettled) return;
+      isSettled = true;
+      tell();
+    };
+    socket.once(tls === undefined ? "connect" : "secureConnect", () => settle(() => callback(null, socket)));
+    socket.on("error", (error) => settle(() => callback(error, null)));
+    socket.once("close", () => settle(() => callback(new Error("the connection was closed"), null)));
+    return socket;
+  };
+}
