@@ -1,35 +1,21 @@
 // Access on request on two servers of one etcd: what one of them has answered holds on both, whichever is asked.
 
-import { join } from "node:path";
-import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type PosternProcess,
-  shareIdentity,
-  startPostern,
-  temporaryDirectory,
-} from "../e2e/testing/postern-process.ts";
+import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startTwoOnEtcd, type TwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
 import { attackerOf } from "./testing/attacking.ts";
 
 const ROUNDS = 8;
 
 describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let etcd: EtcdCluster;
-  let servers: readonly PosternProcess[] = [];
+  let two: TwoOnEtcd<PosternProcess>;
   let clients: readonly Awaited<ReturnType<typeof attackerOf>>[];
   const keys: { [user: string]: string } = {};
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    etcd = await startEtcd();
-    const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`, "--failed-logins-per-minute", "0"];
-    const [one, other] = [join(directory.path, "one"), join(directory.path, "other")];
-    const first = await startPostern(one, flags);
-    servers = [first];
-    await shareIdentity(one, other);
-    servers = [first, await startPostern(other, flags)];
-    clients = await Promise.all(servers.map((server) => attackerOf(server)));
+    two = await startTwoOnEtcd(startPostern, ["--failed-logins-per-minute", "0"]);
+    clients = await Promise.all(two.servers.map((server) => attackerOf(server)));
     for (const name of ["ann", "carl", "dora"]) keys[name] = await at(0).user(name);
     await at(0).must({
       path: "clusteraccesspolicies",
@@ -44,11 +30,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd", () => {
       },
     });
   });
-  afterAll(async () => {
-    for (const server of servers) await server[Symbol.asyncDispose]();
-    await etcd?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => two?.[Symbol.asyncDispose]());
 
   const at = (turn: number) => {
     const client = clients[turn % 2];

@@ -6,7 +6,7 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { casesOf } from "../../tools/test-cost/by-night.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
@@ -15,14 +15,12 @@ const SECRETS = `${INSIDE}/api/v1/namespaces/default/secrets`;
 const CSRS = `${INSIDE}/apis/certificates.k8s.io/v1/certificatesigningrequests`;
 const DEMO = { project: "default", virtualCluster: "demo" };
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let attack: Attack;
 let name: string;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), ["--failed-logins-per-minute", "0"]);
+  server = await startOwnServer(["--failed-logins-per-minute", "0"]);
   attack = await prepareAttack(server);
   const binding = {
     metadata: { name: "robots" },
@@ -35,10 +33,7 @@ beforeAll(async () => {
   });
   expect(made.status, made.text).toBe(201);
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 beforeEach(() => {
   name = `maker-${attack.unique()}`;
 });
@@ -110,7 +105,7 @@ async function emptiedSecret({ token }: Credential): Promise<Credential> {
 
 const signedFor = (asker: Attack["admin"] | undefined, approver: string | undefined) => async (maker: Credential) => {
   const csr = `csr-${attack.unique()}`;
-  const [key, der] = [join(directory.path, `${csr}.key`), join(directory.path, `${csr}.pem`)];
+  const [key, der] = [join(server.directory, `${csr}.key`), join(server.directory, `${csr}.pem`)];
   const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
   execFileSync("openssl", ["req", ...ec, "-keyout", key, "-out", der, "-subj", `/CN=robot/O=${ROBOTS}`], {
     stdio: "ignore",

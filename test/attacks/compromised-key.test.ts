@@ -1,25 +1,20 @@
 // A key is stolen: what its thief made with it ends when its owner acts, and nothing brings it back.
 
-import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type PosternProcess, postern, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
+import { postern } from "../e2e/testing/postern-process.ts";
 import { type Attack, type Loot, prepareAttack } from "./testing/thief.ts";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let attack: Attack;
 let name: string;
 let stolen: string;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), ["--failed-logins-per-minute", "0"]);
+  server = await startOwnServer(["--failed-logins-per-minute", "0"]);
   attack = await prepareAttack(server);
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 beforeEach(async () => {
   name = `victim-${attack.unique()}`;
   stolen = await attack.newKey(name);

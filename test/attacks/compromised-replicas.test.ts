@@ -1,15 +1,10 @@
 // A key is compromised on one of two servers of one etcd: what the thief made on both ends on both, and old values lock nothing on either.
 
-import { join } from "node:path";
 import { FRESHNESS_BOUND_MS } from "@postern/apiserver/cache/freshness";
-import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import {
-  type PosternProcess,
-  shareIdentity,
-  startPostern,
-  temporaryDirectory,
-} from "../e2e/testing/postern-process.ts";
+import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startTwoOnEtcd, type TwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
 import { type Attack, type Loot, prepareAttack } from "./testing/thief.ts";
 
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
@@ -17,31 +12,19 @@ const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 const WAIT = { timeout: 20 * FRESHNESS_BOUND_MS, interval: 50 };
 
 describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd (security book 2, 13)", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let etcd: EtcdCluster;
-  let servers: readonly PosternProcess[] = [];
+  let two: TwoOnEtcd<PosternProcess>;
   let near: Attack;
   let far: Attack;
   let name: string;
   let stolen: string;
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    etcd = await startEtcd();
-    const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`, "--failed-logins-per-minute", "0"];
-    const [one, other] = [join(directory.path, "one"), join(directory.path, "other")];
-    const first = await startPostern(one, flags);
-    servers = [first];
-    await shareIdentity(one, other);
-    servers = [first, await startPostern(other, flags)];
-    near = await prepareAttack(first);
-    far = await prepareAttack(servers[1] ?? first);
+    two = await startTwoOnEtcd(startPostern, ["--failed-logins-per-minute", "0"]);
+    const [one, other] = two.servers;
+    near = await prepareAttack(one);
+    far = await prepareAttack(other);
   });
-  afterAll(async () => {
-    for (const server of servers) await server[Symbol.asyncDispose]();
-    await etcd?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => two?.[Symbol.asyncDispose]());
   beforeEach(async () => {
     name = `shared-${near.unique()}`;
     stolen = await near.newKey(name);

@@ -1,10 +1,9 @@
 // Nothing is served that yields a credential and is not in the table of those that do: a new kind has to be classified.
 
-import { join } from "node:path";
 import { CREDENTIAL_KINDS } from "@postern/platform/features/authorization/credential-kinds";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
 
 /** Resources that yield none, for the reason behind each line. A star among the subresources would hide one: there is none. */
 const HARMLESS: { readonly [surface: string]: readonly string[] } = {
@@ -150,21 +149,16 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
   ],
 };
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let http: HttpClient;
 let key: string;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), ["--store", "memory"]);
+  server = await startOwnServer(["--store", "memory"]);
   http = await httpClient(server);
   key = await adminKey(server);
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 /** The group without the domain of the platform; "" before a kind of the core. */
 const shortGroup = (group: string): string => group.replace(/^(management|storage)\.postern$/, "$1");

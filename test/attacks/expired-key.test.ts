@@ -2,15 +2,15 @@
 
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { kubectlWith, startPostern, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { startOwnServer } from "../e2e/testing/own-server.ts";
+import { kubectlWith, succeed } from "../e2e/testing/postern-process.ts";
 import { prepareAttack } from "./testing/thief.ts";
 
 it("stays visible after its end, is refused all the while, and goes with an Event", async () => {
-  await using directory = await temporaryDirectory();
   const flags = ["--access-key-keep-expired-seconds", "20", "--failed-logins-per-minute", "0"];
-  await using server = await startPostern(join(directory.path, "data"), flags);
+  await using server = await startOwnServer(flags);
   const attack = await prepareAttack(server);
-  const run = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
+  const run = kubectlWith(server.adminKubeconfig, join(server.directory, "cache"));
   const kubectl = (...args: readonly string[]): Promise<string> => succeed(run(args));
   const name = attack.unique();
   const value = await attack.newKey(name, { ttl: 1 });

@@ -3,18 +3,13 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
-import { join } from "node:path";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { createAccessKeyFormat } from "@postern/platform/features/access-keys/access-key-format";
-import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
-import {
-  type PosternProcess,
-  shareIdentity,
-  startPostern,
-  temporaryDirectory,
-} from "../e2e/testing/postern-process.ts";
+import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startTwoOnEtcd, type TwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
 import { type Browse, browserOf, OWN, SESSION } from "./testing/signing-in.ts";
 
 const MANAGEMENT = "/apis/management.postern/v1";
@@ -24,31 +19,20 @@ const TRIES = 40;
 const GUESSERS = 20;
 
 describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let etcd: EtcdCluster;
-  const servers: PosternProcess[] = [];
+  let two: TwoOnEtcd<PosternProcess>;
   let issue: Awaited<ReturnType<typeof httpClient>>;
   let use: Awaited<ReturnType<typeof httpClient>>;
   let browsers: readonly Browse[] = [];
   let admin = "";
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    etcd = await startEtcd();
-    const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`, "--failed-logins-per-minute", "0"];
-    const [one, other] = [join(directory.path, "one"), join(directory.path, "other")];
-    servers.push(await startPostern(one, flags));
-    await shareIdentity(one, other);
-    servers.push(await startPostern(other, flags));
+    two = await startTwoOnEtcd(startPostern, ["--failed-logins-per-minute", "0"]);
+    const { servers } = two;
     [issue, use] = (await Promise.all(servers.map((server) => httpClient(server)))) as [typeof issue, typeof use];
     browsers = await Promise.all(servers.map(async ({ url, caFile }) => browserOf(url, await readFile(caFile))));
-    admin = await adminKey(servers[0] as PosternProcess);
+    admin = await adminKey(servers[0]);
   });
-  afterAll(async () => {
-    for (const server of servers) await server[Symbol.asyncDispose]();
-    await etcd?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => two?.[Symbol.asyncDispose]());
 
   /** The statuses of as many tries, counted. */
   const statuses = async (attempt: (at: number) => Promise<number>): Promise<Record<number, number>> => {
@@ -72,7 +56,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("credentials issued by another server
     if (user.token !== undefined) return (await use(path, { key: user.token })).status;
     const text = (member: string): string => Buffer.from(user[member], "base64").toString();
     const pair = { cert: text("client-certificate-data"), key: text("client-key-data") };
-    const { url, caFile } = servers[1] as PosternProcess;
+    const { url, caFile } = two.servers[1];
     const ca = await readFile(caFile);
     return await new Promise((resolve, reject) => {
       const sent = request(`${url}${path}`, { ca, agent: false, ...pair }, (response) => {

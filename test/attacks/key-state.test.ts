@@ -3,31 +3,21 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { byNight } from "../../tools/test-cost/by-night.ts";
-import {
-  kubectlWith,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-} from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
+import { kubectlWith, succeed } from "../e2e/testing/postern-process.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let attack: Attack;
 let kubectl: (...args: readonly string[]) => Promise<string>;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), ["--failed-logins-per-minute", "0"]);
+  server = await startOwnServer(["--failed-logins-per-minute", "0"]);
   attack = await prepareAttack(server);
-  const run = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
+  const run = kubectlWith(server.adminKubeconfig, join(server.directory, "cache"));
   kubectl = (...args) => succeed(run(args));
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const users = "/apis/management.postern/v1/users";
 const wait = (name: string, status: "true" | "false") =>

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { everyCase } from "../../tools/test-cost/by-night.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
 import { startTraceCollector, type TraceCollector } from "../e2e/testing/trace-collector.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
@@ -16,22 +16,19 @@ const MANAGEMENT = "/apis/management.postern/v1";
 const RUNS = everyCase ? 2_000 : 120;
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let attack: Attack;
 let collector: TraceCollector;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   collector = await startTraceCollector();
   const flags = ["--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"];
-  server = await startPostern(join(directory.path, "data"), flags, { env: collector.env("attacked") });
+  server = await startOwnServer(flags, { env: collector.env("attacked") });
   attack = await prepareAttack(server);
 });
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
   await collector?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
 });
 
 type Sent = {

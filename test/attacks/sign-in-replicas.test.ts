@@ -2,16 +2,11 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { type ServedIssuer, serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
-import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import {
-  type PosternProcess,
-  shareIdentity,
-  startPostern,
-  temporaryDirectory,
-} from "../e2e/testing/postern-process.ts";
+import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startTwoOnEtcd, type TwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
 import { attackerOf } from "./testing/attacking.ts";
 import { type Browse, browserOf, csrfIn, OWN, type PageAnswer, provideSignIn, SESSION } from "./testing/signing-in.ts";
 
@@ -19,23 +14,17 @@ const CLIENT = "client-of-ours";
 const EVENT = "http://schemas.openid.net/event/backchannel-logout";
 
 describe.skipIf(whyNoEtcd() !== undefined)("sign-ins on two servers", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let etcd: EtcdCluster;
+  let two: TwoOnEtcd<PosternProcess>;
   let issuer: ServedIssuer;
-  const servers: PosternProcess[] = [];
   let clients: readonly Awaited<ReturnType<typeof attackerOf>>[];
   let browsers: readonly Browse[];
   let nonce = "";
   let count = 0;
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    [etcd, issuer] = await Promise.all([startEtcd(), serveIssuer()]);
-    const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`, "--proxy-allowed-addresses", "127.0.0.1/32"];
-    const [one, other] = [join(directory.path, "one"), join(directory.path, "other")];
-    servers.push(await startPostern(one, flags));
-    await shareIdentity(one, other);
-    servers.push(await startPostern(other, flags));
+    issuer = await serveIssuer();
+    two = await startTwoOnEtcd(startPostern, ["--proxy-allowed-addresses", "127.0.0.1/32"]);
+    const { servers } = two;
     clients = await Promise.all(servers.map((server) => attackerOf(server)));
     browsers = await Promise.all(servers.map(async ({ url, caFile }) => browserOf(url, await readFile(caFile))));
     provideSignIn(issuer, () =>
@@ -60,9 +49,8 @@ describe.skipIf(whyNoEtcd() !== undefined)("sign-ins on two servers", () => {
     count++;
   });
   afterAll(async () => {
-    for (const server of servers) await server[Symbol.asyncDispose]();
-    await Promise.all([etcd?.[Symbol.asyncDispose](), issuer?.[Symbol.asyncDispose]()]);
-    await directory?.[Symbol.asyncDispose]();
+    await two?.[Symbol.asyncDispose]();
+    await issuer?.[Symbol.asyncDispose]();
   });
 
   const at = <T>(list: readonly T[], which: number): T => {

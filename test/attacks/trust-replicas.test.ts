@@ -1,44 +1,30 @@
 // Trust rules on two servers of one etcd: a token is taken by one of them, and what a rule gave ends on both when either has answered.
 
-import { join } from "node:path";
 import { githubClaims } from "@postern/platform/features/trust/testing/ci-claims";
 import { type ServedIssuer, serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
-import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type PosternProcess,
-  shareIdentity,
-  startPostern,
-  temporaryDirectory,
-} from "../e2e/testing/postern-process.ts";
+import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startTwoOnEtcd, type TwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
 import { attackerOf } from "./testing/attacking.ts";
 import { AUDIENCE } from "./testing/exchanging.ts";
 
 const ROUNDS = 10;
 
 describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd (security book 13, 18, 23)", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let etcd: EtcdCluster;
-  let servers: readonly PosternProcess[] = [];
+  let two: TwoOnEtcd<PosternProcess>;
   let clients: readonly Awaited<ReturnType<typeof attackerOf>>[];
   let issuer: ServedIssuer;
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    [etcd, issuer] = await Promise.all([startEtcd(), serveIssuer()]);
-    const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`, "--failed-logins-per-minute", "0"];
-    const [one, other] = [join(directory.path, "one"), join(directory.path, "other")];
-    const first = await startPostern(one, flags);
-    servers = [first];
-    await shareIdentity(one, other);
-    servers = [first, await startPostern(other, flags)];
-    clients = await Promise.all(servers.map((server) => attackerOf(server)));
+    issuer = await serveIssuer();
+    two = await startTwoOnEtcd(startPostern, ["--failed-logins-per-minute", "0"]);
+    clients = await Promise.all(two.servers.map((server) => attackerOf(server)));
     await clients[0]?.must({ path: "users", body: { metadata: { name: "bot" }, spec: { kind: "Bot" } } });
   });
   afterAll(async () => {
-    for (const server of servers) await server[Symbol.asyncDispose]();
-    await Promise.all([etcd?.[Symbol.asyncDispose](), issuer?.[Symbol.asyncDispose]()]);
-    await directory?.[Symbol.asyncDispose]();
+    await two?.[Symbol.asyncDispose]();
+    await issuer?.[Symbol.asyncDispose]();
   });
 
   const clientAt = (at: number) => {

@@ -3,10 +3,9 @@
 
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { adminKey } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
 import { ACCEPTED_DEVIATIONS } from "./golden/accepted-deviations.ts";
 import { EMBEDDED_DEVIATIONS } from "./golden/embedded-deviations.ts";
 import { prepareScenario } from "./golden/prepare-scenario.ts";
@@ -19,8 +18,7 @@ const MANAGEMENT = "/apis/management.postern/v1";
 const INSTANCES = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances`;
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let direct: ConformanceClient;
 /** By the token of the recordings. */
 const keys = new Map<string, string>();
@@ -32,8 +30,7 @@ async function create(client: ConformanceClient, path: string, object: object, k
 }
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), []);
+  server = await startOwnServer([]);
   direct = createConformanceClient({ url: server.url, ca: await readFile(server.caFile, "utf8") });
   keys.set("admin-token", await adminKey(server));
   for (const name of ["alice", "bob"]) {
@@ -43,10 +40,7 @@ beforeAll(async () => {
     keys.set(`${name}-token`, key);
   }
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 /** The same requests, below the path of a virtual cluster and with keys for tokens. */
 function clientInside(instance: string): ConformanceClient {

@@ -2,12 +2,12 @@
 
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
-import { join } from "node:path";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { startRelay } from "@postern/stores/etcd/testing/start-relay";
 import { expect, it } from "vitest";
 import { adminKey, httpClient, openResponse } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { startOwnServer } from "../e2e/testing/own-server.ts";
+import type { PosternProcess } from "../e2e/testing/postern-process.ts";
 import { clusterPath, INSTANCES, KEYS, MANAGEMENT } from "../e2e/testing/two-posterns.ts";
 
 const WAIT = { timeout: 60_000, interval: 100 };
@@ -34,8 +34,7 @@ it.skipIf(whyNoEtcd() !== undefined)(
     await using etcd = await startEtcd();
     const [endpoint = ""] = etcd.endpoints;
     using way = await startRelay(endpoint);
-    await using directory = await temporaryDirectory();
-    await using server = await startPostern(join(directory.path, "data"), ["--store", `etcd://${way.endpoint}`]);
+    await using server = await startOwnServer(["--store", `etcd://${way.endpoint}`]);
     const [http, admin] = [await httpClient(server), await adminKey(server)];
     const made = async (path: string, body: object) => {
       const answer = await http(path, { key: admin, body });

@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
 import { defaultStoreName, sharedEtcd } from "./testing/stores.ts";
 
 const GROUP = "management.postern/v1";
@@ -24,8 +24,7 @@ const OIDC = {
   refreshToken: "Y2FuYXJ5LXJlZnJlc2gtdG9rZW4=",
 };
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let http: HttpClient;
 let admin: string;
 /** The secrets, by what they are. */
@@ -34,17 +33,13 @@ const secrets = new Map<string, string>();
 const answers: { readonly request: string; readonly text: string; readonly shows: ReadonlySet<string> }[] = [];
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), ["--log-level", "debug"]);
+  server = await startOwnServer(["--log-level", "debug"]);
   http = await httpClient(server);
   admin = await adminKey(server);
   secrets.set("the administrator's key", admin);
 });
 
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 /** Sends a request and keeps the answer. `shown` finds the secrets that this one answer is there to show. */
 async function send(

@@ -6,18 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { byNight } from "../../tools/test-cost/by-night.ts";
 import { type HttpClient, httpClient } from "./testing/http-client.ts";
-import {
-  ENTRY,
-  kubectlWith,
-  NODE,
-  type Outcome,
-  type PosternProcess,
-  postern,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { ENTRY, kubectlWith, NODE, type Outcome, postern, succeed, tool } from "./testing/postern-process.ts";
 
 const VERSION = /^v\d+\.\d+\.\d+$/;
 const KEY = /^pst_\S+\n$/;
@@ -25,20 +15,15 @@ const TIMESTAMP = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
 const NOT_FOUND = { code: 1, stdout: "", stderr: expect.stringMatching(/^postern: .*not found\n$/) };
 const REFUSED = "platform access key not found. Please login again";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let http: HttpClient;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   http = await httpClient(server);
 });
 
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const cli = (...args: readonly string[]): Promise<Outcome> => postern(...args, "--kubeconfig", server.adminKubeconfig);
 const cliJson = async (...args: readonly string[]): Promise<any> =>
@@ -131,7 +116,7 @@ describe("a key with rules for a part of a virtual cluster", () => {
       "--namespace",
       "default",
     ];
-    const out = join(directory.path, "part.kubeconfig");
+    const out = join(server.directory, "part.kubeconfig");
     const kubeconfigWith = (key: string): Promise<Outcome> => {
       const platform = [`POSTERN_URL=${server.url}`, `POSTERN_TOKEN=${key.trim()}`, `POSTERN_CA=${server.caFile}`];
       return tool("env", [...platform, NODE, ENTRY, "kubeconfig", "demo", "--out", out]);
@@ -143,7 +128,7 @@ describe("a key with rules for a part of a virtual cluster", () => {
     );
     const key = await succeed(cli("key", "create", "part-2", "--ttl", "1h", ...limits, "--allow-kubeconfig"));
     expect(await kubeconfigWith(key)).toMatchObject({ code: 0 });
-    const kubectl = kubectlWith(out, join(directory.path, "part-cache"));
+    const kubectl = kubectlWith(out, join(server.directory, "part-cache"));
     expect(await succeed(kubectl(["get", "configmaps", "--output", "name"]))).toContain("configmap/kube-root-ca.crt");
     const refused: readonly (readonly [string, string])[] = [
       ["get secrets", 'secrets is forbidden: User "admin" cannot list resource "secrets"'],
@@ -237,18 +222,18 @@ describe("postern credentials", () => {
   byNight("lists the caller's credentials with their origins, and those of an object, and revokes them", async () => {
     const key = await succeed(cli("key", "create", "parent"));
     // A kubeconfig of the new key, to make children with it.
-    const mine = join(directory.path, "mine.yaml");
-    const kubectl = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
+    const mine = join(server.directory, "mine.yaml");
+    const kubectl = kubectlWith(server.adminKubeconfig, join(server.directory, "cache"));
     const admin = JSON.parse(await succeed(kubectl(["config", "view", "--raw", "-o", "json"])));
     admin.users[0].user = { token: key.trim() };
     await writeFile(mine, JSON.stringify(admin), { mode: 0o600 });
     const byParent = (...args: string[]) => postern(...args, "--kubeconfig", mine);
-    const token = join(directory.path, "token.yaml");
-    const certificate = join(directory.path, "certificate.yaml");
+    const token = join(server.directory, "token.yaml");
+    const certificate = join(server.directory, "certificate.yaml");
     await writeFile(token, await succeed(byParent("kubeconfig", "demo")), { mode: 0o600 });
     await writeFile(certificate, await succeed(byParent("kubeconfig", "demo", "--cert")), { mode: 0o600 });
     const works = async (config: string) =>
-      (await kubectlWith(config, join(directory.path, "cache"))(["get", "namespaces"])).stderr;
+      (await kubectlWith(config, join(server.directory, "cache"))(["get", "namespaces"])).stderr;
 
     const credentials: any[] = await cliJson("credentials", "list", "--key", "parent");
     expect(credentials.map(({ kind, parents }) => [kind, parents.length])).toEqual([
@@ -284,7 +269,7 @@ describe("postern credentials", () => {
       expect(await cli("credentials", "list", flag ?? "", name ?? "nobody")).toMatchObject(NOT_FOUND);
     }
     await succeed(
-      kubectlWith(server.adminKubeconfig, join(directory.path, "cache"))(
+      kubectlWith(server.adminKubeconfig, join(server.directory, "cache"))(
         ["create", "-f", "-"],
         '{"apiVersion":"management.postern/v1","kind":"Team","metadata":{"name":"empty"}}',
       ),
@@ -324,10 +309,10 @@ describe("postern kubeconfig", () => {
     const repeated = await postern(...line.split(" "));
     expect(repeated.stderr.replace(/expires at \S+/, "")).toBe(stderr.replace(/expires at \S+/, ""));
     for (const text of [stdout, repeated.stdout]) {
-      const file = join(directory.path, "demo.yaml");
+      const file = join(server.directory, "demo.yaml");
       await writeFile(file, text, { mode: 0o600 });
       const version = JSON.parse(
-        await succeed(kubectlWith(file, join(directory.path, "cache"))(["get", "--raw", "/version"])),
+        await succeed(kubectlWith(file, join(server.directory, "cache"))(["get", "--raw", "/version"])),
       );
       expect(version.gitVersion.split("+")[0]).toMatch(VERSION);
     }

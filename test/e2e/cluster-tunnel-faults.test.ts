@@ -7,6 +7,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { lastingPortFlags } from "@postern/stores/testing/lasting-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { joinSockets } from "./testing/join-sockets.ts";
 import { ENTRY, NODE, temporaryDirectory, tool } from "./testing/postern-process.ts";
 import { durableStoreFlags } from "./testing/stores.ts";
 import { type AgentProcess, type AgentStart, connectByAgent, startAgent } from "./testing/tunnelled-cluster.ts";
@@ -173,18 +174,7 @@ async function startProxy() {
     targets.add(url);
     const { hostname, port } = new URL(`http://${url}`);
     const target = connect(Number(port), hostname, () => client.write("HTTP/1.1 200 OK\r\n\r\n"));
-    for (const [one, other] of [
-      [client, target],
-      [target, client],
-    ] as const) {
-      open.add(one);
-      one.on("error", () => undefined);
-      one.once("close", () => {
-        open.delete(one);
-        other.destroy();
-      });
-      one.pipe(other);
-    }
+    joinSockets(client, target, open);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

@@ -2,9 +2,9 @@
 
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { shareIdentity, temporaryDirectory } from "./testing/postern-process.ts";
+import { joinSockets } from "./testing/join-sockets.ts";
 import {
   type AgentProcess,
   joinValue,
@@ -12,36 +12,29 @@ import {
   writeAgentState,
   writeFarKubeconfig,
 } from "./testing/tunnelled-cluster.ts";
+import { startTwoOnEtcd, type TwoOnEtcd } from "./testing/two-on-etcd.ts";
 import { MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts";
 
 const WAIT = { timeout: 60_000, interval: 200 };
 
 describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let etcd: EtcdCluster;
+  let two: TwoOnEtcd<Server>;
   let far: Server;
   let agent: AgentProcess | undefined;
   let balancer: Awaited<ReturnType<typeof startBalancer>>;
-  const servers: Server[] = [];
+  let servers: readonly Server[] = [];
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    etcd = await startEtcd();
-    const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`, "--proxy-health-check-interval-seconds", "1"];
-    const [one, other] = [join(directory.path, "one"), join(directory.path, "other")];
-    servers.push(await startServer(one, flags));
-    await shareIdentity(one, other);
-    servers.push(await startServer(other, flags));
-    far = await startServer(join(directory.path, "far"));
+    two = await startTwoOnEtcd(startServer, ["--proxy-health-check-interval-seconds", "1"]);
+    servers = two.servers;
+    far = await startServer(join(two.directory, "far"));
     balancer = await startBalancer(servers.map(({ process }) => Number(new URL(process.url).port)));
   });
   afterAll(async () => {
     await agent?.[Symbol.asyncDispose]();
-    for (const server of servers) await server[Symbol.asyncDispose]();
     await far?.[Symbol.asyncDispose]();
     balancer?.close();
-    await etcd?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
+    await two?.[Symbol.asyncDispose]();
   });
 
   const first = (): Server => servers[0] as Server;
@@ -58,9 +51,9 @@ describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
   });
 
   it("is opened to each of them, which reach the cluster by themselves", async () => {
-    const kubeconfig = await writeFarKubeconfig(far, join(directory.path, "far.kubeconfig"));
+    const kubeconfig = await writeFarKubeconfig(far, join(two.directory, "far.kubeconfig"));
     const value = await joinValue(first(), "edge");
-    const stateFile = await writeAgentState(first(), join(directory.path, "edge-agent.key"), value, balancer.url);
+    const stateFile = await writeAgentState(first(), join(two.directory, "edge-agent.key"), value, balancer.url);
     agent = startAgent({ stateFile, kubeconfig });
     for (const server of servers) await expect.poll(() => reasonAt(server), WAIT).toBe("APIVersions");
     await expect.poll(() => agent?.output().match(/"tunnel opened"/g)?.length, WAIT).toBe(4);
@@ -79,18 +72,7 @@ async function startBalancer(ports: readonly number[]) {
   let count = 0;
   const server = createServer((client) => {
     const target = connect(ports[count++ % ports.length] ?? 0, "127.0.0.1");
-    for (const [one, other] of [
-      [client, target],
-      [target, client],
-    ] as const) {
-      open.add(one);
-      one.on("error", () => undefined);
-      one.once("close", () => {
-        open.delete(one);
-        other.destroy();
-      });
-      one.pipe(other);
-    }
+    joinSockets(client, target, open);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

@@ -6,34 +6,20 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
 import { chosenKubernetesReleases, kubernetesTools } from "./testing/kubernetes-tools.ts";
-import {
-  ENTRY,
-  NODE,
-  type Outcome,
-  type PosternProcess,
-  startPostern,
-  startTool,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { ENTRY, NODE, type Outcome, startTool, succeed, tool } from "./testing/postern-process.ts";
 
 /** Seconds. Long enough for a slow machine to ask something with a credential. */
 const TTL = 10;
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let http: HttpClient;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   http = await httpClient(server);
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 /** Uses a key continuously until disposed. */
 function usesIt(key: string): Disposable {
@@ -56,7 +42,7 @@ function usesIt(key: string): Disposable {
 describe.each(chosenKubernetesReleases())("kubectl %s, in the middle of a watch", (release) => {
   it("runs the plugin again when the credential has expired, and continues", async () => {
     const { kubectl } = await kubernetesTools(release);
-    const home = join(directory.path, `home-${release}`);
+    const home = join(server.directory, `home-${release}`);
     const [bin, calls, config] = [join(home, "bin"), join(home, "calls"), join(home, "exec.kubeconfig")];
     await mkdir(bin, { recursive: true });
     await writeFile(calls, "");

@@ -8,20 +8,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { filled, placesOf, type Schema, type Schemas } from "./testing/filled-manifests.ts";
 import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
 import { chosenKubernetesReleases, kubernetesTools } from "./testing/kubernetes-tools.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
 
 const GROUPS = ["management.postern/v1", "storage.postern/v1"];
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const keyOfIssuer = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).publicKey.export({ format: "jwk" });
 
@@ -170,7 +165,7 @@ describe.each(chosenKubernetesReleases())("kubectl %s", (release) => {
     const { kubectl: program } = await kubernetesTools(release);
     const kubectl = kubectlSession(
       () => server.adminKubeconfig,
-      () => join(directory.path, `cache-${release}`),
+      () => join(server.directory, `cache-${release}`),
       program,
     );
     const { kinds, schemas } = await kindsOf(kubectl);

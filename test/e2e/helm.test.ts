@@ -5,30 +5,18 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isEveryReleaseChosen, kubernetesTools } from "./testing/kubernetes-tools.ts";
-import {
-  kubectlWith,
-  type PosternProcess,
-  postern,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { kubectlWith, postern, succeed, tool } from "./testing/postern-process.ts";
 
 const CHART = new URL("testdata/shop-chart", import.meta.url).pathname;
 const WAIT = ["--wait", "--timeout", "60s"];
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const COMBINATIONS = [
   { release: "1.32", helm: "helm 3", credential: "token" },
@@ -45,7 +33,7 @@ describe.concurrent.each([...COMBINATIONS, ...(isEveryReleaseChosen() ? BY_NIGHT
     it("installs, tests, upgrades, rolls back and uninstalls", async () => {
       const appliesOnServer = name === "helm 4";
       const namespace = `shop-${release.replace(".", "-")}-${credential}`;
-      const config = join(directory.path, `${namespace}.kubeconfig`);
+      const config = join(server.directory, `${namespace}.kubeconfig`);
       const flags = credential === "certificate" ? ["--client-cert"] : [];
       const text = await succeed(postern("kubeconfig", "demo", ...flags, "--kubeconfig", server.adminKubeconfig));
       await writeFile(config, text, { mode: 0o600 });
@@ -53,11 +41,11 @@ describe.concurrent.each([...COMBINATIONS, ...(isEveryReleaseChosen() ? BY_NIGHT
       const tools = await kubernetesTools(release);
       // Helm's own files are removed with the test.
       const homes = ["CACHE", "CONFIG", "DATA"].map(
-        (home) => `HELM_${home}_HOME=${join(directory.path, namespace, home)}`,
+        (home) => `HELM_${home}_HOME=${join(server.directory, namespace, home)}`,
       );
       const helm = (...args: string[]) =>
         tool("env", [...homes, tools.helm, "--kubeconfig", config, "-n", namespace, ...args]);
-      const run = kubectlWith(config, join(directory.path, namespace, "cache"), tools.kubectl);
+      const run = kubectlWith(config, join(server.directory, namespace, "cache"), tools.kubectl);
       const kubectl = (line: string, input?: string) => succeed(run(["-n", namespace, ...line.split(" ")], input));
       const settings = async () => JSON.parse(await kubectl("get configmap shop-settings -o jsonpath={.data}"));
       const password = () => kubectl("get secret shop-password -o jsonpath={.data.password}");

@@ -1,6 +1,5 @@
 // The JavaScript client of Kubernetes against the server: objects, patches, apply, pages and watches. Its informer: informers.test.ts.
 
-import { join } from "node:path";
 import {
   AuthorizationV1Api,
   CoreV1Api,
@@ -12,26 +11,22 @@ import {
   Watch,
 } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import type { PosternProcess } from "./testing/postern-process.ts";
 
 const GROUP = { group: "management.postern", version: "v1", plural: "ownedaccesskeys" };
 const API = "management.postern/v1";
 const SECRETS = "/api/v1/namespaces/default/secrets";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let config: KubeConfig;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   config = configOf(server);
 });
 
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 function configOf({ adminKubeconfig }: PosternProcess): KubeConfig {
   const loaded = new KubeConfig();

@@ -1,31 +1,25 @@
 // The request for a kubeconfig as an action on an instance: what it takes for its body, and what it answers to everything else.
 
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
 
 const API = "/kubernetes/management/apis/management.postern/v1";
 const INSTANCES = `${API}/namespaces/p-default/virtualclusterinstances`;
 const DEMO = `${INSTANCES}/demo/kubeconfig`;
 const KIND = { apiVersion: "management.postern/v1", kind: "VirtualClusterInstanceKubeConfig" };
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let client: HttpClient;
 let key: string;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   client = await httpClient(server);
   key = await adminKey(server);
 });
 
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const send = (path: string, options: HttpRequest = {}) => client(path, { key, ...options });
 const post = (body: object | string, path = DEMO) => send(path, { method: "POST", body });

@@ -5,30 +5,18 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import { adminKey } from "./testing/http-client.ts";
 import { chosenKubernetesReleases, kubernetesTools } from "./testing/kubernetes-tools.ts";
-import {
-  ENTRY,
-  NODE,
-  type Outcome,
-  type PosternProcess,
-  postern,
-  startPostern,
-  startTool,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { ENTRY, NODE, type Outcome, postern, startTool, succeed, tool } from "./testing/postern-process.ts";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let environment: readonly string[];
 let home: string;
 let count = 0;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   // kubectl finds the plugin by its name.
-  const bin = join(directory.path, "bin");
+  const bin = join(server.directory, "bin");
   await mkdir(bin);
   await writeFile(join(bin, "postern"), `#!/bin/sh\nexec ${NODE} ${ENTRY} "$@"\n`);
   await chmod(join(bin, "postern"), 0o755);
@@ -38,14 +26,11 @@ beforeAll(async () => {
   await succeed(tool("kubectl", [...admin, "wait", "--for=condition=Ready", "virtualclusterinstances/second"]));
 });
 beforeEach(async () => {
-  home = join(directory.path, `home-${++count}`);
+  home = join(server.directory, `home-${++count}`);
   await mkdir(home);
-  environment = [`HOME=${home}`, `PATH=${join(directory.path, "bin")}:${process.env["PATH"]}`];
+  environment = [`HOME=${home}`, `PATH=${join(server.directory, "bin")}:${process.env["PATH"]}`];
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const run = (command: string, args: readonly string[], input?: string): Promise<Outcome> =>
   tool("env", [...environment, command, ...args], input);

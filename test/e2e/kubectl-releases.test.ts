@@ -6,22 +6,18 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KubectlSession, kubectlSession, outermostReleases } from "./testing/kubectl-clients.ts";
-import { type PosternProcess, startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { succeed, tool } from "./testing/postern-process.ts";
 
 const GROUP = "management.postern/v1";
 const DEMO = `/apis/${GROUP}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
 const { clients, missing } = await outermostReleases();
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
   it.skip("is tested with the others alone", () => {});
@@ -32,12 +28,12 @@ const text = (kind: string, metadata: object, rest: object = {}, apiVersion = GR
 
 describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, tag }) => {
   const sessionWith = (config: () => string): KubectlSession =>
-    kubectlSession(config, () => join(directory.path, `cache-${tag}`), program);
+    kubectlSession(config, () => join(server.directory, `cache-${tag}`), program);
   const management = sessionWith(() => server.adminKubeconfig);
-  const insideConfig = () => join(directory.path, `${tag}.kubeconfig`);
+  const insideConfig = () => join(server.directory, `${tag}.kubeconfig`);
   const inside = sessionWith(insideConfig);
   const file = async (name: string, content: string): Promise<string> => {
-    const path = join(directory.path, `${tag}-${name}`);
+    const path = join(server.directory, `${tag}-${name}`);
     await writeFile(path, content, { mode: 0o600 });
     return path;
   };

@@ -6,28 +6,20 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { casesOf } from "../../tools/test-cost/by-night.ts";
 import { kubectlSession, kubectlsOnStores } from "./testing/kubectl-clients.ts";
-import {
-  kubectlWith,
-  type PosternProcess,
-  startPostern,
-  startTool,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { kubectlWith, startTool, succeed, tool } from "./testing/postern-process.ts";
 
 const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
 
 const { pairs } = await kubectlsOnStores();
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let withToken: string;
 let withCertificate: string;
 
 async function kubeConfig(name: string, spec: object): Promise<string> {
-  const admin = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
+  const admin = kubectlWith(server.adminKubeconfig, join(server.directory, "cache"));
   const { status } = JSON.parse(await succeed(admin(["create", "--raw", DEMO, "-f", "-"], JSON.stringify({ spec }))));
-  const path = join(directory.path, name);
+  const path = join(server.directory, name);
   await writeFile(path, status.kubeConfig, { mode: 0o600 });
   return path;
 }
@@ -35,19 +27,15 @@ async function kubeConfig(name: string, spec: object): Promise<string> {
 describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $storeName", (pair) => {
   const { program, minor, tag, newStore } = pair;
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    server = await startPostern(join(directory.path, "data"), newStore());
+    server = await startOwnServer(newStore());
     withToken = await kubeConfig("token.yaml", {});
     withCertificate = await kubeConfig("certificate.yaml", { clientCert: true, certificateTTL: 3600 });
   });
 
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   const namespace = `team-${tag}`;
-  const by = (config: () => string) => kubectlSession(config, () => join(directory.path, "cache"), program);
+  const by = (config: () => string) => kubectlSession(config, () => join(server.directory, "cache"), program);
   const kubectl = by(() => withToken);
   const byCertificate = by(() => withCertificate);
   const { run } = kubectl;
@@ -159,7 +147,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
   });
 
   it("requests, approves and gets a certificate that authenticates its user (A-03)", async () => {
-    const [key, csr] = [join(directory.path, `${tag}.key`), join(directory.path, `${tag}.csr`)];
+    const [key, csr] = [join(server.directory, `${tag}.key`), join(server.directory, `${tag}.csr`)];
     await succeed(
       tool("openssl", [
         "req",
@@ -203,7 +191,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
     const pem = Buffer.from(await certificate(), "base64");
     expect(new X509Certificate(pem).subject).toBe("CN=jane");
 
-    const file = join(directory.path, `jane-${tag}.yaml`);
+    const file = join(server.directory, `jane-${tag}.yaml`);
     const config = (await readFile(withCertificate, "utf8"))
       .replace(/client-certificate-data: .*/, `client-certificate-data: ${pem.toString("base64")}`)
       .replace(/client-key-data: .*/, `client-key-data: ${await readFile(key, "base64")}`);
@@ -222,7 +210,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
   });
 
   it("denies a certificate", async () => {
-    const request = await readFile(join(directory.path, `${tag}.csr`), "base64");
+    const request = await readFile(join(server.directory, `${tag}.csr`), "base64");
     const name = `denied-${tag}`;
     const spec = { request, signerName: "kubernetes.io/kube-apiserver-client", usages: ["client auth"] };
     await run(

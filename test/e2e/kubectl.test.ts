@@ -5,22 +5,15 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { byNight, casesOf } from "../../tools/test-cost/by-night.ts";
 import { kubectlSession, kubectlsOnStores } from "./testing/kubectl-clients.ts";
-import {
-  type PosternProcess,
-  startPostern,
-  startTool,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { startTool, succeed, tool } from "./testing/postern-process.ts";
 
 const GROUP = "management.postern/v1";
 const KIND = "ownedaccesskey.management.postern";
 const DEMO = `/apis/${GROUP}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
 
 const { pairs, missing } = await kubectlsOnStores();
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 
 describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
   it.skip("is tested with the others alone", () => {});
@@ -28,20 +21,16 @@ describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
 
 describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor, tag, newStore }) => {
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    server = await startPostern(join(directory.path, "data"), newStore());
+    server = await startOwnServer(newStore());
   });
 
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   const name = `key-${tag}`;
   const since = (least: number) => it.skipIf(minor < least);
   const kubectl = kubectlSession(
     () => server.adminKubeconfig,
-    () => join(directory.path, "cache"),
+    () => join(server.directory, "cache"),
     program,
   );
   const { run, fails } = kubectl;
@@ -299,7 +288,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
   });
 
   byNight("posts to a path", async () => {
-    const request = join(directory.path, `request-${tag}.json`);
+    const request = join(server.directory, `request-${tag}.json`);
     await writeFile(request, '{"spec":{"certificateTTL":900}}');
     const { status } = JSON.parse(await run(`create --raw ${DEMO} -f ${request}`));
     expect(status.kubeConfig).toContain("token: pst_");

@@ -5,37 +5,22 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { byNight } from "../../tools/test-cost/by-night.ts";
 import { adminKey } from "./testing/http-client.ts";
-import {
-  ENTRY,
-  kubectlWith,
-  NODE,
-  type Outcome,
-  type PosternProcess,
-  postern,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { ENTRY, kubectlWith, NODE, type Outcome, postern, succeed, tool } from "./testing/postern-process.ts";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let key: string;
 let count = 0;
 let home: string;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   key = await adminKey(server);
 });
 beforeEach(() => {
-  home = join(directory.path, `home-${++count}`);
+  home = join(server.directory, `home-${++count}`);
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const cliWith = (environment: readonly string[], args: readonly string[], input?: string): Promise<Outcome> =>
   tool("env", [`HOME=${home}`, ...environment, NODE, ENTRY, ...args], input);
@@ -113,7 +98,7 @@ test("a wrong key, an unknown authority and a wrong address are refused with wha
 
 test("a key is read from a file and from standard input alike", async () => {
   const signedIn = { code: 0, stderr: expect.stringContaining("as user admin") };
-  const file = join(directory.path, "key.txt");
+  const file = join(server.directory, "key.txt");
   await writeFile(file, `${key}\n`, { mode: 0o600 });
   expect(await login("", "--key-file", file)).toMatchObject(signedIn);
   await rm(file);
@@ -133,7 +118,7 @@ test("CI sets three variables and signs in nowhere", async () => {
 
 byNight("a kubeconfig that is named outweighs the login, and the login outweighs KUBECONFIG", async () => {
   await succeed(login(await makeKey("mine"), "--name", "one"));
-  const other = join(directory.path, "other.yaml");
+  const other = join(server.directory, "other.yaml");
   await writeFile(other, await readFile(server.adminKubeconfig, "utf8"), { mode: 0o600 });
   expect(await succeed(cliWith([`KUBECONFIG=${other}`], ["whoami"]))).toMatch(/Access key: +mine\n/);
   expect(await succeed(cliWith([], ["whoami", "--kubeconfig", other]))).toMatch(/Access key: +admin\n/);

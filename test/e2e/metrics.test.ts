@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { renderMetricsReference } from "../../tools/metrics/metrics-reference.ts";
 import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
-import { type PosternProcess, REPOSITORY, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { REPOSITORY } from "./testing/postern-process.ts";
 
 const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
 const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
@@ -19,20 +20,15 @@ const promtool = (args: readonly string[], input = "") => {
   return { status, text: `${stdout}${stderr}` };
 };
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let send: HttpClient;
 let admin: string;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   send = await httpClient(server);
   admin = await adminKey(server);
 });
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  await directory[Symbol.asyncDispose]();
-});
+afterAll(() => server[Symbol.asyncDispose]());
 
 const scrape = async (): Promise<string> => (await send("/metrics", { key: admin })).text;
 /** 0 for a series that there is not. */

@@ -6,29 +6,21 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, httpClient } from "./testing/http-client.ts";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";
-import {
-  kubectlWith,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { kubectlWith, succeed, tool } from "./testing/postern-process.ts";
 import { APPLY, expectStatus, listableResources, type Send } from "./testing/replayed-client.ts";
 import { type Manifest, tenants } from "./testing/tenants.ts";
 
 /** Of each client. By night they are fifty. */
 const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 3);
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let send: Send;
 let kubectl: (line: string) => Promise<string>;
 let collections: ReadonlyMap<string, string>;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   const http = await httpClient(server);
   const key = await adminKey(server);
   send = (method, path, { body, type = "application/json", accept = "application/json, */*" } = {}) =>
@@ -38,17 +30,14 @@ beforeAll(async () => {
       headers: { accept, ...(body === undefined ? {} : { "content-type": type }) },
       ...(body === undefined ? {} : { body }),
     });
-  const run = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
+  const run = kubectlWith(server.adminKubeconfig, join(server.directory, "cache"));
   kubectl = (line) => succeed(run(line.split(" ")));
   const resources = await listableResources(send);
   collections = new Map(
     resources.map(({ path, kind }) => [`${path.replace(/^\/apis?\/(.*)\/[^/]+$/, "$1")} ${kind}`, path]),
   );
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const pathOf = ({ apiVersion, kind, metadata: { name, namespace } }: Manifest): string => {
   const collection = collections.get(`${apiVersion} ${kind}`) ?? "";
@@ -95,7 +84,7 @@ describe.each([
 ] as const)("%s", (name, release) => {
   it("installs one release of all tenants, upgrades it, and takes all away again", async () => {
     const prefix = name.replace(" ", "");
-    const chart = join(directory.path, prefix);
+    const chart = join(server.directory, prefix);
     const write = async (count: number, title: string): Promise<void> => {
       // Helm sends kinds that it does not know last, by their names: roles would come before their namespaces, keys before their teams.
       const objects = tenants(prefix, count).filter((each) => !isRole(each) && !isKey(each));

@@ -5,35 +5,25 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";
-import {
-  kubectlWith,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { kubectlWith, succeed } from "./testing/postern-process.ts";
 import { documents, type Manifest, manifest, TENANTS, tenant, tenants } from "./testing/tenants.ts";
 
 const GROUP = "management.postern/v1";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let kubectl: (line: string, input?: string) => ReturnType<ReturnType<typeof kubectlWith>>;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   const run = kubectlWith(
     server.adminKubeconfig,
-    join(directory.path, "cache"),
+    join(server.directory, "cache"),
     (await kubernetesTools("1.35")).kubectl,
   );
   kubectl = (line, input) => run(line.split(" "), input);
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const lines = (text: string): readonly string[] => text.trim().split("\n");
 
@@ -45,7 +35,7 @@ describe("one file for all tenants", () => {
     const prefix = where === "on the server" ? "s" : "c";
     // From the client and on the server, both with half of the tenants.
     const manifests = tenants(prefix, Math.ceil(TENANTS / 2));
-    const folder = join(directory.path, prefix);
+    const folder = join(server.directory, prefix);
     await mkdir(folder);
     await writeFile(join(folder, "tenants.yaml"), documents(manifests));
     const first = await kubectl(`${apply} -f ${folder}`);

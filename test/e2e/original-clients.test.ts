@@ -2,11 +2,10 @@
 // manifests with every field that the original has. Requests as the sources of its command line send them.
 
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import original from "../../packages/platform/src/server/testing/original-fields.json" with { type: "json" };
 import { type Answer, adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
 
 const GROUP = "management.loft.sh/v1";
 const BASE = `/kubernetes/management/apis/${GROUP}`;
@@ -14,21 +13,16 @@ const INSTANCES = "namespaces/p-default/virtualclusterinstances";
 const DEMO = "/kubernetes/project/default/virtualcluster/demo";
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let http: HttpClient;
 let admin: string;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), ["--platform-domain", "loft.sh"]);
+  server = await startOwnServer(["--platform-domain", "loft.sh"]);
   http = await httpClient(server);
   admin = await adminKey(server);
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const ask = (path: string, options: HttpRequest = {}): Promise<Answer> =>
   http(path.startsWith("/") ? path : `${BASE}/${path}`, { key: admin, ...options });

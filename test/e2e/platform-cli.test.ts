@@ -1,9 +1,8 @@
 // The requests that existing command-line clients of the platform send, and what they read from the answers, with the domain they know.
 
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
 
 const GROUP = "management.loft.sh/v1";
 const BASE = `/kubernetes/management/apis/${GROUP}`;
@@ -14,14 +13,12 @@ const CLIENT = {
   "user-agent": "vcluster/v0.0.0 (linux/amd64) kubernetes/$Format",
 };
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let http: HttpClient;
 let key: string;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), ["--platform-domain", "loft.sh"]);
+  server = await startOwnServer(["--platform-domain", "loft.sh"]);
   http = await httpClient(server);
   key = await adminKey(server);
   const team = await ask("teams", {
@@ -30,10 +27,7 @@ beforeAll(async () => {
   expect(team.status, team.text).toBe(201);
 });
 
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const ask = (path: string, { headers, ...options }: HttpRequest = {}): Promise<Answer> =>
   http(path.startsWith("/") ? path : `${BASE}/${path}`, { key, headers: { ...CLIENT, ...headers }, ...options });

@@ -3,29 +3,25 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type PosternProcess, startPostern, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { tool } from "./testing/postern-process.ts";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let adminKey = "";
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   adminKey = /token: (\S+)/.exec(await readFile(server.adminKubeconfig, "utf8"))?.[1] ?? "";
 });
 
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 const kubectl = (token: string, ...args: string[]) =>
   tool("kubectl", [
     `--server=${server.url}/kubernetes/project/default/virtualcluster/demo`,
     `--certificate-authority=${server.caFile}`,
     `--token=${token}`,
-    `--cache-dir=${join(directory.path, "cache")}`,
+    `--cache-dir=${join(server.directory, "cache")}`,
     ...args,
   ]);
 

@@ -12,7 +12,8 @@ import type { ClientReport } from "../attacks/testing/watching-client.ts";
 import { startChurn } from "./testing/churn.ts";
 import { adminKey } from "./testing/http-client.ts";
 import { everyRelease } from "./testing/kubectl-clients.ts";
-import { type PosternProcess, startPostern, startTool, temporaryDirectory } from "./testing/postern-process.ts";
+import { startOwnServer } from "./testing/own-server.ts";
+import { type PosternProcess, startTool } from "./testing/postern-process.ts";
 import { startPythonInformer, whyNoPythonClient } from "./testing/python.ts";
 
 const SECONDS = Number(process.env["SOAK_SECONDS"] ?? 60);
@@ -54,8 +55,7 @@ function startController(
 it(`every client of a busy server stays connected and up to date, and its memory stays flat (TEST_SEED=${seed}) (security book 48)`, {
   timeout: (SECONDS + 600) * 1_000,
 }, async () => {
-  await using directory = await temporaryDirectory();
-  await using server = await startPostern(join(directory.path, "data"), [], { env: { POSTERN_LOG_LEVEL: "warn" } });
+  await using server = await startOwnServer([], { env: { POSTERN_LOG_LEVEL: "warn" } });
   const key = await adminKey(server);
   const config = new KubeConfig();
   config.loadFromFile(server.adminKubeconfig);
@@ -65,7 +65,7 @@ it(`every client of a busy server stays connected and up to date, and its memory
   const watching = kubectls.map(({ program, tag }) => ({
     tag,
     tool: startTool(program, [
-      ...["--kubeconfig", server.adminKubeconfig, "--cache-dir", join(directory.path, tag)],
+      ...["--kubeconfig", server.adminKubeconfig, "--cache-dir", join(server.directory, tag)],
       ...["get", "secrets", "--namespace", "default", "--watch", "--output", "name"],
     ]),
   }));

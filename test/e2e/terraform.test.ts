@@ -3,15 +3,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  kubectlWith,
-  type Outcome,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { kubectlWith, type Outcome, succeed, tool } from "./testing/postern-process.ts";
 
 const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
 const SECRETS = ["get", "secrets", "-l", "tfstate=true", "-o", "name"];
@@ -21,8 +14,7 @@ const { code } = await tool("terraform", ["version"]);
 const missing = code === 0 ? "" : " (skipped: terraform is not installed)";
 
 describe.skipIf(code !== 0)(`Terraform with the backend kubernetes${missing}`, () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: PosternProcess;
+  let server: OwnServer;
   let inside: (args: readonly string[], input?: string) => Promise<Outcome>;
 
   const terraform = (...args: readonly string[]): Promise<Outcome> =>
@@ -30,17 +22,17 @@ describe.skipIf(code !== 0)(`Terraform with the backend kubernetes${missing}`, (
       "CHECKPOINT_DISABLE=1",
       "TF_IN_AUTOMATION=1",
       "terraform",
-      `-chdir=${join(directory.path, "tf")}`,
+      `-chdir=${join(server.directory, "tf")}`,
       ...args,
     ]);
   const write = (input: string): Promise<void> =>
     writeFile(
-      join(directory.path, "tf/main.tf"),
+      join(server.directory, "tf/main.tf"),
       `terraform {
   backend "kubernetes" {
     secret_suffix = "state"
     namespace     = "default"
-    config_path   = "${join(directory.path, "demo.kubeconfig")}"
+    config_path   = "${join(server.directory, "demo.kubeconfig")}"
   }
 }
 resource "terraform_data" "one" { input = "${input}" }
@@ -49,20 +41,16 @@ output "value" { value = terraform_data.one.output }
     );
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    server = await startPostern(join(directory.path, "data"));
-    const admin = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
+    server = await startOwnServer();
+    const admin = kubectlWith(server.adminKubeconfig, join(server.directory, "cache"));
     const { status } = JSON.parse(await succeed(admin(["create", "--raw", DEMO, "-f", "-"], "{}")));
-    const config = join(directory.path, "demo.kubeconfig");
+    const config = join(server.directory, "demo.kubeconfig");
     await writeFile(config, status.kubeConfig, { mode: 0o600 });
-    inside = kubectlWith(config, join(directory.path, "cache"));
-    await mkdir(join(directory.path, "tf"));
+    inside = kubectlWith(config, join(server.directory, "cache"));
+    await mkdir(join(server.directory, "tf"));
   });
 
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   it("keeps, changes, locks and gives up its state", async () => {
     await write("a");

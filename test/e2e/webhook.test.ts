@@ -8,21 +8,20 @@ import { createNodeTransport } from "@postern/client/transport/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import recorded from "./testdata/kube-apiserver-webhook-requests.json" with { type: "json" };
 import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
-import { type PosternProcess, REPOSITORY, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
+import { REPOSITORY } from "./testing/postern-process.ts";
 
 const SHIPPED = join(REPOSITORY, "deploy/webhook");
 const FOLDER = "/etc/kubernetes/postern";
 const MANAGEMENT = "/kubernetes/management/apis/management.postern/v1";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let http: HttpClient;
 let admin = "";
 let webhookKey = "";
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
+  server = await startOwnServer();
   http = await httpClient(server);
   admin = await adminKey(server);
   await create("users", { kind: "User", metadata: { name: "alice" }, spec: { subject: "alice@example.com" } });
@@ -32,13 +31,10 @@ beforeAll(async () => {
   const spec = { subject: "postern:vcluster:p-default:demo", scope };
   webhookKey = (await create("ownedaccesskeys", { kind: "OwnedAccessKey", metadata: { name: "webhook" }, spec })).spec
     .key;
-  await writeFile(join(directory.path, "access-key"), `${webhookKey}\n`, { mode: 0o600 });
-  await writeFile(join(directory.path, "ca.crt"), await readFile(server.caFile));
+  await writeFile(join(server.directory, "access-key"), `${webhookKey}\n`, { mode: 0o600 });
+  await writeFile(join(server.directory, "ca.crt"), await readFile(server.caFile));
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 async function create(path: string, object: object): Promise<any> {
   const body = { apiVersion: "management.postern/v1", ...object };
@@ -57,10 +53,10 @@ const keyFor = async (user: string, spec: object = {}): Promise<any> =>
 /** Sends a review as an API server does: to the URL of a shipped kubeconfig, with the files that it names. */
 async function ask(name: string, review: object): Promise<any> {
   const text = await readFile(join(SHIPPED, `${name}.kubeconfig`), "utf8");
-  const path = join(directory.path, `${name}.kubeconfig`);
+  const path = join(server.directory, `${name}.kubeconfig`);
   await writeFile(
     path,
-    text.replaceAll("https://postern.example.com:8443", server.url).replaceAll(FOLDER, directory.path),
+    text.replaceAll("https://postern.example.com:8443", server.url).replaceAll(FOLDER, server.directory),
   );
   const { transport: options, token } = await loadConnection({ path, environment: {} });
   const { pathname, origin } = new URL(options.server);

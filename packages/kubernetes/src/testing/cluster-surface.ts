@@ -1,15 +1,11 @@
 // The API surface of a cluster with stored workloads in memory, asked as a client asks: what it answers is a status and a body.
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
-import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createCompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
-import { createStandardSurface } from "../server/standard-surface.ts";
 import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
+import { fail, openSuiteSurface } from "./suite-surface.ts";
 
 export type ClusterRequest = {
   readonly method: string;
@@ -28,36 +24,14 @@ export type ClusterSurface = AsyncDisposable & {
   settled(): Promise<void>;
 };
 
-/** Faults of hooks and controllers fail the test run. Webhooks are never called. With a key, ServiceAccounts have tokens. */
+/** Webhooks are never called. With a key, ServiceAccounts have tokens. */
 export async function openClusterSurface(serviceAccountKey?: ServiceAccountKey): Promise<ClusterSurface> {
-  const storage = createMemoryStorage();
-  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
-  await cache.ready();
-  const fail = (error: unknown): never => {
-    throw error;
-  };
-  const surface = createStandardSurface({
-    composition: "cluster",
-    storage,
-    cache,
-    runtime: systemRuntime,
-    continueTokens: createContinueTokens(),
-    tokens: { authenticateToken: () => undefined },
-    audiences: [],
+  const cluster = await openSuiteSurface([], {
     ...(serviceAccountKey === undefined ? {} : { serviceAccountKey }),
     customResources: createCompiledDefinitions(),
     cluster: { keepsWorkloads: () => true, completesJobs: () => false, webhooks: { call: fail } },
-    onHookError: fail,
-    onControllerError: fail,
   });
-  await surface.bootstrap(new AbortController().signal);
-  const settled = async (): Promise<void> => {
-    for (let round = 0; round < 3; round++) {
-      await surface.idle();
-      await cache.refresh();
-    }
-  };
-  await settled();
+  await cluster.settled();
   return {
     async send({ method, path, json, contentType = "application/json", accept = "application/json" }) {
       const context = createTestContext({
@@ -66,15 +40,11 @@ export async function openClusterSurface(serviceAccountKey?: ServiceAccountKey):
         headers: { accept, ...(json === undefined ? {} : { "content-type": contentType }) },
         ...(json === undefined ? {} : { body: JSON.stringify(json) }),
       });
-      const answer = await answered(async () => await surface.route(context));
+      const answer = await answered(async () => await cluster.route(context));
       return { ...answer, warnings: context.warnings.texts };
     },
-    settled,
-    async [Symbol.asyncDispose]() {
-      surface[Symbol.dispose]();
-      await cache[Symbol.asyncDispose]();
-      await storage[Symbol.asyncDispose]();
-    },
+    settled: () => cluster.settled(),
+    [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
   };
 }
 

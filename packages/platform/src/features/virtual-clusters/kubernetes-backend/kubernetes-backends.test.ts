@@ -128,19 +128,6 @@ describe("the Secret of a connected cluster", () => {
   test("is the one that the reference was written for, in the namespace of a project", async () => {
     const { backends, secrets, host, connect } = await createPlatform();
     const cluster = connect("cluster-uid");
-    const dialled: string[] = [];
-    const dialer = (uid: string): Dial => {
-      return () => {
-        dialled.push(uid);
-        throw unreachableError({ reason: "AgentNotConnected", message: "the test has no agent" });
-      };
-    };
-    const tunnelled = createTunnelConnections(dialer, {
-      scheduler: systemRuntime.scheduler,
-      userAgent: "test",
-      addresses: createAddressRules(),
-    });
-    onTestFinished(() => tunnelled[Symbol.dispose]());
     const backend = backends.ofCluster(cluster);
     Object.assign(cluster.spec ?? {}, { managementNamespace: "p-shop" });
     secrets.set("p-shop/host-credentials", withUid("p-shop", host.kubeConfig, "first"));
@@ -162,19 +149,6 @@ describe("the Secret of a connected cluster", () => {
   test("may be created again anywhere else", async () => {
     const { backends, secrets, host, connect } = await createPlatform();
     const cluster = connect("cluster-uid");
-    const dialled: string[] = [];
-    const dialer = (uid: string): Dial => {
-      return () => {
-        dialled.push(uid);
-        throw unreachableError({ reason: "AgentNotConnected", message: "the test has no agent" });
-      };
-    };
-    const tunnelled = createTunnelConnections(dialer, {
-      scheduler: systemRuntime.scheduler,
-      userAgent: "test",
-      addresses: createAddressRules(),
-    });
-    onTestFinished(() => tunnelled[Symbol.dispose]());
     Object.assign(cluster.metadata, { annotations: { [names.key("kubeconfig-secret-uid")]: "first" } });
     secrets.set("system/host-credentials", withUid("system", host.kubeConfig, "second"));
     expect(await backends.ofCluster(cluster).health(signal)).toMatchObject({ ready: true });

@@ -1,0 +1,26 @@
+// A server of a test file: in a directory of its own, which is removed with it.
+
+import { join } from "node:path";
+import { type PosternProcess, type PosternSurroundings, startPostern, temporaryDirectory } from "./postern-process.ts";
+
+export type OwnServer = PosternProcess & {
+  /** For files of the test; the server has its data in a folder of it. */
+  readonly directory: string;
+};
+
+/** As `startPostern`, whose data directory it makes. */
+export async function startOwnServer(
+  flags?: readonly string[],
+  surroundings?: PosternSurroundings,
+): Promise<OwnServer> {
+  const directory = await temporaryDirectory();
+  const server = await startPostern(join(directory.path, "data"), flags, surroundings);
+  return {
+    ...server,
+    directory: directory.path,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await directory[Symbol.asyncDispose]();
+    },
+  };
+}
