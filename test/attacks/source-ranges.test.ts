@@ -167,6 +167,33 @@ describe("an access key that is bound to source addresses", () => {
     expect(rotated.status).toBe(403);
   });
 
+  it("is locked by an old value that is used from elsewhere", async () => {
+    const { key: old } = (await create("stolen", { user: "admin", allowedSourceRanges: [INSIDE] })).body.spec;
+    const rotation = { spec: { nonce: "nonce-of-the-rotation" } };
+    const { body } = await ask(`${KEYS}/stolen/rotate`, { key: admin, body: rotation });
+    const { key } = body.status;
+    expect(await both(`${API}/projects`, { key })).toEqual([200, 401]);
+    expect((await ask(`${API}/projects`, { key: old, from: OUTSIDE })).status).toBe(401);
+    expect((await ask(`${API}/projects`, { key })).status).toBe(401);
+    await expect
+      .poll(async () => {
+        const about = `/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=stolen`;
+        return (await ask(about, { key: admin })).body.items.map(({ reason }: any) => reason);
+      })
+      .toContain("RetiredValueUsed");
+  });
+
+  it("is not locked by an old value in its grace period, or by a good one, from elsewhere", async () => {
+    const { key: old } = (await create("graceful", { user: "admin", allowedSourceRanges: [INSIDE] })).body.spec;
+    const rotation = { spec: { nonce: "nonce-of-the-rotation", gracePeriodSeconds: 600 } };
+    const { body } = await ask(`${KEYS}/graceful/rotate`, { key: admin, body: rotation });
+    for (const key of [old, body.status.key])
+      expect((await ask(`${API}/projects`, { key, from: OUTSIDE })).status).toBe(401);
+    // Neither did the new value end the grace period from there.
+    expect((await ask(`${API}/projects`, { key: old })).status).toBe(200);
+    expect((await ask(`${API}/projects`, { key: body.status.key })).status).toBe(200);
+  });
+
   it("makes no trust rule that issues keys for other addresses", async () => {
     const rule = (allowedSourceRanges?: readonly string[]) => ({
       metadata: { name: "ci" },

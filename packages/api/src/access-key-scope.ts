@@ -85,6 +85,12 @@ export const accessKeyScope = s
 /** A scope as clients write it. */
 export type KeyScope = Infer<typeof accessKeyScope>;
 
+export const audiences = s
+  .list(s.string({ maxLength: 512 }))
+  .describe(
+    "Receivers that accept the key: postern:platform for the management API, postern:vcluster:<namespace>:<name>, postern:space:<namespace>:<name> and postern:cluster:<name> for requests to these and for their token reviews, or any other name for token reviews that ask for it. The first word is the name of the platform. Unset: all. Keys and kubeconfigs that are created with the key have the same audiences, or fewer.",
+  );
+
 export const allowedSourceRanges = s
   .list(s.string({ maxLength: 64 }))
   .describe(

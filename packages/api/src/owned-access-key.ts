@@ -4,7 +4,7 @@ import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { REQUEST_TARGETS, restrictionNames } from "./access-key-restrictions.ts";
-import { accessKeyRule, accessKeyScope, allowedSourceRanges } from "./access-key-scope.ts";
+import { accessKeyRule, accessKeyScope, allowedSourceRanges, audiences } from "./access-key-scope.ts";
 import { conditionsField } from "./conditions.ts";
 import { issuedByField } from "./issued-by.ts";
 import type { PlatformNames } from "./platform-names.ts";
@@ -101,6 +101,7 @@ const spec = s.object({
       "Whether the TTL starts again with each use of the key. An unused key expires after its creation plus TTL.",
     ),
   allowedSourceRanges,
+  audiences,
   scope: accessKeyScope,
   rules: s
     .list(accessKeyRule)

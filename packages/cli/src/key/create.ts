@@ -36,6 +36,7 @@ type CreateFlags = ConnectionFlags &
     readonly namespace?: readonly string[];
     readonly allowKubeconfig?: boolean;
     readonly sourceRange?: readonly string[];
+    readonly audience?: readonly string[];
     readonly namespacePrefix: string;
   };
 
@@ -74,6 +75,11 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
         "--source-range <network,...>",
         "accept the key only from these addresses and networks, such as 10.20.0.0/16",
         collectList,
+      )
+      .option(
+        "--audience <name>",
+        "accept the key only at this receiver, such as postern:platform or vault; may be repeated",
+        collect(asIs),
       )
       .option(
         "--allow-kubeconfig",
@@ -130,6 +136,7 @@ function toAccessKey(apiVersion: string, name: string | undefined, flags: Create
       scope: scopeOf(flags),
       rules: rulesOf(flags, apiVersion.split("/", 1).join("")),
       allowedSourceRanges: flags.sourceRange,
+      audiences: flags.audience,
     },
   };
 }

@@ -48,7 +48,7 @@ export type TokenReviewDeps = {
   /** The audiences of this server, which a token must have where the review names none. */
   readonly audiences: readonly string[];
   /** Whether the caller may learn about the token; otherwise it is answered like an invalid one. Default: always. */
-  readonly accepts?: (authentication: Authentication, asker: RequestContext) => boolean;
+  readonly accepts?: (authentication: Authentication, asker: RequestContext, asked: readonly string[]) => boolean;
   /** The user as the asker is shown it. Default: as it is here. */
   readonly shown?: (user: UserInfo, asker: RequestContext) => UserInfo;
   /** Asks about a token, or throws ApiError 429 where the asker has asked about too many that were not good. Default: asks. */
@@ -89,7 +89,7 @@ export const tokenReviews = ({
       const wanted = asked.length === 0 ? audiences : asked;
       const authentication = await limited(context, token, async () => {
         const known = await authenticateToken(tokens, token, wanted);
-        return known !== undefined && accepts(known, context) ? known : undefined;
+        return known !== undefined && accepts(known, context, asked) ? known : undefined;
       });
       if (authentication === undefined) return reviewResponse(body, REFUSED);
       const { audiences: named } = authentication;

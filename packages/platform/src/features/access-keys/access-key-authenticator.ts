@@ -4,13 +4,15 @@ import type { Authentication, Authenticator } from "@postern/apiserver/authentic
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/credentials";
+import type { InnerRequest } from "@postern/apiserver/request/request-info";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { accessKeyAnnotations, keyNotFoundError, sourceRefusal } from "./access-key-refusal.ts";
+import { accessKeyAnnotations, audienceRefusal, keyNotFoundError, sourceRefusal } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
+import { isForAudience } from "./audiences.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
 import type { LastActivity, UsedFrom } from "./last-activity.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
@@ -20,11 +22,13 @@ export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly keys: AccessKeyIndex;
   readonly activity: LastActivity;
   readonly clock: Clock;
+  /** Receiver of a request. Default: no key is limited to receivers. */
+  readonly audienceOf?: (behind: InnerRequest | undefined) => string;
   /** Called for every presented key. Default: none. */
   readonly rotations?: RotationGuard;
   /** Called for every accepted value. Default: none. */
   readonly renewal?: DigestRenewal;
-  /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `NotFound` or `Malformed`. Default: none. */
+  /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `AudienceNotAllowed`, `NotFound` or `Malformed`. Default: none. */
   readonly onRefused?: (reason: string) => void;
 };
 
@@ -42,6 +46,9 @@ type Proven = {
   readonly version: number;
 };
 
+/** A key in a request, and not in a review. */
+type PresentedKey = { readonly from: UsedFrom; readonly behind: InnerRequest | undefined };
+
 type Remembered = {
   readonly version: number;
   readonly authentication: Authentication & { readonly user: UserInfo };
@@ -50,7 +57,7 @@ type Remembered = {
 };
 
 export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): AccessKeyAuthenticator {
-  const { keys, activity, clock, directory, granted, rotations, renewal, onRefused } = deps;
+  const { keys, activity, clock, directory, granted, rotations, renewal, audienceOf, onRefused } = deps;
   // Each only goes up, so that the sum is the same only when both are.
   const identityVersion = (): number => directory.version + (granted?.version ?? 0);
   // Every revision is a new object, so a record identifies its revision.
@@ -69,14 +76,17 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return made;
   };
 
-  const authenticateKey = (key: AccessKeyState, from?: UsedFrom): Remembered => {
-    if (from !== undefined) checkSource(key, from.address);
+  const authenticateKey = (key: AccessKeyState, asked?: PresentedKey): Remembered => {
     const refusal = keys.refusalOf(key);
     if (refusal !== undefined) {
       rotations?.refused(key);
       onRefused?.(keys.stateOf(key)?.reason ?? "Unknown");
       throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
     }
+    // After what is wrong with the value itself: an old one locks its key wherever it is used, and for whom.
+    const { from } = asked ?? {};
+    if (from !== undefined) checkSource(key, from.address);
+    if (asked !== undefined && key.audiences.length > 0) checkAudience(key, asked.behind);
     if (key.retired !== undefined && key.retired.length > 0) rotations?.accepted(key);
     activity.record(key.uid, clock.now(), from);
     return remember(key);
@@ -90,16 +100,29 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     throw keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
   };
 
-  const authenticateFound = (key: AccessKeyState, token: string, from?: UsedFrom): Authentication => {
-    const known = authenticateKey(key, from);
+  /** Throws ApiError 401 for a key that is for other receivers. */
+  const checkAudience = (key: AccessKeyState, behind: InnerRequest | undefined): void => {
+    const audience = audienceOf?.(behind);
+    if (audience === undefined || isForAudience(key.audiences, audience)) return;
+    const { reason, message } = audienceRefusal(audience);
+    onRefused?.(reason);
+    throw keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
+  };
+
+  const authenticateFound = (key: AccessKeyState, token: string, asked?: PresentedKey): Authentication => {
+    const known = authenticateKey(key, asked);
     const keysOfRing = renewal?.keyRing.keys;
     if (known.current !== keysOfRing && renewal?.used(key, token) === true) known.current = keysOfRing;
     return known.authentication;
   };
 
-  const authenticateToken = (token: string): Authentication | undefined => {
+  /** The caller checks audiences that only the asker proves. */
+  const authenticateToken = (token: string, wanted: readonly string[]): Authentication | undefined => {
     const key = keys.find(token);
-    return key === undefined ? undefined : authenticateFound(key, token);
+    if (key === undefined) return undefined;
+    const authentication = authenticateFound(key, token);
+    const common = key.audiences.filter((audience) => wanted.includes(audience));
+    return common.length === 0 ? authentication : { ...authentication, audiences: common };
   };
 
   // Saves the hash of a value that was hashed on this connection before. Validity and owner are checked every time: after a rotation or change the
@@ -126,10 +149,10 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
 
   return {
     identityOf: (key) => remember(key).authentication.user,
-    authenticateToken: (token) => whenFound(token, "", authenticateToken),
-    authenticate(request) {
+    authenticateToken: (token, wanted = []) => whenFound(token, "", () => authenticateToken(token, wanted)),
+    authenticate(request, behind) {
       const known = provenOn(request);
-      if (known !== undefined) return authenticateFound(known.key, known.token, usedFrom(request));
+      if (known !== undefined) return authenticateFound(known.key, known.token, { from: usedFrom(request), behind });
       if (bearerTokenOf(request).type === "invalid") {
         onRefused?.("Malformed");
         throw keyNotFoundError("malformed", undefined);
@@ -142,7 +165,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
           onRefused?.("NotFound");
           throw keyNotFoundError("unknown", undefined);
         }
-        const authentication = authenticateFound(key, token, usedFrom(request));
+        const authentication = authenticateFound(key, token, { from: usedFrom(request), behind });
         setProven(request, token, key);
         return authentication;
       });

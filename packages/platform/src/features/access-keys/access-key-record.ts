@@ -14,6 +14,7 @@ import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import { ownerOf } from "./access-key-owner.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
+import type { Audiences } from "./audiences.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import { READY_REASONS } from "./key-validity.ts";
@@ -46,6 +47,7 @@ export const COMMON_MEMBERS = [
   "origins",
   "restrictions",
   "sourceRanges",
+  "audiences",
   "parentUids",
   "groups",
   "disabled",
@@ -108,6 +110,7 @@ export class AccessKeyRecord implements AccessKeyState {
       type: textOf(spec.type),
       restrictions: restrictionsOf(spec, names),
       sourceRanges: textsOf(spec.allowedSourceRanges),
+      audiences: textsOf(spec.audiences),
       disabled: spec.disabled === true,
       deletedFrom: deletedFromOf(metadata),
       isLocked: sealed.lockedAt !== undefined,
@@ -187,6 +190,10 @@ export class AccessKeyRecord implements AccessKeyState {
 
   get sourceRanges(): SourceRanges {
     return this.#common.sourceRanges;
+  }
+
+  get audiences(): Audiences {
+    return this.#common.audiences;
   }
 
   get disabled(): boolean {
@@ -314,8 +321,8 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
 /** Whether both allow their bearers the same, while they are valid. */
 export function samePermissions(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   // All of it is plain JSON by its types.
-  const rights = ({ owner, ownerUid, groups, restrictions, sourceRanges }: AccessKeyRecord) =>
-    [owner, ownerUid ?? null, groups, restrictions ?? null, sourceRanges] as unknown as JsonValue;
+  const rights = ({ owner, ownerUid, groups, restrictions, sourceRanges, audiences }: AccessKeyRecord) =>
+    [owner, ownerUid ?? null, groups, restrictions ?? null, sourceRanges, audiences] as unknown as JsonValue;
   return equalJson(rights(a), rights(b));
 }
 

@@ -36,6 +36,12 @@ export const keyNotFoundError = (
     cause: new AccessKeyRefusedError(why, keyId, annotations),
   });
 
+/** Of a key that is for other receivers. */
+export const audienceRefusal = (audience: string): { readonly reason: string; readonly message: string } => ({
+  reason: "AudienceNotAllowed",
+  message: `spec.audiences does not include ${audience}`,
+});
+
 /** Of a key that is not accepted from this address. */
 export const sourceRefusal = (address: string): { readonly reason: string; readonly message: string } => ({
   reason: "SourceNotAllowed",

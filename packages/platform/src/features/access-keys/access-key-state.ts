@@ -3,6 +3,7 @@
 import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
+import type { Audiences } from "./audiences.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";
 import type { SourceRanges } from "./source-ranges.ts";
@@ -25,6 +26,8 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly restrictions: AccessKeyRestrictions | undefined;
   /** spec.allowedSourceRanges; empty: accepted from anywhere. */
   readonly sourceRanges: SourceRanges;
+  /** spec.audiences; empty: accepted by all receivers. */
+  readonly audiences: Audiences;
   readonly disabled: boolean;
   /** The part that it adds to the usage of its owner. */
   readonly amount?: StoredAmount;

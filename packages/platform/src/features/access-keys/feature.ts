@@ -3,6 +3,7 @@
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
+import { audienceOfRequest } from "../authorization/audience-of-request.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "./access-key-authenticator.ts";
 import type { GrantedGroups } from "./access-key-identity.ts";
@@ -109,6 +110,7 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
       names,
       ...(granted === undefined ? {} : { granted }),
       clock,
+      audienceOf: (behind) => audienceOfRequest(behind, names),
       onRefused: metrics.refused,
     }),
     rotations,

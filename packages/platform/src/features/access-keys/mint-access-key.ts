@@ -13,6 +13,8 @@ export type ChildKeyRequest = {
   readonly displayName: string;
   /** The one virtual cluster that the key opens. */
   readonly scope: { readonly project: string; readonly virtualCluster: string };
+  /** Receivers of the key. */
+  readonly audiences: readonly string[];
   /** Rules that narrow the key further. */
   readonly rules?: AccessKeySpec["rules"];
   /** Seconds; undefined: as long as the key of the request. */

@@ -20,6 +20,7 @@ const RECORD_MEMBERS = {
     rules: true,
     allowPlatformCli: true,
     allowedSourceRanges: true,
+    audiences: true,
   },
   status: { lastActivity: true, conditions: true },
 } as const satisfies MemberSelection;

@@ -6,12 +6,19 @@ import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentic
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { type Audiences, platformAudience } from "../access-keys/audiences.ts";
+import { isClusterIdentity, isReservedAudience } from "./audience-of-request.ts";
 import { parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { type InsideDeps, insideClusterRoles } from "./inside-groups.ts";
 import type { PlatformAuthorizer } from "./platform-decision.ts";
 import type { ProxyRequest } from "./platform-request.ts";
 
-export type ReviewGuard = (authentication: Authentication, asker: Pick<RequestContext, "user">) => boolean;
+export type ReviewGuard = (
+  authentication: Authentication,
+  asker: Pick<RequestContext, "user">,
+  /** Audiences that the review names. */
+  asked?: readonly string[],
+) => boolean;
 
 /** Anything but what every live key may ask. */
 const inner = resolveRequestInfo("GET", "/api/v1/secrets", new URLSearchParams());
@@ -24,12 +31,15 @@ export function createReviewGuard(deps: {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byId">;
   readonly authorizer: Pick<PlatformAuthorizer, "decide">;
+  /** Whether keys without audiences are for the platform alone. Default: they are for all receivers. */
+  readonly requireAudience?: boolean;
 }): ReviewGuard {
-  const { names, keys, authorizer } = deps;
-  return ({ user, credential }, asker) => {
+  const { names, keys, authorizer, requireAudience = false } = deps;
+  return ({ user, credential }, asker, asked = []) => {
     const key = credential === undefined ? undefined : keys.byId(credential.id);
     // A review does not say where the bearer's request came from.
     if (key !== undefined && key.sourceRanges.length > 0) return false;
+    if (key !== undefined && !isForAsker(key.audiences, asker.user, asked, { names, requireAudience })) return false;
     const restrictions = key?.restrictions;
     if (restrictions === undefined) return true;
     const request = requestTo(asker.user, names);
@@ -50,6 +60,22 @@ export function reviewedUser(user: UserInfo, asker: UserInfo, deps: InsideDeps):
   const bearer = { ...user, groups: [...own, GROUP_AUTHENTICATED] };
   const roles = insideClusterRoles(bearer, { project, virtualCluster: instance.instance }, deps);
   return { ...user, groups: [...new Set([...own, ...roles.map(names.insideRoleGroup)])] };
+}
+
+/**
+ * A cluster proves its audience by the key that it asks with. Other audiences are those that the review names, which its sender chooses: it is to be sure that
+ * the key is meant for it.
+ */
+export function isForAsker(
+  audiences: Audiences,
+  { name }: Pick<UserInfo, "name">,
+  asked: readonly string[],
+  { names, requireAudience }: { readonly names: PlatformNames; readonly requireAudience: boolean },
+): boolean {
+  if (audiences.length === 0) return !requireAudience;
+  if (isClusterIdentity(name, names) && audiences.includes(name)) return true;
+  if (asked.length === 0) return !isClusterIdentity(name, names) && audiences.includes(platformAudience(names));
+  return asked.some((audience) => audiences.includes(audience) && !isReservedAudience(audience, names));
 }
 
 /** The cluster of a control plane's own key; undefined for every other user. */

@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { isVoid } from "../access-keys/key-origins.ts";
 import { type OwnerDirectory, refusalOfOwner } from "../access-keys/refusal-of-owner.ts";
-import { certificateIsWithin } from "./certificate-is-within.ts";
+import { keyReaches } from "./certificate-is-within.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
 /** Whether approved access requests, by their uid, grant their access now. */
@@ -15,7 +15,7 @@ export function createCertificateRefusal(deps: {
   readonly hasEnded: (certificate: IssuedCertificate) => boolean;
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf">;
   readonly directory: OwnerDirectory;
-  readonly names: Pick<PlatformNames, "projectNamespace">;
+  readonly names: Pick<PlatformNames, "name" | "projectNamespace">;
   /** Absent: no certificate was made with an access request. */
   readonly granted?: Pick<RequestGrants, "isLive"> | undefined;
 }): (certificate: IssuedCertificate) => string | undefined {
@@ -29,8 +29,7 @@ export function createCertificateRefusal(deps: {
       if (parent === undefined) return "the key it was issued to does not exist";
       const why = keys.refusalOf(parent);
       if (why !== undefined) return `the key it was issued to is refused: ${why}`;
-      if (!certificateIsWithin(issuedTo, parent.restrictions, names))
-        return "has more permissions than the key it was issued to";
+      if (!keyReaches(parent, issuedTo, names)) return "has more permissions than the key it was issued to";
     }
     return undefined;
   };

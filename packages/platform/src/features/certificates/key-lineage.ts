@@ -10,7 +10,7 @@ import { accessKeyAnnotations, sourceRefusal } from "../access-keys/access-key-r
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import { isFromRanges } from "../access-keys/source-ranges.ts";
-import { certificateIsWithin } from "./certificate-is-within.ts";
+import { keyReaches } from "./certificate-is-within.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 
 export type KeyLineage = {
@@ -74,7 +74,7 @@ export function sourceRefusalOf(
 export function createLineageVerifier(deps: {
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf" | "onRevoked">;
   readonly certificates: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
-  readonly names: Pick<PlatformNames, "projectNamespace">;
+  readonly names: Pick<PlatformNames, "name" | "projectNamespace">;
 }): LineageVerifier {
   const { keys, certificates, names } = deps;
   const refusalOfKeys = ({ keys: origins, place }: KeyLineage): string | undefined => {
@@ -85,7 +85,7 @@ export function createLineageVerifier(deps: {
     if (key === undefined) return "the key it was created with does not exist";
     const why = keys.refusalOf(key);
     if (why !== undefined) return `the key it was created with is refused: ${why}`;
-    if (place === undefined || certificateIsWithin(place, key.restrictions, names)) return undefined;
+    if (place === undefined || keyReaches(key, place, names)) return undefined;
     return "has more permissions than the key it was created with";
   };
   const refusalOfCertificates = ({ certificates: serials }: KeyLineage): string | undefined => {

@@ -57,7 +57,7 @@ export function createKeyMint(
 
     // In the requester's context: what holds for keys that it makes itself holds for this one.
     async mintAccessKey(
-      { owner, groups, displayName, scope, rules: narrowing, ttl, parent },
+      { owner, groups, displayName, scope, audiences, rules: narrowing, ttl, parent },
       context,
     ): Promise<MintedKey> {
       const now = clock.now();
@@ -86,6 +86,7 @@ export function createKeyMint(
             ...(groups.length === 0 ? {} : { groups }),
             ...(isEndless ? {} : { ttl: seconds }),
             ...(rules === undefined ? {} : { rules }),
+            audiences: [...audiences],
             scope: { virtualClusters: [scope], ...(scopeRules === undefined ? {} : { rules: scopeRules }) },
           },
         },

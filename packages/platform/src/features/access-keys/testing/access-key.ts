@@ -11,6 +11,7 @@ export const accessKey = (parts: Partial<AccessKeyState> = {}): AccessKeyState =
   type: "",
   restrictions: undefined,
   sourceRanges: [],
+  audiences: [],
   disabled: false,
   expiresAt: undefined,
   parentUids: [],

@@ -20,7 +20,7 @@ import type { Authorization } from "../feature.ts";
 import { createReviewGuard, reviewedUser } from "../review-guard.ts";
 
 export function authorizationKinds(
-  { names }: Foundation,
+  { configuration, names }: Foundation,
   { keys, authorization }: { readonly keys: AccessKeys; readonly authorization: Authorization },
 ): {
   /** Of the platform's own group. */
@@ -38,7 +38,12 @@ export function authorizationKinds(
         tokens: authenticator,
         audiences: [],
         shown: (user, asker) => reviewedUser(user, asker.user, authorization.sources),
-        accepts: createReviewGuard({ names, keys: keys.index, authorizer }),
+        accepts: createReviewGuard({
+          names,
+          keys: keys.index,
+          authorizer,
+          requireAudience: configuration.accessKeys.requireAudience,
+        }),
         limited: (asker, token, question) => comparisons.ask(asker, token, question, (answer) => answer !== undefined),
       }),
       selfSubjectReviews,

@@ -20,7 +20,7 @@ export type DirectoryKindsNeeds = {
 };
 
 export function directoryKinds(
-  { names, lookup }: Foundation,
+  { configuration, names, lookup }: Foundation,
   { directory, keys, authorization, budgets, credentials }: DirectoryKindsNeeds,
 ): { readonly [kind in "users" | "teams" | "selves"]: ResourceDefinition } {
   const { authorizer, ruleResolver, rbac, visibilityOf } = authorization;
@@ -43,6 +43,7 @@ export function directoryKinds(
       authorizer,
       secrets: keys.secrets,
       comparisons: keys.comparisons,
+      requireAudience: configuration.accessKeys.requireAudience,
       identityOf: keys.authenticator.identityOf,
       accessKeys: credentials.accessKeys,
     }),

@@ -97,6 +97,12 @@ export const platformOptions = {
       description:
         "How long a value that was chosen for an access key stays reserved for its owner after the key is deleted",
     }),
+    requireAudience: switchOption({
+      flag: "access-key-require-audience",
+      default: false,
+      description:
+        "Whether token reviews, and clusters that check keys, accept only access keys that have them in spec.audiences. Otherwise a key without audiences is for all receivers",
+    }),
     leaked: choiceOption({
       flag: "leaked-access-keys",
       choices: ["disable", "report"],

@@ -13,6 +13,7 @@ import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-key-state.ts";
+import { isWithinAudiences } from "../../audiences.ts";
 import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-ttl.ts";
 import { isPermissionSubset } from "../../permission-subset.ts";
 import { specOf } from "../../secret-fields.ts";
@@ -170,6 +171,10 @@ function faultOfNarrowed(
     isWithinRanges((specOf(key) as AccessKeySpec).allowedSourceRanges ?? [], creator.sourceRanges);
   if (!isBound(object))
     return "spec.allowedSourceRanges: must be within those of the access key of the request, which has some";
+  const isAddressed = (key: OwnedAccessKey) =>
+    isWithinAudiences((specOf(key) as AccessKeySpec).audiences ?? [], creator.audiences);
+  if (!isAddressed(object))
+    return "spec.audiences: must be among those of the access key of the request, which has some";
   const foreign = (object.spec?.groups ?? []).find(
     (group) => !(old?.spec?.groups ?? []).includes(group) && !creator.groups.includes(group),
   );
@@ -177,6 +182,7 @@ function faultOfNarrowed(
   if (old === undefined) return undefined;
   if (!fits(old)) return "it has more permissions than the access key of the request";
   if (!isBound(old)) return "it is accepted from more addresses than the access key of the request";
+  if (!isAddressed(old)) return "it is accepted by more audiences than the access key of the request";
   const isOwnOrChild =
     old.metadata.uid === creator.uid || keys.byUid(old.metadata.uid ?? "")?.parentUids.includes(creator.uid) === true;
   if ((object.spec?.key ?? "") !== "" && !isOwnOrChild) {

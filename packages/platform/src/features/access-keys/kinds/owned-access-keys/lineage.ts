@@ -6,6 +6,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { keyNotFoundError } from "../../access-key-refusal.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
+import { type Audiences, commonAudiences } from "../../audiences.ts";
 import { MAX_ANCESTORS } from "../../key-expirations.ts";
 import { type DefaultTTLs, effectiveTTL, isLongerTTL } from "../../key-ttl.ts";
 import { commonRanges, type SourceRanges } from "../../source-ranges.ts";
@@ -37,9 +38,13 @@ export function keyOfRequest(
 export const bindsItsChildren = ({
   restrictions,
   sourceRanges,
+  audiences,
   grant,
-}: Pick<AccessKeyState, "restrictions" | "sourceRanges" | "grant">): boolean =>
-  restrictions !== undefined || sourceRanges.length > 0 || (grant !== undefined && grant.login === undefined);
+}: Pick<AccessKeyState, "restrictions" | "sourceRanges" | "audiences" | "grant">): boolean =>
+  restrictions !== undefined ||
+  sourceRanges.length > 0 ||
+  audiences.length > 0 ||
+  (grant !== undefined && grant.login === undefined);
 
 export type LineageDeps = {
   readonly keys: Pick<AccessKeyIndex, "byId" | "byUid">;
@@ -74,8 +79,28 @@ export function parentsOf(
   return !createsKeyDirectly(context) || passesItsEndOn(maker, deps) ? [maker] : [];
 }
 
+/** As a key is accepted from no other addresses than its parents, it is by no other receivers. Throws ApiError 403 where none would be left. */
+export const withBoundsOf = (parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec =>
+  withAudiencesOf(parents, withRangesOf(parents, spec));
+
+function withAudiencesOf(parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec {
+  if (spec.audiences !== undefined && spec.audiences.length > 0) return spec;
+  let audiences: Audiences = [];
+  for (const parent of parents) {
+    const common = commonAudiences(audiences, parent.audiences);
+    if (common === undefined)
+      throw forbiddenRequestError(
+        { group: "", resource: "ownedaccesskeys" },
+        "",
+        "the access keys that it would be created with have no audience in common",
+      );
+    audiences = common;
+  }
+  return audiences.length === 0 ? spec : { ...spec, audiences: [...audiences] };
+}
+
 /** A key is accepted from nowhere that its parents are not. Throws ApiError 403 where nowhere would be left. */
-export function withRangesOf(parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec {
+function withRangesOf(parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec {
   if (spec.allowedSourceRanges !== undefined && spec.allowedSourceRanges.length > 0) return spec;
   let ranges: SourceRanges = [];
   for (const { sourceRanges } of parents) {

@@ -26,7 +26,7 @@ import type { Claimant, ValueClaims } from "../../unique-values.ts";
 import { type CreatorLimitsDeps, checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
 import { checkDelivery, type SecretDeliveryDeps } from "./delivery-secret.ts";
 import { keyReference } from "./key-reference.ts";
-import { createsKeyDirectly, parentsOf, withRangesOf } from "./lineage.ts";
+import { createsKeyDirectly, parentsOf, withBoundsOf } from "./lineage.ts";
 import { readyByItself } from "./ready-condition.ts";
 import { providerOf, type TokenClientDeps } from "./token-client.ts";
 import { unfitKeyError, type ValidationDeps, validateAccessKey } from "./validation.ts";
@@ -100,7 +100,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const issued = grants.of(context);
       const parents = [...parentsOf(context, options), ...parentsOfRule(issued, keys)];
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
-      const owned = { ...withRangesOf(parents, spec), ...providerOf(spec, options) };
+      const owned = { ...withBoundsOf(parents, spec), ...providerOf(spec, options) };
       owned[owner.kind] = owner.name;
       await compare({ ...rest, spec: owned }, context);
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();

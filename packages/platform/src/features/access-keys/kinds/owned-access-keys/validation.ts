@@ -27,6 +27,7 @@ import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts"
 import type { Directory } from "../../../directory/directory.ts";
 import { ownerOf, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-key-secrets.ts";
+import { MAX_AUDIENCES } from "../../audiences.ts";
 import { estimateEntropy, MIN_ENTROPY_BITS } from "../../estimate-entropy.ts";
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../find-keys-in-text.ts";
 import { MAX_TTL_SECONDS } from "../../key-ttl.ts";
@@ -80,6 +81,7 @@ export function validateAccessKey(
       : []),
     ...(spec.scope === undefined ? [] : validateScope(spec.scope, restrictionNames(names.name))),
     ...validateSourceRanges(spec.allowedSourceRanges ?? []),
+    ...validateAudiences(spec.audiences ?? []),
     ...validateSecretRef(spec),
     ...validateSamePlace(spec, old?.spec),
     ...validateRules(spec.rules ?? [], "spec.rules"),
@@ -96,6 +98,17 @@ export function validateSourceRanges(ranges: readonly string[]): readonly FieldE
     if (parseIpNetwork(range) === undefined)
       return [invalidError(indexPath(path, at), range, "must be an IP address, or a network such as 10.20.0.0/16")];
     return ranges.indexOf(range) === at ? [] : [duplicateError(indexPath(path, at), range)];
+  });
+}
+
+function validateAudiences(audiences: readonly string[]): readonly FieldError[] {
+  const path = "spec.audiences";
+  if (audiences.length > MAX_AUDIENCES) return [tooManyError(path, audiences.length, MAX_AUDIENCES)];
+  return audiences.flatMap((audience, at) => {
+    if (audience === "") return [requiredError(indexPath(path, at))];
+    if (audience.includes("*"))
+      return [invalidError(indexPath(path, at), audience, "must be one name: audiences are compared exactly")];
+    return audiences.indexOf(audience) === at ? [] : [duplicateError(indexPath(path, at), audience)];
   });
 }
 

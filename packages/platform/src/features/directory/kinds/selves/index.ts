@@ -18,6 +18,7 @@ import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.t
 import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { GuessRateLimit } from "../../../access-keys/guess-rate-limit.ts";
 import { INTROSPECT_VERB } from "../../../authorization/asks-about-others.ts";
+import { isForAsker } from "../../../authorization/review-guard.ts";
 import type { Directory } from "../../directory.ts";
 
 export type SelvesDeps = {
@@ -27,6 +28,8 @@ export type SelvesDeps = {
   readonly authorizer: Authorizer;
   readonly secrets: Pick<AccessKeySecrets, "digestsOf" | "isAmong">;
   readonly comparisons: GuessRateLimit;
+  /** Whether keys without audiences are for the platform alone. */
+  readonly requireAudience: boolean;
   /** Identity that a key gives to its bearer. */
   readonly identityOf: (key: AccessKeyState) => UserInfo;
   /** The installed `ownedaccesskeys`. */
@@ -67,8 +70,9 @@ async function statusOfKey(presented: string, context: RequestContext, deps: Sel
     const found = keys.find(presented);
     if (found === undefined) return { key: found, refusal: "is unknown" };
     // The request does not say where the bearer is.
-    const isBound = !isOwn && found.sourceRanges.length > 0;
-    return { key: found, refusal: isBound ? "is bound to source addresses" : keys.refusalOf(found) };
+    if (!isOwn && found.sourceRanges.length > 0) return { key: found, refusal: "is bound to source addresses" };
+    const isForOthers = !isOwn && !isForAsker(found.audiences, context.user, [], deps);
+    return { key: found, refusal: isForOthers ? "is for other audiences" : keys.refusalOf(found) };
   };
   if (!isOwn) await checkMayIntrospect(context, deps);
   const { key, refusal } = isOwn

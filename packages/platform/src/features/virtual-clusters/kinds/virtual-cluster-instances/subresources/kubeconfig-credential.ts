@@ -8,11 +8,13 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
 import type { AccessKeyIndex } from "../../../../access-keys/access-key-index.ts";
 import { ownerUid } from "../../../../access-keys/access-key-owner.ts";
+import { isForAudience, platformAudience } from "../../../../access-keys/audiences.ts";
 import { originsOf } from "../../../../access-keys/key-origins.ts";
 import type { MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../../access-keys/secret-fields.ts";
+import { virtualClusterIdentity } from "../../../../authorization/caller.ts";
 import type { InsideIdentity } from "../../../../authorization/inside-groups.ts";
-import { certificateIsWithin } from "../../../../certificates/certificate-is-within.ts";
+import { keyReaches } from "../../../../certificates/certificate-is-within.ts";
 import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../../../directory/directory.ts";
 import type { WrappedCredential } from "../../../../wrapped-values/wrapped-record.ts";
@@ -48,6 +50,8 @@ export async function grantToken(
   const { names, mintAccessKey } = deps;
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";
+  const own = virtualClusterIdentity(names, namespace, name);
+  if (!isForAudience(parent?.audiences ?? [], own)) throw refusal(context.info, FOR_OTHERS);
   const held = heldGrantOf(context, { project, virtualCluster: name }, deps);
   const mint = () =>
     mintAccessKey(
@@ -56,6 +60,10 @@ export async function grantToken(
         groups,
         displayName: `Kubeconfig for ${project}/${name}`,
         scope: { project, virtualCluster: name },
+        audiences: [
+          own,
+          ...(isForAudience(parent?.audiences ?? [], platformAudience(names)) ? [platformAudience(names)] : []),
+        ],
         ...(isReadOnly ? { rules: VIEW_RULES } : {}),
         ttl: held === undefined ? ttlSeconds : Math.min(ttlSeconds ?? Infinity, secondsLeft(held, context)),
         parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },
@@ -88,7 +96,7 @@ export async function grantCertificate(
   const { user, info, receivedAt, signal, audit } = context;
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";
-  if (!certificateIsWithin({ project, virtualCluster: name }, parent?.restrictions, names)) {
+  if (parent !== undefined && !keyReaches(parent, { project, virtualCluster: name }, names)) {
     throw refusal(info, BEYOND_THE_KEY);
   }
   if (backend.isRemote && (parent?.sourceRanges.length ?? 0) > 0) throw refusal(info, FROM_ANYWHERE);
@@ -171,6 +179,8 @@ function warnOfOtherEnd(
 
 const BEYOND_THE_KEY =
   "a certificate has access to the whole virtual cluster, but your access key does not: leave out spec.clientCert";
+
+const FOR_OTHERS = "spec.audiences of your access key does not include this virtual cluster";
 
 const FROM_ANYWHERE =
   "the cluster accepts a certificate from any address, and your access key has spec.allowedSourceRanges: leave out spec.clientCert";
