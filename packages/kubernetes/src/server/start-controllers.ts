@@ -7,6 +7,7 @@ import {
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ServiceTotals } from "../builtin/services/service-totals.ts";
 import { type ApiServiceDeps, createApiServiceController } from "../controllers/api-service/api-service-controller.ts";
+import { createEndpointsController } from "../controllers/endpoints/endpoints-controller.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
 import { createJobCompletion } from "../controllers/job-completion.ts";
@@ -71,6 +72,13 @@ export function startControllers(
       : [
           createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), services),
           createApiServiceController(port, apiServiceOf(registry, deps.cluster)),
+          createEndpointsController(port, {
+            services: requiredResource(registry, "", "Service"),
+            endpoints: requiredResource(registry, "", "Endpoints"),
+            slices: requiredResource(registry, "discovery.k8s.io", "EndpointSlice"),
+            pods: requiredResource(registry, "", "Pod"),
+            keepsWorkloads: deps.cluster.keepsWorkloads,
+          }),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
           createPolicyStatusController(
             port,
