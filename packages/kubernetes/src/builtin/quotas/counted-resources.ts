@@ -2,58 +2,115 @@
 // Source: k8s.io/kubernetes/pkg/quota/v1/evaluator/core/registry.go, k8s.io/apiserver/pkg/quota/v1/generic/evaluator.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { canonicalQuantity } from "@postern/apimachinery/quantity/quantity";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Service } from "../services/service.ts";
 import { AMOUNTS, type ServiceAmount, type ServiceTotals } from "../services/service-totals.ts";
+import { claimUsage, type ObjectUsage, ONE, podUsage } from "./object-usage.ts";
+import { matchesScopes, type ScopeRequirement } from "./quota-scopes.ts";
 
 /** Kinds that quotas also know without `count/`. */
-const PLAIN_NAMES = [
-  "configmaps",
-  "persistentvolumeclaims",
-  "pods",
-  "replicationcontrollers",
-  "resourcequotas",
-  "secrets",
-  "services",
-];
+const PLAIN_NAMES = ["configmaps", "replicationcontrollers", "resourcequotas", "secrets", "services"];
 
 type Counted = Pick<ResourceDefinition, "group" | "plural">;
+type CountedPlace = {
+  readonly view: Pick<CacheView, "count" | "list">;
+  readonly keys: Pick<ResourceKeys, "inNamespace">;
+};
+type Scopes = readonly ScopeRequirement[];
 
+/** Amounts are in billionths. */
 export type CountedResource = {
   readonly resource: Counted;
-  /** How much one object counts for the limited resource. */
-  readonly amountOf: (object: KubeObject) => number;
-  /** How many all objects of a namespace are that memory has, without looking at each. */
-  readonly used: (place: CountedPlace, namespace: string, services: ServiceTotals) => number;
+  /** How much one object counts for the limited resource, where it matches the scopes of the quota. */
+  readonly amountOf: (object: KubeObject, scopes: Scopes) => bigint;
+  /** How much all objects of a namespace are that memory has. */
+  readonly used: (place: CountedPlace, namespace: string, services: ServiceTotals, scopes: Scopes) => bigint;
+  /** Objects are looked at one by one: `readUsages` reads them beforehand, in turns. Absent: they are not. */
+  readonly isSummed?: true;
 };
 
-type CountedPlace = { readonly view: Pick<CacheView, "count">; readonly keys: Pick<ResourceKeys, "inNamespace"> };
-
 const SERVICES: Counted = { group: "", plural: "services" };
+/** Only pods and claims have scopes. */
+const isUnscoped = (scopes: Scopes): boolean => scopes.length === 0;
 const eachOne = (resource: Counted): CountedResource => ({
   resource,
-  amountOf: () => 1,
-  used: ({ view, keys }, namespace) => view.count(keys.inNamespace(namespace)),
+  amountOf: (_object, scopes) => (isUnscoped(scopes) ? ONE : 0n),
+  used: ({ view, keys }, namespace, _services, scopes) =>
+    isUnscoped(scopes) ? BigInt(view.count(keys.inNamespace(namespace))) * ONE : 0n,
 });
 const isServiceAmount = (name: string): name is ServiceAmount => Object.hasOwn(AMOUNTS, name);
 
-/** Undefined for quantities that are not counts of objects, such as memory. */
+type Summed = { readonly resource: Counted; readonly usageOf: (object: KubeObject) => ObjectUsage };
+const PODS: Summed = { resource: { group: "", plural: "pods" }, usageOf: podUsage };
+const CLAIMS: Summed = { resource: { group: "", plural: "persistentvolumeclaims" }, usageOf: claimUsage };
+
+const usages = new WeakMap<CachedObject, ObjectUsage>();
+function usageIn({ usageOf }: Summed, cached: CachedObject): ObjectUsage {
+  const known = usages.get(cached) ?? usageOf(cached.decode());
+  usages.set(cached, known);
+  return known;
+}
+
+const amountIn = ({ amounts, scopes: has }: ObjectUsage, name: string, scopes: Scopes): bigint =>
+  matchesScopes(scopes, has) ? (amounts.get(name) ?? 0n) : 0n;
+
+const summed = (name: string, of: Summed): CountedResource => ({
+  resource: of.resource,
+  amountOf: (object, scopes) => amountIn(of.usageOf(object), name, scopes),
+  used: ({ view, keys }, namespace, _services, scopes) =>
+    view
+      .list(keys.inNamespace(namespace))
+      .reduce((sum, cached) => sum + amountIn(usageIn(of, cached), name, scopes), 0n),
+  isSummed: true,
+});
+
+/** Reads what is not known yet of the objects that are looked at one by one. */
+export async function readUsages(
+  { resource }: CountedResource,
+  { view, keys }: CountedPlace,
+  namespace: string,
+  pause: () => Promise<void> | undefined,
+): Promise<void> {
+  const of = resource.plural === PODS.resource.plural ? PODS : CLAIMS;
+  for (const cached of view.list(keys.inNamespace(namespace))) {
+    if (usages.has(cached)) continue;
+    await pause();
+    usageIn(of, cached);
+  }
+}
+
+const POD_NAMES =
+  /^(pods|(requests\.|limits\.)?(cpu|memory|ephemeral-storage)|(requests\.)?hugepages-.*|requests\.[^/]+\/.*)$/;
+const CLAIM_NAMES = /^(.+\.storageclass\.storage\.k8s\.io\/)?(persistentvolumeclaims|requests\.storage)$/;
+
+/** Undefined for names that mean nothing here. */
 export function countedResource(name: string): CountedResource | undefined {
   if (name.startsWith("count/")) {
     const [plural = "", ...group] = name.slice("count/".length).split(".");
     return eachOne({ plural, group: group.join(".") });
   }
   if (PLAIN_NAMES.includes(name)) return eachOne({ group: "", plural: name });
+  if (CLAIM_NAMES.test(name)) return summed(name, CLAIMS);
+  if (POD_NAMES.test(name)) return summed(name, PODS);
   if (!isServiceAmount(name)) return undefined;
   return {
     resource: SERVICES,
     // A Service has passed its schema before admission sees it.
-    amountOf: (object) => AMOUNTS[name](object as Service),
-    used: (_place, namespace, services) => services.amount(name, namespace),
+    amountOf: (object, scopes) => (isUnscoped(scopes) ? BigInt(AMOUNTS[name](object as Service)) * ONE : 0n),
+    used: (_place, namespace, services, scopes) =>
+      isUnscoped(scopes) ? BigInt(services.amount(name, namespace)) * ONE : 0n,
   };
 }
 
 export const counts = ({ resource }: CountedResource, { group, plural }: Counted): boolean =>
   resource.group === group && resource.plural === plural;
+
+/** Bytes are shown by powers of 1,024, all else by powers of 1,000. */
+export function amountText(name: string, amount: bigint): string {
+  const isBytes = /memory|storage$|hugepages-/.test(name) && amount % (1024n * ONE) === 0n;
+  return (isBytes ? canonicalQuantity(`${amount / (1024n * ONE)}Ki`) : canonicalQuantity(`${amount}n`)) ?? "0";
+}

@@ -9,10 +9,10 @@ const PENDING_MS = 10_000;
 type Place = Pick<InstalledResource, "keys" | "view">;
 
 type PendingObjects = {
-  /** `amounts` are those by which the object uses more than before, by the name that quotas have for them. */
-  add(resource: Place, object: KubeObject, amounts: ReadonlyMap<string, number>): void;
+  /** `amounts` are those by which the object uses more than before, in billionths, by a name of what is limited. */
+  add(resource: Place, object: KubeObject, amounts: ReadonlyMap<string, bigint>): void;
   /** Amount of a resource in a namespace, without objects that have reached the cache. */
-  amount(resource: Place, namespace: string, name: string): number;
+  amount(resource: Place, namespace: string, name: string): bigint;
 };
 
 export function createPendingObjects(elapsed: () => number): PendingObjects {
@@ -20,7 +20,7 @@ export function createPendingObjects(elapsed: () => number): PendingObjects {
   const pending = new Map<
     string,
     {
-      readonly amounts: ReadonlyMap<string, number>;
+      readonly amounts: ReadonlyMap<string, bigint>;
       readonly at: number;
       /** The revision of the object at admission; undefined without one. */
       readonly revision: number | undefined;
@@ -41,11 +41,11 @@ export function createPendingObjects(elapsed: () => number): PendingObjects {
       pending.set(key, { amounts, at: elapsed(), revision: view.get(key)?.revision, view });
     },
     amount({ keys }, namespace, name) {
-      if (pending.size === 0) return 0;
+      if (pending.size === 0) return 0n;
       forgetArrived();
       const prefix = keys.inNamespace(namespace);
-      let sum = 0;
-      for (const [key, { amounts }] of pending) if (key.startsWith(prefix)) sum += amounts.get(name) ?? 0;
+      let sum = 0n;
+      for (const [key, { amounts }] of pending) if (key.startsWith(prefix)) sum += amounts.get(name) ?? 0n;
       return sum;
     },
   };

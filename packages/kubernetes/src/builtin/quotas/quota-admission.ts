@@ -10,9 +10,12 @@ import {
 } from "@postern/apiserver/registry/admission-plugin";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ServiceTotals } from "../services/service-totals.ts";
-import { type CountedResource, countedResource, counts } from "./counted-resources.ts";
+import type { Pod } from "../workloads/pods.ts";
+import { amountText, type CountedResource, countedResource, counts, readUsages } from "./counted-resources.ts";
+import { missingResources } from "./object-usage.ts";
 import { createPendingObjects } from "./pending-objects.ts";
 import { quantityText } from "./quantities.ts";
+import { matchesScopes, podScopes, type ScopeRequirement, scopesOf, scopesText } from "./quota-scopes.ts";
 import type { ResourceQuota } from "./resource-quotas.ts";
 
 type QuotaAdmissionDeps = {
@@ -23,17 +26,23 @@ type QuotaAdmissionDeps = {
   readonly elapsed: () => number;
 };
 
-const NANO = 1_000_000_000n;
 /** Looking at one that is known takes as long as so much of a body. */
 const BYTES_OF_QUOTA = 1_024;
 
-type Limit = { readonly name: string; readonly hard: bigint; readonly counted: CountedResource };
+type Limit = {
+  readonly name: string;
+  readonly hard: bigint;
+  readonly counted: CountedResource;
+  readonly scopes: readonly ScopeRequirement[];
+  /** The name, and the scopes. */
+  readonly key: string;
+};
 /** A limit of a quota on what the request makes, and how much of it that is. */
-type Wanted = Limit & { readonly quota: string; readonly amount: number };
+type Wanted = Limit & { readonly quota: string; readonly amount: bigint };
 
 /**
- * Counts the stored objects and those in progress; upstream counts in the status of the quota, which costs a write. No object is read: a namespace
- * may have very many.
+ * Counts the stored objects and those in progress; upstream counts in the status of the quota, which costs a write. Objects are counted without being
+ * read, since a namespace may have very many; pods and claims are read once each, where a quota limits what they ask for.
  */
 export function createQuotaAdmission({ quotas, registry, services, elapsed }: QuotaAdmissionDeps): AdmissionPlugin {
   const pending = createPendingObjects(elapsed);
@@ -59,58 +68,83 @@ export function createQuotaAdmission({ quotas, registry, services, elapsed }: Qu
       const all = view.list(keys.inNamespace(namespace));
       if (installed === undefined || all.length === 0) return;
       context.weigh(all.length * BYTES_OF_QUOTA);
-      /** The lowest limit by name: quotas may be very many, and the names that count one resource are few. */
+      /** The lowest limit by name and scopes: quotas may be very many, and the names that count one resource are few. */
       const wanted = new Map<string, Wanted>();
       for (const cached of all) {
         await context.pause();
-        for (const limit of limitsOf(cached)) {
-          const { name, counted, hard } = limit;
-          if (!counts(counted, resource) || hard >= (wanted.get(name)?.hard ?? hard + 1n)) continue;
-          const before = oldObject === undefined ? 0 : counted.amountOf(oldObject);
-          const amount = counted.amountOf(object) - before;
-          if (amount > 0) wanted.set(name, { ...limit, amount, quota: cached.key });
+        const limits = limitsOf(cached).filter(({ counted }) => counts(counted, resource));
+        checkRequired(attributes, keys.parse(cached.key).name, limits);
+        for (const limit of limits) {
+          const { key, counted, hard, scopes } = limit;
+          if (hard >= (wanted.get(key)?.hard ?? hard + 1n)) continue;
+          const before = oldObject === undefined ? 0n : counted.amountOf(oldObject, scopes);
+          const amount = counted.amountOf(object, scopes) - before;
+          if (amount > 0n) wanted.set(key, { ...limit, amount, quota: cached.key });
         }
       }
       if (wanted.size === 0) return;
       while (services.ready() !== undefined) await services.ready();
+      const looked = [...wanted.values()].find(({ counted }) => counted.isSummed);
+      if (looked !== undefined) await readUsages(looked.counted, installed, namespace, () => context.pause());
       // Nothing is awaited from here on: counting and reserving happen together.
-      const exceeded: (Wanted & { readonly used: number })[] = [];
+      const exceeded: (Wanted & { readonly used: bigint })[] = [];
       for (const each of wanted.values()) {
         const used =
-          each.counted.used(installed, namespace, services) + pending.amount(installed, namespace, each.name);
-        if (BigInt(used + each.amount) * NANO > each.hard) exceeded.push({ ...each, used });
+          each.counted.used(installed, namespace, services, each.scopes) +
+          pending.amount(installed, namespace, each.key);
+        if (used + each.amount > each.hard) exceeded.push({ ...each, used });
       }
       const [first] = exceeded;
       if (first !== undefined) {
         const { name } = keys.parse(first.quota);
         throw tooMany(
           name,
-          exceeded.filter(({ quota }) => quota === first.quota),
+          exceeded.filter(({ quota }) => quota === first.quota).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
           attributes,
         );
       }
-      const amounts = new Map([...wanted.values()].map(({ name, amount }) => [name, amount]));
+      const amounts = new Map([...wanted.values()].map(({ key, amount }) => [key, amount]));
       if (!dryRun) pending.add(installed, object, amounts);
     },
   };
 }
 
-const readLimits = ({ spec }: ResourceQuota): readonly Limit[] =>
-  Object.entries(spec?.hard ?? {}).flatMap(([name, text]) => {
+function readLimits({ spec = {} }: ResourceQuota): readonly Limit[] {
+  const scopes = scopesOf(spec);
+  const suffix = scopesText(scopes);
+  return Object.entries(spec.hard ?? {}).flatMap(([name, text]) => {
     const counted = countedResource(name);
     const hard = parseAmount(quantityText(text));
-    return counted === undefined || hard === undefined ? [] : [{ name, hard, counted }];
+    return counted === undefined || hard === undefined
+      ? []
+      : [{ name, hard, counted, scopes, key: `${name} ${suffix}` }];
   });
+}
+
+/** A new pod that the quota counts names the resources that are limited. */
+function checkRequired(attributes: AdmissionAttributes, quota: string, limits: readonly Limit[]): void {
+  const { resource, operation, object } = attributes;
+  if (operation !== "create" || resource.group !== "" || resource.plural !== "pods" || object === undefined) return;
+  // A pod has passed its schema before admission sees it.
+  const pod = object as Pod;
+  const [first] = limits;
+  if (first === undefined || !matchesScopes(first.scopes, podScopes(pod.spec))) return;
+  const missing = missingResources(
+    pod,
+    limits.map(({ name }) => name),
+  );
+  if (missing !== undefined) throw forbiddenByAdmission(attributes, `failed quota: ${quota}: ${missing}`);
+}
 
 function tooMany(
   quota: string,
-  exceeded: readonly (Wanted & { readonly used: number })[],
+  exceeded: readonly (Wanted & { readonly used: bigint })[],
   attributes: AdmissionAttributes,
 ): Error {
-  const list = (text: (each: Wanted & { readonly used: number }) => string) => exceeded.map(text).join(",");
-  const requested = list(({ name, amount }) => `${name}=${amount}`);
-  const used = list(({ name, used }) => `${name}=${used}`);
-  const limited = list(({ name, hard }) => `${name}=${hard / NANO}`);
+  const list = (text: (each: Wanted & { readonly used: bigint }) => string) => exceeded.map(text).join(",");
+  const requested = list(({ name, amount }) => `${name}=${amountText(name, amount)}`);
+  const used = list(({ name, used }) => `${name}=${amountText(name, used)}`);
+  const limited = list(({ name, hard }) => `${name}=${amountText(name, hard)}`);
   const why = `exceeded quota: ${quota}, requested: ${requested}, used: ${used}, limited: ${limited}`;
   return forbiddenByAdmission(attributes, why);
 }

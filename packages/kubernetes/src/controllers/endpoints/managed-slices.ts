@@ -16,7 +16,7 @@ import type { ControlledResource, ControllerPort } from "@postern/apiserver/cont
 export const SERVICE_NAME = "kubernetes.io/service-name";
 const MANAGED_BY = "endpointslice.kubernetes.io/managed-by";
 
-/** What the controller writes in a slice. */
+/** A slice as the controller writes it. */
 export type WantedSlice = {
   readonly addressType: string;
   readonly endpoints: readonly JsonObject[];

@@ -12,7 +12,8 @@ import { createQueueController } from "@postern/apiserver/controllers/queue-cont
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import { countedResource } from "../../builtin/quotas/counted-resources.ts";
+import { amountText, countedResource, readUsages } from "../../builtin/quotas/counted-resources.ts";
+import { scopesOf } from "../../builtin/quotas/quota-scopes.ts";
 import type { ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
 import type { ServiceTotals } from "../../builtin/services/service-totals.ts";
 
@@ -39,13 +40,15 @@ export function createQuotaController(
       const quota = quotas.view.get(key)?.decode() as ResourceQuota | undefined;
       if (quota === undefined) continue;
       const used: Record<string, string> = {};
+      const scopes = scopesOf(quota.spec ?? {});
       for (const name of Object.keys(quota.spec?.hard ?? {})) {
         const counted = countedResource(name);
-        // CPU and memory are not counted here.
         if (counted === undefined) continue;
         const resource = resources.get(nameOf(counted.resource));
         if (resource !== undefined) follow(resource);
-        used[name] = String(resource === undefined ? 0 : counted.used(resource, namespace, services));
+        if (resource !== undefined && counted.isSummed) await readUsages(counted, resource, namespace, pause);
+        const amount = resource === undefined ? 0n : counted.used(resource, namespace, services, scopes);
+        used[name] = amountText(name, amount);
       }
       await pause();
       const status = { hard: quota.spec?.hard ?? {}, used };

@@ -1,0 +1,81 @@
+// The amounts that a pod or a claim uses of what quotas limit, by the names that quotas have for them, in billionths.
+// Source: k8s.io/kubernetes/pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims}.go
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { parseAmount } from "@postern/apimachinery/quantity/quantity";
+import { containerAmounts, podAmounts } from "../workloads/pod-resources.ts";
+import type { Pod } from "../workloads/pods.ts";
+import { quantityText } from "./quantities.ts";
+import { claimScopes, podScopes, type ScopeValues } from "./quota-scopes.ts";
+
+export type ObjectUsage = { readonly amounts: ReadonlyMap<string, bigint>; readonly scopes: ScopeValues };
+
+export const ONE = 1_000_000_000n;
+const NOTHING: ObjectUsage = { amounts: new Map(), scopes: new Map() };
+const COMPUTE = ["cpu", "memory", "ephemeral-storage"];
+const CLASS_SUFFIX = ".storageclass.storage.k8s.io/";
+const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
+
+/** A pod that has ended uses nothing. */
+export function podUsage(object: KubeObject): ObjectUsage {
+  const { spec, status } = object as Pod;
+  if (status?.phase === "Succeeded" || status?.phase === "Failed") return NOTHING;
+  const amounts = new Map([["pods", ONE]]);
+  for (const [name, amount] of podAmounts(spec, "requests")) {
+    const isCompute = COMPUTE.includes(name);
+    if (isCompute || name.startsWith("hugepages-")) amounts.set(name, amount);
+    if (isCompute || name.startsWith("hugepages-") || name.includes("/")) amounts.set(`requests.${name}`, amount);
+  }
+  for (const [name, amount] of podAmounts(spec, "limits")) {
+    if (COMPUTE.includes(name)) amounts.set(`limits.${name}`, amount);
+  }
+  return { amounts, scopes: podScopes(spec) };
+}
+
+type Claim = {
+  readonly spec?: {
+    readonly storageClassName?: string;
+    readonly resources?: { readonly requests?: { readonly [resource: string]: JsonValue } };
+  };
+  readonly status?: { readonly allocatedResources?: { readonly [resource: string]: JsonValue } };
+};
+
+export function claimUsage(object: KubeObject): ObjectUsage {
+  const { spec, status } = object as Claim;
+  const amountOf = (value: JsonValue | undefined): bigint => {
+    const amount = parseAmount(quantityText(value)) ?? 0n;
+    return ((amount + ONE - 1n) / ONE) * ONE;
+  };
+  const asked = amountOf(spec?.resources?.requests?.["storage"]);
+  const allocated = amountOf(status?.allocatedResources?.["storage"]);
+  const [storage = asked] = [asked, allocated].toSorted((one, other) => (one > other ? -1 : 1));
+  const amounts = new Map([
+    ["persistentvolumeclaims", ONE],
+    ["requests.storage", storage],
+  ]);
+  const storageClass = object.metadata.annotations?.[CLASS_ANNOTATION] ?? spec?.storageClassName ?? "";
+  if (storageClass !== "") {
+    for (const [name, amount] of [...amounts]) amounts.set(`${storageClass}${CLASS_SUFFIX}${name}`, amount);
+  }
+  return { amounts, scopes: claimScopes(object) };
+}
+
+/** Resources that each container of a pod has to name where a quota limits them. */
+const REQUIRED = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+
+/** `must specify limits.cpu for: c1`; undefined where nothing is missing. */
+export function missingResources({ spec }: Pod, limited: readonly string[]): string | undefined {
+  if ((spec as { readonly resources?: object } | undefined)?.resources !== undefined) return undefined;
+  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+  const missing = REQUIRED.filter((name) => limited.includes(name))
+    .toSorted()
+    .flatMap((name) => {
+      const field = name.startsWith("limits.") ? "limits" : "requests";
+      const resource = name.replace(/^(limits|requests)\./, "");
+      const without = containers.filter((container) => !containerAmounts(container, field).has(resource));
+      const names = without.map((container) => container.name).toSorted();
+      return names.length === 0 ? [] : [`${name} for: ${names.join(",")}`];
+    });
+  return missing.length === 0 ? undefined : `must specify ${missing.join("; ")}`;
+}
