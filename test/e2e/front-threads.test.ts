@@ -169,6 +169,26 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
     }
   });
 
+  it("any connection shows the activity of all threads", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const made = await send(KEYS, {
+      key: admin,
+      body: { metadata: { name: "busy" }, spec: { type: "User", user: "admin" } },
+    });
+    await Promise.all(
+      clients.map(async (client, index) => {
+        for (let count = 0; count < 4; count++) await client(PROJECTS, { key: made.body.spec.key });
+        await client(PROJECTS, { key: admin, body: { metadata: { name: `made-${index}` }, spec: {} } });
+      }),
+    );
+    for (const client of clients) {
+      const { body } = await client("/activity", { key: admin });
+      expect(body.used.find(({ name }: any) => name === "busy").count).toBe(4 * clients.length);
+      const names = body.changes.map(({ name }: any) => name).filter((name: string) => name.startsWith("made-"));
+      expect(names.sort()).toEqual(clients.map((_, index) => `made-${index}`).sort());
+    }
+  });
+
   it("the one-time link is good on every connection, and once", async ({ skip }) => {
     if (isMissing !== undefined) return skip(isMissing);
     const [, path = "", code = ""] = /(\/login\/link\?code=(\S+))/.exec(server.output()) ?? [];
@@ -201,25 +221,24 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
     if (isMissing !== undefined) return skip(isMissing);
     const { hostname, port } = new URL(server.url);
     const ca = await readFile(server.caFile);
-    const handshake = (session?: Buffer) =>
-      new Promise<{ readonly isReused: boolean; readonly session: Buffer }>((resolve, reject) => {
-        const socket = connect({
-          host: hostname,
-          port: Number(port),
-          ca,
-          ALPNProtocols: ["http/1.1"],
-          ...(session && { session }),
-        });
-        socket.on("error", reject);
-        // The server tells the session behind the handshake.
-        socket.resume();
-        socket.once("session", (next) => {
-          resolve({ isReused: socket.isSessionReused(), session: next });
+    const address = { host: hostname, port: Number(port), ca, ALPNProtocols: ["http/1.1"] };
+    const session = await new Promise<Buffer>((resolve, reject) => {
+      const socket = connect(address).on("error", reject);
+      // The session comes behind the handshake.
+      socket.resume().once("session", (given) => {
+        resolve(given);
+        socket.destroy();
+      });
+    });
+    const isResumed = () =>
+      new Promise<boolean>((resolve, reject) => {
+        const socket = connect({ ...address, session }, () => {
+          resolve(socket.isSessionReused());
           socket.destroy();
         });
+        socket.on("error", reject);
       });
-    const { session } = await handshake();
-    for (let count = 0; count < CONNECTIONS; count++) expect((await handshake(session)).isReused).toBe(true);
+    for (let count = 0; count < CONNECTIONS; count++) expect(await isResumed()).toBe(true);
   });
 
   it("a thread that ends is started again, and no count goes back", async ({ skip }) => {

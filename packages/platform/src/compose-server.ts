@@ -17,6 +17,7 @@ import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
+import { snapshotOf } from "./features/activity/activity-snapshot.ts";
 import { openAuditLog } from "./features/audit/audit-log.ts";
 import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
 import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
@@ -171,6 +172,7 @@ export async function composeServer(parts: {
         freshness,
         logger,
         scrape: front?.scrape,
+        readActivity: front?.readActivity,
         auditPath: log.path,
         prepared: preparation.check,
         draining: draining.signal,
@@ -245,13 +247,15 @@ export async function composeServer(parts: {
   if (further === undefined)
     teardown.use(reloadCertificate({ configuration, runtime, transport, serving, logger, onReload, onError }));
   else further.onServing((next) => serving.replace(next, transport));
+  further?.serveActivity(() => snapshotOf(platform.activity, runtime.clock.now()));
   teardown.defer(() => {
     draining.abort();
     first?.beginClose();
   });
   if (first !== undefined) {
     teardown.use(serving.onReplaced(first.replaceServing));
-    await first.start({ port, serving: serving.current, audit: log.sink, link });
+    const activity = () => snapshotOf(platform.activity, runtime.clock.now());
+    await first.start({ port, serving: serving.current, audit: log.sink, link, activity });
   }
 
   return {

@@ -7,6 +7,7 @@ import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardo
 import { neverLeading } from "@postern/apiserver/storage/leader-election";
 import { joinSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { composeServer, type RunningServer } from "./compose-server.ts";
+import type { ActivitySnapshot } from "./features/activity/activity-snapshot.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
 import { createLink, type Link } from "./features/virtual-clusters/embedded/threads/link.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
@@ -47,11 +48,16 @@ export async function runFurtherFront(
   teardown.defer(() => clearInterval(timer));
   let server: RunningServer | undefined;
   let onMetrics: FurtherMetrics = async () => [];
+  const reads: { activity?: () => ActivitySnapshot } = {};
   const followers: ((serving: ServingIdentity) => void)[] = [];
   const link = createLink<FurtherCalls, FurtherNotes, FirstCalls, FirstNotes>({
     port,
     calls: {
       metrics: () => onMetrics(),
+      activity() {
+        if (reads.activity === undefined) throw new Error("the front is starting");
+        return reads.activity();
+      },
       async close() {
         await server?.close();
         return undefined;
@@ -74,7 +80,7 @@ export async function runFurtherFront(
       teardown,
     );
     onMetrics = () => metricValuesOf(basics.metrics.registry);
-    server = await compose(data, { basics, link, loadConsole: surroundings.loadConsole, followers }, teardown);
+    server = await compose(data, { basics, link, loadConsole: surroundings.loadConsole, followers, reads }, teardown);
     basics.started();
   } catch (error) {
     await teardown.run();
@@ -91,10 +97,11 @@ async function compose(
     readonly basics: ServerBasics;
     readonly link: FirstLink;
     readonly followers: ((serving: ServingIdentity) => void)[];
+    readonly reads: { activity?: () => ActivitySnapshot };
   },
   teardown: Teardown,
 ): Promise<RunningServer> {
-  const { basics, link, loadConsole, followers } = parts;
+  const { basics, link, loadConsole, followers, reads } = parts;
   const configuration = shareOf(data.configuration);
   const store = await openServerStore({
     ...basics,
@@ -117,6 +124,10 @@ async function compose(
     },
     onServing: (listener) => void followers.push(listener),
     scrape: () => link.call("scrape", undefined),
+    readActivity: () => link.call("activity", undefined),
+    serveActivity(read) {
+      reads.activity = read;
+    },
   };
   return await composeServer({
     ...basics,

@@ -2,6 +2,7 @@
 
 import type { ServerTable } from "@postern/stores/sqlite/server-table";
 import type { SqliteConnection } from "@postern/stores/sqlite/sqlite-storage";
+import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import type { ServerSecrets } from "../foundation/store/server-keys.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
@@ -14,6 +15,7 @@ export type FirstCalls = {
   readonly isLinkValid: { readonly args: string; readonly result: boolean };
   readonly takeLink: { readonly args: string; readonly result: boolean };
   readonly scrape: { readonly args: undefined; readonly result: string };
+  readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
 };
 export type FirstNotes = {
   /** It serves requests from now on. */
@@ -23,6 +25,7 @@ export type FirstNotes = {
 /** Methods of a further one. */
 export type FurtherCalls = {
   readonly metrics: { readonly args: undefined; readonly result: FrontMetrics };
+  readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
   /** Resolves once its requests are finished and all is closed. */
   readonly close: { readonly args: undefined; readonly result: undefined };
 };

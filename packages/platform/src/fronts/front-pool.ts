@@ -1,6 +1,5 @@
 // The further fronts as the first one sees them: started, watched, started again when one ends, and closed.
 
-import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import { createSeriesCounter } from "@postern/apiserver/metrics/counter-series";
 import { Gauge } from "@postern/apiserver/metrics/gauge";
@@ -8,7 +7,7 @@ import { metricValuesOf } from "@postern/apiserver/metrics/merge-metrics";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { publishServer } from "@postern/stores/sqlite/server-table";
-import type { OneTimeLink } from "../features/sign-in/one-time-link.ts";
+import { type ActivitySnapshot, addActivity } from "../features/activity/activity-snapshot.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
 import { writeAudit } from "./audit-through-first.ts";
@@ -89,7 +88,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     crashed: restarts.series({ reason: "crashed" }),
   };
 
-  function begin(place: Place, { port, serving: first, audit, link }: Parts): FrontThread {
+  function begin(place: Place, { port, serving: first, audit, link, activity }: Parts): FrontThread {
     const { number } = place;
     place.startedAt = clock.elapsed();
     const connection = deps.store().connect?.();
@@ -103,7 +102,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
         serving: serving ?? first,
         ...(connection === undefined ? {} : { connection }),
       },
-      calls: firstCalls({ audit, link, scrape }),
+      calls: firstCalls({ audit, link, scrape, activity: () => readActivity(activity()) }),
       isMemoryShort: deps.isMemoryShort,
       scheduler,
       onEnd: (reason, error) => {
@@ -157,6 +156,18 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     return await sumMetrics([own, ...places.map(({ latest }) => latest), ...past]);
   }
 
+  /** A front that stands still is left out. */
+  async function readActivity(own: ActivitySnapshot): Promise<ActivitySnapshot> {
+    const others = await Promise.all(
+      places.map(async ({ thread }) => {
+        if (thread?.isReady !== true) return [];
+        const signal = AbortSignal.timeout(SCRAPE_MS);
+        return await thread.link.call("activity", undefined, { signal }).catch(() => []);
+      }),
+    );
+    return addActivity(own, ...others.flat());
+  }
+
   function close(): Promise<void> {
     isClosing = true;
     closing ??= Promise.all(places.map(({ thread }) => thread?.close())).then(() => undefined);
@@ -175,6 +186,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
       for (const { thread } of places) thread?.link.note("serving", next);
     },
     scrape,
+    readActivity,
     beginClose: () => void close(),
     closed: close,
     async [Symbol.asyncDispose]() {
@@ -189,10 +201,10 @@ const firstCalls = ({
   audit,
   link,
   scrape,
-}: {
-  readonly audit: AuditSink;
-  readonly link: OneTimeLink;
+  activity,
+}: Pick<Parts, "audit" | "link"> & {
   readonly scrape: () => Promise<string>;
+  readonly activity: () => Promise<ActivitySnapshot>;
 }) => ({
   async audit(events: readonly string[]): Promise<undefined> {
     await writeAudit(audit, events);
@@ -200,4 +212,5 @@ const firstCalls = ({
   isLinkValid: (secret: string) => link.isValid(secret),
   takeLink: (secret: string) => link.take(secret),
   scrape,
+  activity,
 });

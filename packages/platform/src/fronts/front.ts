@@ -2,6 +2,7 @@
 // further ones.
 
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
+import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
 import type { OneTimeLink } from "../features/sign-in/one-time-link.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
 
@@ -15,11 +16,14 @@ export type FirstFront = {
     readonly serving: ServingIdentity;
     readonly audit: AuditSink;
     readonly link: OneTimeLink;
+    readonly activity: () => ActivitySnapshot;
   }): Promise<void>;
   /** New handshakes use another certificate. */
   replaceServing(serving: ServingIdentity): void;
   /** Resolves with the text of `/metrics` for all. */
   scrape(): Promise<string>;
+  /** Resolves with `own` and that of the others. */
+  readActivity(own: ActivitySnapshot): Promise<ActivitySnapshot>;
   /** The further ones begin to finish their requests. */
   beginClose(): void;
   /** Resolves once they have. */
@@ -38,6 +42,10 @@ export type FurtherFront = {
   readonly link: OneTimeLink;
   onServing(listener: (serving: ServingIdentity) => void): void;
   scrape(): Promise<string>;
+  /** Resolves with that of all, which the first knows. */
+  readActivity(): Promise<ActivitySnapshot>;
+  /** Gives the first what it adds up. */
+  serveActivity(read: () => ActivitySnapshot): void;
 };
 
 export type Front = FirstFront | FurtherFront;

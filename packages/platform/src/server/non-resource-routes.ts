@@ -7,6 +7,7 @@ import { type HealthCheck, pingCheck, shutdownCheck } from "@postern/apiserver/h
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { AccessKeys } from "../features/access-keys/feature.ts";
 import { ACTIVITY_PATH, createActivityHandler } from "../features/activity/activity-route.ts";
+import { type ActivitySnapshot, snapshotOf } from "../features/activity/activity-snapshot.ts";
 import type { ServerActivity } from "../features/activity/server-activity.ts";
 import { AUDIT_EVENTS_PATH, createAuditSearchHandler } from "../features/audit/audit-route.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
@@ -25,6 +26,8 @@ export type NonResourceParts = {
   readonly logger: Logger;
   /** Resolves with the text of `/metrics`, which is of all servers of this process. Undefined: this is the only one. */
   readonly scrape: (() => Promise<string>) | undefined;
+  /** Adds that of the other servers of this process. Undefined: this is the only one. */
+  readonly readActivity: ((own: ActivitySnapshot) => Promise<ActivitySnapshot>) | undefined;
   /** The newest file of the audit log; undefined if it goes to standard output. */
   readonly auditPath: string | undefined;
   /** Fails until the store is prepared, and admin.kubeconfig is written. */
@@ -34,7 +37,7 @@ export type NonResourceParts = {
 };
 
 export const createNonResourceRoutes =
-  ({ store, freshness, logger, scrape, auditPath, prepared, draining }: NonResourceParts) =>
+  ({ store, freshness, logger, scrape, readActivity, auditPath, prepared, draining }: NonResourceParts) =>
   (
     base: Foundation,
     {
@@ -59,7 +62,7 @@ export const createNonResourceRoutes =
       [
         ACTIVITY_PATH,
         createActivityHandler({
-          activity,
+          read: (now) => readActivity?.(snapshotOf(activity, now)) ?? snapshotOf(activity, now),
           keys: keys.index,
           clock: runtime.clock,
           hasWebhook: base.configuration.notices.webhook.url !== "",

@@ -3,15 +3,15 @@
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Handler } from "@postern/apiserver/context/request-context";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import type { ServerActivity } from "./server-activity.ts";
+import type { ActivitySnapshot } from "./activity-snapshot.ts";
 
 /** Open to callers that RBAC lets `get` it: the platform's administrators. It has the names of keys and users of all tenants. */
 export const ACTIVITY_PATH = "/activity";
 
-const HOUR_MS = 3_600_000;
 const KEYS = 20;
 /** Fewer refusals of a key within a day happen to everyone. */
 const MANY_REFUSALS = 10;
@@ -21,35 +21,34 @@ const MANY_REFUSALS = 10;
  * keys that are used and refused most often in the last day, the changes of the last hour, newest first, and what `alerts` could come from.
  */
 export function createActivityHandler(deps: {
-  readonly activity: ServerActivity;
+  readonly read: (now: number) => Awaitable<ActivitySnapshot>;
   readonly keys: Pick<AccessKeyIndex, "byId">;
   readonly clock: Clock;
   /** Whether notices go to a webhook. */
   readonly hasWebhook: boolean;
 }): Handler {
-  const { activity, keys, clock, hasWebhook } = deps;
+  const { read, keys, clock, hasWebhook } = deps;
   const keyOf = (id: string) => {
     const key = keys.byId(id);
     return key === undefined ? { id } : { id, name: key.name, owner: key.owner.name };
   };
-  return ({ request }) => {
+  return async ({ request }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
     const now = clock.now();
-    const metricsReadAt = activity.metricsReadAt();
-    const { from, counts } = activity.minutes.read(now);
-    const counted = (found: readonly { readonly id: string; readonly count: number }[]) =>
-      found.map(({ id, count }) => ({ ...keyOf(id), count }));
+    const { from, counts, openWatches, metricsReadAt, used, refused, changes } = await read(now);
+    const counted = (found: ActivitySnapshot["used"]) =>
+      found.slice(0, KEYS).map(({ id, count }) => ({ ...keyOf(id), count }));
     const body = {
       from: formatTimestamp(from),
       ...counts,
-      openWatches: activity.openWatches(),
+      openWatches,
       alerts: {
         webhook: hasWebhook,
         ...(metricsReadAt === undefined ? {} : { metricsReadAt: formatTimestamp(metricsReadAt) }),
       },
-      used: counted(activity.used.read(KEYS, now)),
-      refusedKeys: counted(activity.refused.read(KEYS, now).filter(({ count }) => count >= MANY_REFUSALS)),
-      changes: activity.changes.since(now - HOUR_MS).map(({ at, credentialId, ...change }) => ({
+      used: counted(used),
+      refusedKeys: counted(refused.filter(({ count }) => count >= MANY_REFUSALS)),
+      changes: changes.map(({ at, credentialId, ...change }) => ({
         at: formatTimestamp(at),
         ...change,
         ...(credentialId === undefined ? {} : { key: keys.byId(credentialId)?.name ?? credentialId }),
