@@ -56,7 +56,8 @@ const FRONT_THREAD: Thread = {
   source: fromRepository("packages/cli/src/front-thread.ts"),
   startedIn: /[\\/]cli[\\/]src[\\/]front-thread\.ts$/,
   address: "new URL(import.meta.url)",
-  starts: ["sqlite-thread", "work-thread", "cluster-thread"],
+  // It uses the database thread that the first one has started.
+  starts: ["work-thread", "cluster-thread"],
 };
 
 /** `starts` names earlier threads, which this one starts. */

@@ -6,7 +6,29 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { AuditEvent } from "./audit-event.ts";
 
 /** An event with its JSON, made once. */
-export type AuditLine = { readonly event: AuditEvent; readonly json: string };
+export type AuditLine = {
+  /** One that came from another thread is parsed only where it is needed. */
+  readonly event: AuditEvent;
+  readonly json: string;
+  /** Absent: they are read from the event. */
+  readonly facts?: LineFacts;
+};
+
+export type LineFacts = {
+  /** Shares its part of a file. */
+  readonly client: string;
+  readonly annotations: AnnotationsPlace;
+};
+
+/** Where the JSON of an event has its annotations, which get the hash of the line before. */
+export type AnnotationsPlace = "none" | "last" | "elsewhere";
+
+export function annotationsPlaceOf(event: AuditEvent): AnnotationsPlace {
+  const { annotations } = event;
+  if (annotations === undefined) return "none";
+  const isLast = Object.keys(event).at(-1) === "annotations" && !Object.hasOwn(annotations, PREVIOUS_LINE_ANNOTATION);
+  return isLast ? "last" : "elsewhere";
+}
 
 export const lineOf = (event: AuditEvent): AuditLine => ({ event, json: stringifyJson(event) });
 
@@ -39,17 +61,16 @@ export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditCha
 }
 
 /** The annotations come after all other members, and the hash after all other annotations. */
-function textOf({ event, json }: AuditLine, head: string): string {
-  const { annotations } = event;
-  const isAtItsPlace =
-    annotations === undefined ||
-    (Object.keys(event).at(-1) === "annotations" && !Object.hasOwn(annotations, PREVIOUS_LINE_ANNOTATION));
-  if (!isAtItsPlace) {
-    const chained = stringifyJson({ ...annotations, [PREVIOUS_LINE_ANNOTATION]: head });
+function textOf(line: AuditLine, head: string): string {
+  const { json } = line;
+  const place = line.facts?.annotations ?? annotationsPlaceOf(line.event);
+  if (place === "elsewhere") {
+    const { event } = line;
+    const chained = stringifyJson({ ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: head });
     return `${stringifyJson({ ...event, annotations: undefined }).slice(0, -1)},"annotations":${chained}}`;
   }
   const link = `"${PREVIOUS_LINE_ANNOTATION}":"${head}"}}`;
-  if (annotations === undefined) return `${json.slice(0, -1)},"annotations":{${link}`;
+  if (place === "none") return `${json.slice(0, -1)},"annotations":{${link}`;
   return json.endsWith("{}}") ? json.slice(0, -2) + link : `${json.slice(0, -2)},${link}`;
 }
 

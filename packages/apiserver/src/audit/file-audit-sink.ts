@@ -36,7 +36,7 @@ const UNWRITTEN_ANNOTATION = "audit-log/unwritten-events";
 const UNWRITTEN_SINCE_ANNOTATION = "audit-log/unwritten-since";
 
 /** Without `resolve`, no caller waits. */
-type Line = Unwritten & { readonly resolve?: () => void; readonly reject: (error: unknown) => void };
+type Line = { readonly of: Unwritten; readonly resolve?: () => void; readonly reject: (error: unknown) => void };
 
 /** How long lines that no request waits for are gathered: a write costs as much as the lines of many requests. */
 const GATHER_MS = 10;
@@ -68,21 +68,20 @@ class FileAuditSink implements AuditSink {
   write(event: AuditEvent): Promise<void> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ event, resolve, reject });
+      this.#waiting.push({ of: { event }, resolve, reject });
       this.#writing ??= this.#writeWaiting();
     });
   }
 
   async writeLines(lines: readonly AuditLine[]): Promise<void> {
     if (this.#closed) throw closedError();
-    const written = lines.map(
-      (line) =>
-        new Promise<void>((resolve, reject) => {
-          this.#waiting.push({ ...line, resolve, reject });
-        }),
-    );
-    this.#writing ??= this.#writeWaiting();
-    await Promise.all(written);
+    await new Promise<void>((resolve, reject) => {
+      // All of them are written together, or none.
+      for (const of of lines.slice(0, -1)) this.#waiting.push({ of, reject: () => undefined });
+      for (const of of lines.slice(-1)) this.#waiting.push({ of, resolve, reject });
+      if (lines.length === 0) resolve();
+      else this.#writing ??= this.#writeWaiting();
+    });
   }
 
   writeSoon(event: AuditEvent, onError: (error: unknown) => void): void {
@@ -90,7 +89,7 @@ class FileAuditSink implements AuditSink {
       onError(closedError());
       return;
     }
-    this.#waiting.push({ event, reject: onError });
+    this.#waiting.push({ of: { event }, reject: onError });
     if (this.#writing === undefined) this.#gather();
   }
 
@@ -128,7 +127,7 @@ class FileAuditSink implements AuditSink {
       this.#waiting = [];
       let admitted: readonly AuditLine[] = [];
       try {
-        admitted = this.#shares.admit(lines);
+        admitted = this.#shares.admit(lines.map(({ of }) => of));
         await this.#append(admitted);
         for (const { resolve } of lines) resolve?.();
       } catch (error) {

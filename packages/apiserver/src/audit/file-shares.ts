@@ -29,8 +29,8 @@ type Use = {
   readonly reads: Set<string>;
 };
 
-/** An event, and its JSON where that was made in another thread. */
-export type Unwritten = { readonly event: AuditEvent; readonly json?: string };
+/** An event, or its line where that was made in another thread. */
+export type Unwritten = AuditLine | { readonly event: AuditEvent; readonly json?: undefined };
 
 export class FileShares {
   readonly #maxBytes: number;
@@ -43,7 +43,7 @@ export class FileShares {
 
   /** The part of these events that is to be written. */
   admit(events: readonly Unwritten[]): readonly AuditLine[] {
-    return events.flatMap(({ event, json }) => this.#admitOne(json === undefined ? lineOf(event) : { event, json }));
+    return events.flatMap((one) => this.#admitOne(one.json === undefined ? lineOf(one.event) : one));
   }
 
   /** The share is that of each file. Returns the records of what was left out of the last one. */
@@ -60,16 +60,16 @@ export class FileShares {
 
   #admitOne(line: AuditLine): readonly AuditLine[] {
     if (this.#maxBytes === Number.POSITIVE_INFINITY) return [line];
-    const { event, json } = line;
-    const client = clientOf(event);
+    const client = line.facts?.client ?? clientOf(line.event);
     const use = this.#useOf(client);
-    const bytes = Buffer.byteLength(json) + LINK_BYTES;
+    const bytes = Buffer.byteLength(line.json) + LINK_BYTES;
     const after = use.bytes + bytes;
     const isFull = after > this.#maxBytes * SHARES_OF_READS;
-    if (after <= this.#maxBytes || !isCountable(event, client, isFull ? undefined : use.reads)) {
+    if (after <= this.#maxBytes || !isCountable(line.event, client, isFull ? undefined : use.reads)) {
       use.bytes = after;
       return [line];
     }
+    const { event } = line;
     if (use.omitted === 0) use.since = event.stageTimestamp;
     use.omitted += 1;
     use.last = event;
@@ -94,7 +94,7 @@ const UNAUTHENTICATED = "";
 const MADE_BY_TENANTS = /^system:(?:serviceaccount|node|bootstrap):/;
 
 /** An event has no user before authentication, or if it failed. */
-function clientOf({ user: { username = "" }, annotations }: AuditEvent): string {
+export function clientOf({ user: { username = "" }, annotations }: AuditEvent): string {
   if (username === "" || username === "system:anonymous") return UNAUTHENTICATED;
   return MADE_BY_TENANTS.test(username)
     ? `system:serviceaccounts ${annotations?.[PROXY_TARGET_ANNOTATION] ?? ""}`

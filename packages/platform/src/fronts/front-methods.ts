@@ -10,8 +10,8 @@ import type { FrontMetrics } from "./sum-metrics.ts";
 
 /** Methods of the first. */
 export type FirstCalls = {
-  /** The JSON of events. Resolves once they are as safe as the sink of the first promises. */
-  readonly audit: { readonly args: readonly string[]; readonly result: undefined };
+  /** Packed lines. Resolves once they are as safe as the sink of the first promises. */
+  readonly audit: { readonly args: string; readonly result: undefined };
   readonly isLinkValid: { readonly args: string; readonly result: boolean };
   readonly takeLink: { readonly args: string; readonly result: boolean };
   readonly scrape: { readonly args: undefined; readonly result: string };

@@ -206,8 +206,8 @@ const firstCalls = ({
   readonly scrape: () => Promise<string>;
   readonly activity: () => Promise<ActivitySnapshot>;
 }) => ({
-  async audit(events: readonly string[]): Promise<undefined> {
-    await writeAudit(audit, events);
+  async audit(lines: string): Promise<undefined> {
+    await writeAudit(audit, lines);
   },
   isLinkValid: (secret: string) => link.isValid(secret),
   takeLink: (secret: string) => link.take(secret),
