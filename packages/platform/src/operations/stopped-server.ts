@@ -6,7 +6,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { openAccessKeys } from "../features/access-keys/feature.ts";
-import { openAccessGrants } from "../features/access-requests/feature.ts";
+import { openAccessGrants } from "../features/access-requests/access-grants.ts";
 import { credentialPrefixes, openCertificates } from "../features/certificates/feature.ts";
 import { openDirectory } from "../features/directory/feature.ts";
 import { openIdentityProviders, unionGrants } from "../features/sign-in/identity-provider-index.ts";

@@ -23,8 +23,9 @@ import {
 import { type AccessKeys, keyWriters, openAccessKeys } from "../features/access-keys/feature.ts";
 import { accessKeyKinds, credentialsOf, openKeyQuota } from "../features/access-keys/kinds/index.ts";
 import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
+import { openAccessGrants } from "../features/access-requests/access-grants.ts";
 import { accessRequestControllers } from "../features/access-requests/controllers/index.ts";
-import { openAccessGrants, openAccessRequests } from "../features/access-requests/feature.ts";
+import { openAccessRequests } from "../features/access-requests/feature.ts";
 import { accessRequestKinds } from "../features/access-requests/kinds/index.ts";
 import { createServerActivity, type ServerActivity } from "../features/activity/server-activity.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";

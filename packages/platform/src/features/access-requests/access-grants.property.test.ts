@@ -16,7 +16,7 @@ import { insideClusterRoles } from "../authorization/inside-groups.ts";
 import { createInstancePermissionIndex } from "../authorization/instance-permissions.ts";
 import { projectRolesOf } from "../authorization/owner-permissions.ts";
 import { createProjectMembershipIndex } from "../authorization/project-memberships.ts";
-import { type AccessGrants, createAccessGrants } from "./access-grants.ts";
+import { type AccessGrants, openAccessGrants } from "./access-grants.ts";
 import { CLOCK_SKEW_MS } from "./access-limits.ts";
 
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });
@@ -57,13 +57,11 @@ function openServer(cache: ReturnType<typeof createWatchCache>, time: ManualTime
     return { view: cache.view(prefix), prefix };
   };
   const { clock, scheduler } = time;
-  const grants = createAccessGrants({
+  const grants = openAccessGrants({
     names,
-    requests: viewOf("accessrequests"),
-    clusters: viewOf("clusters"),
+    objects: (plural) => viewOf(plural),
     epochs: createClockEpochs(clock),
-    clock,
-    scheduler,
+    runtime: { clock, scheduler },
   });
   const projects = createProjectMembershipIndex(viewOf("projects"), scheduler, grants);
   const instances = createInstancePermissionIndex(

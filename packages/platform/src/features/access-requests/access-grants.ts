@@ -1,16 +1,16 @@
 // The access that is granted now: approved requests in memory, from their approval to their end, read by authentication and by the decision point.
 
-import type { PlatformNames } from "@postern/api/platform-names";
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
-import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { GrantedGroups } from "../access-keys/access-key-identity.ts";
 import { isGrantOfRequest, type KeyGrants } from "../access-keys/key-grant.ts";
 import type { GrantedAccess, GrantedPlace, GrantedRole } from "../authorization/granted-access.ts";
 import { CLOCK_SKEW_MS } from "./access-limits.ts";
 import { GrantSets } from "./grant-sets.ts";
-import { type RequestRecord, readRequest } from "./request-record.ts";
+import { ACCESS_REQUESTS, type RequestRecord, readRequest } from "./request-record.ts";
 import { StoredRequests } from "./stored-requests.ts";
 
 export type AccessGrants = GrantedAccess &
@@ -23,23 +23,23 @@ export type AccessGrants = GrantedAccess &
     readonly stored: Pick<StoredRequests, "countOpen" | "countOpenIn" | "of">;
   };
 
-export type AccessGrantsDeps = {
-  readonly names: Pick<PlatformNames, "accessRequestGroup" | "projectNamespace">;
-  readonly requests: ViewPrefix;
-  readonly clusters: ViewPrefix;
-  readonly epochs: Pick<ClockEpochs, "current" | "latest">;
-  readonly clock: Clock;
-  readonly scheduler: Scheduler;
-};
-
 /** Streams end by this timer when the clock jumps; each decision looks at the clock itself. */
 const LONGEST_WAIT_MS = 1_000;
 
 type Known = { readonly record: RequestRecord; readonly epoch: ClockEpoch; isOver: boolean };
 
-/** Follows requests and clusters at once; a change is in it before the write that made it is answered. */
-export function createAccessGrants(deps: AccessGrantsDeps): AccessGrants {
-  const { names, requests, clusters, epochs, clock, scheduler } = deps;
+type GrantsFoundation = Pick<Foundation, "names" | "objects" | "epochs"> & {
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+};
+
+/**
+ * Before access keys and authorization: a grant is a part of the identity of a key, and of what the decision point reads. Follows requests and
+ * clusters at once; a change is in it before the write that made it is answered.
+ */
+export function openAccessGrants({ names, objects, epochs, runtime }: GrantsFoundation): AccessGrants {
+  const { clock, scheduler } = runtime;
+  const requests = objects(ACCESS_REQUESTS);
+  const clusters = objects("clusters");
   const stored = new StoredRequests<Known>();
   const live = new GrantSets();
   const clusterUids = new Map<string, string>();

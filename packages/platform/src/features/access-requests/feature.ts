@@ -3,7 +3,7 @@
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessOffers } from "../authorization/platform-decision.ts";
 import type { Directory } from "../directory/directory.ts";
-import { type AccessGrants, createAccessGrants } from "./access-grants.ts";
+import type { AccessGrants } from "./access-grants.ts";
 import { createAccessOffers } from "./access-offers.ts";
 import {
   ACCESS_POLICIES,
@@ -12,7 +12,7 @@ import {
   createAccessPolicies,
 } from "./access-policies.ts";
 import type { Labels } from "./access-policy-state.ts";
-import { ACCESS_REQUESTS, type AccessPlace } from "./request-record.ts";
+import type { AccessPlace } from "./request-record.ts";
 
 export type AccessRequests = Disposable & {
   readonly grants: AccessGrants;
@@ -21,17 +21,6 @@ export type AccessRequests = Disposable & {
   /** Labels of the virtual cluster or cluster as it is now; none for a project. */
   readonly labelsOf: (place: AccessPlace) => Labels;
 };
-
-/** Before access keys and authorization: a grant is a part of the identity of a key, and of what the decision point reads. */
-export const openAccessGrants = ({ names, objects, epochs, runtime }: Foundation): AccessGrants =>
-  createAccessGrants({
-    names,
-    requests: objects(ACCESS_REQUESTS),
-    clusters: objects("clusters"),
-    epochs,
-    clock: runtime.clock,
-    scheduler: runtime.scheduler,
-  });
 
 export function openAccessRequests(
   { names, objects, runtime, lookup, onError }: Foundation,

@@ -4,11 +4,9 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { accessKeyIdentity, type IdentityDeps } from "../access-keys/access-key-identity.ts";
 import type { ReachesProject } from "../access-keys/key-quota.ts";
 
-export type ReachesProjectDeps = IdentityDeps & { readonly authorizer: Authorizer };
-
 /** True if the owner, without the limits of a key, may get the project, or a virtual cluster or space in it that the scope names. */
 export const createReachesProject =
-  ({ authorizer, ...identity }: ReachesProjectDeps): ReachesProject =>
+  (identity: IdentityDeps, authorizer: Authorizer): ReachesProject =>
   async ({ owner, groups, restrictions }, project) => {
     const { names } = identity;
     const user = accessKeyIdentity({ id: "", owner, groups }, identity);

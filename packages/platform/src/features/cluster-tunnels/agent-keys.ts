@@ -2,11 +2,10 @@
 
 import type { Cluster } from "@postern/api/cluster";
 import type { AgentKey } from "@postern/api/cluster-tunnel";
-import type { OwnedAccessKey } from "@postern/api/owned-access-key";
-import type { PlatformNames } from "@postern/api/platform-names";
+import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { RevokeAccessKey } from "../access-keys/mint-access-key.ts";
@@ -43,20 +42,6 @@ export type KnownAgent = {
   readonly record: AgentRecord;
 };
 
-export type AgentKeysDeps = {
-  readonly names: Pick<PlatformNames, "name">;
-  readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
-  readonly joins: JoinValues;
-  readonly agents: AgentRecords;
-  readonly cluster: (name: string) => Cluster | undefined;
-  readonly mint: (
-    key: { readonly metadata: { readonly generateName: string }; readonly spec: NonNullable<OwnedAccessKey["spec"]> },
-    signal: AbortSignal,
-  ) => Promise<string>;
-  readonly revoke: RevokeAccessKey;
-  readonly clock: Clock;
-};
-
 export const JOIN_REFUSED = "the join value is unknown, was used, or has expired: create another one for the cluster";
 
 /** Whether an agent may connect for the Cluster. */
@@ -66,9 +51,25 @@ export const isJoinable = (cluster: Cluster | undefined, uid: string): cluster i
   cluster.metadata.deletionTimestamp === undefined &&
   cluster.spec?.networkPeer === true;
 
-export function createAgentKeys(deps: AgentKeysDeps): AgentKeys {
-  const { names, keys, joins, agents, clock, mint, revoke } = deps;
-
+export function createAgentKeys(
+  { names, lookup, runtime: { clock } }: Foundation,
+  {
+    keys,
+    joins,
+    agents,
+    mint,
+    revoke,
+  }: {
+    readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
+    readonly joins: JoinValues;
+    readonly agents: AgentRecords;
+    readonly mint: (
+      key: { readonly metadata: { readonly generateName: string }; readonly spec: AccessKeySpec },
+      signal: AbortSignal,
+    ) => Promise<string>;
+    readonly revoke: RevokeAccessKey;
+  },
+): AgentKeys {
   async function issue(cluster: string, signal: AbortSignal): Promise<{ issued: AgentKey; kept: AgentKeyRecord }> {
     const key = await mint(
       {
@@ -99,7 +100,7 @@ export function createAgentKeys(deps: AgentKeysDeps): AgentKeys {
   return {
     async join(value, peerUid, signal) {
       const found = joins.find(value);
-      if (found === undefined || !isJoinable(deps.cluster(found.cluster), found.clusterUid)) {
+      if (found === undefined || !isJoinable(lookup.cluster(found.cluster), found.clusterUid)) {
         throw forbiddenPathError(JOIN_REFUSED);
       }
       if (!PEER_UID.test(peerUid)) throw forbiddenPathError("the uid of the namespace kube-system is missing");
@@ -151,7 +152,7 @@ export function createAgentKeys(deps: AgentKeysDeps): AgentKeys {
     agentOf(key) {
       if (key === undefined || key.type !== AGENT_KEY_TYPE || key.owner.kind !== "subject") throw notAnAgent();
       const name = parseClusterIdentity(names, key.owner.name);
-      const cluster = name === undefined ? undefined : deps.cluster(name);
+      const cluster = name === undefined ? undefined : lookup.cluster(name);
       const clusterUid = cluster?.metadata.uid ?? "";
       const record = agents.of(clusterUid);
       if (!isJoinable(cluster, clusterUid) || record?.keys.some(({ uid }) => uid === key.uid) !== true) {

@@ -22,33 +22,25 @@ export type ClusterTunnels = Disposable & {
 };
 
 export function openClusterTunnels(
-  { names, storage, runtime, lookup, metrics, records }: Foundation,
+  base: Foundation,
   { keys, mint }: { readonly keys: AccessKeys; readonly mint: KeyMint },
 ): ClusterTunnels {
-  const { clock, random, scheduler } = runtime;
+  const { storage, runtime, lookup, metrics, records } = base;
+  const { random, scheduler } = runtime;
   const joinRecords = { ...records("cluster-joins"), storage };
-  const joins = createJoinValues({ records: joinRecords, clock, random, format: keys.secrets.format });
+  const joins = createJoinValues(joinRecords, runtime, keys.secrets.format);
   const agents = createAgentRecords(records("cluster-agents"), storage);
-  const registry = createTunnelRegistry({
+  const registry = createTunnelRegistry(
     scheduler,
-    expected: () => lookup.clusters().filter(({ spec }) => spec?.networkPeer === true).length,
-  });
+    () => lookup.clusters().filter(({ spec }) => spec?.networkPeer === true).length,
+  );
   return {
     serverId: Buffer.from(random.bytes(8)).toString("hex"),
     registry,
     joins,
     joinRecords,
     agents,
-    keys: createAgentKeys({
-      names,
-      keys: keys.index,
-      joins,
-      agents,
-      cluster: (name) => lookup.cluster(name),
-      mint: mint.mint,
-      revoke: mint.revoke,
-      clock,
-    }),
+    keys: createAgentKeys(base, { keys: keys.index, joins, agents, mint: mint.mint, revoke: mint.revoke }),
     metrics: gaugeTunnels(metrics, registry),
     [Symbol.dispose]: () => registry[Symbol.dispose](),
   };

@@ -2,7 +2,7 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import type { Clock, Random } from "@postern/apiserver/runtime/clock";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
@@ -31,18 +31,14 @@ export type JoinValues = {
   remove(clusterUid: string): Promise<void>;
 };
 
-export type JoinValuesDeps = {
-  readonly records: ExpiringRecords;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Of access keys: logs, the audit log and scanners recognise such values. */
-  readonly format: Pick<AccessKeyFormat, "generate" | "idOf">;
-};
-
 const hashOf = (value: string): Buffer => createHash("sha256").update(value).digest();
 
-export function createJoinValues({ records, clock, random, format }: JoinValuesDeps): JoinValues {
-  const { view, prefix, storage } = records;
+/** `format`: that of access keys, so that logs, the audit log and scanners recognise such values. */
+export function createJoinValues(
+  { view, prefix, storage }: ExpiringRecords,
+  { clock, random }: Pick<Runtime, "clock" | "random">,
+  format: Pick<AccessKeyFormat, "generate" | "idOf">,
+): JoinValues {
   const readEntry = CachedObject.entryReader();
 
   /** There are as many as Clusters that are about to join. */

@@ -41,13 +41,8 @@ export const AGENT_NOT_CONNECTED = {
   message: "its agent is not connected to this server",
 };
 
-export type TunnelRegistryDeps = {
-  readonly scheduler: Scheduler;
-  /** How many Clusters are to be connected by an agent. */
-  readonly expected: () => number;
-};
-
-export function createTunnelRegistry({ scheduler, expected }: TunnelRegistryDeps): TunnelRegistry {
+/** `expected`: how many Clusters are to be connected by an agent. */
+export function createTunnelRegistry(scheduler: Scheduler, expected: () => number): TunnelRegistry {
   const tunnels = new Map<string, Set<Tunnel>>();
   const refused = new Map<string, RefusedAgent>();
   const listeners = new ChangeListeners<[uid: string]>();

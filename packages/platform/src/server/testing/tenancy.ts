@@ -198,7 +198,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
         budgets: { ofProject: () => ({ used: NOTHING_STORED, limit: NOTHING_STORED }) },
         createNamespace: createProjectNamespace({ runtime }, names, () => resource("Namespace", "")),
       }),
-      clusters({ ...deps, keys: controlPlaneKeys, join: clusterJoin({ names, lookup, joins, endpoint }) }),
+      clusters({ ...deps, keys: controlPlaneKeys, join: clusterJoin({ names, lookup }, joins, endpoint) }),
       virtualClusterInstances({ ...deps, clusterUsage: { of: () => undefined } }),
       virtualClusterTemplates(deps),
       spaceInstances(deps),

@@ -31,7 +31,7 @@ export const openKeyQuota = (
     maxPerOwner: configuration.accessKeys.maxPerOwner,
     lookup,
     restrictionNames: restrictionNames(names.name),
-    reaches: createReachesProject({ names, directory, authorizer: authorization.authorizer }),
+    reaches: createReachesProject({ names, directory }, authorization.authorizer),
   });
 
 /** For the subresource `credentials` of users, teams, keys and virtual clusters. */

@@ -2,34 +2,22 @@
 
 import { createHash } from "node:crypto";
 import type { AccessApproval, AccessRequest } from "@postern/api/access-request";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { accessKeyIdentity } from "../../access-keys/access-key-identity.ts";
-import type { PlatformAuthorizer } from "../../authorization/platform-decision.ts";
+import type { Authorization } from "../../authorization/feature.ts";
 import { getRequest, managementRequest } from "../../authorization/platform-request.ts";
 import { insideRoleOf, projectRoleOf } from "../../authorization/role-aliases.ts";
 import type { Directory, DirectoryUser } from "../../directory/directory.ts";
 import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
-import type { AccessPolicies } from "../access-policies.ts";
 import { ACCESS_POLICIES, CLUSTER_ACCESS_POLICIES } from "../access-policies.ts";
-import { type AccessPolicyState, isListedApprover, type Labels, mayAsk, offersAccess } from "../access-policy-state.ts";
+import { type AccessPolicyState, isListedApprover, mayAsk, offersAccess } from "../access-policy-state.ts";
+import type { AccessRequests } from "../feature.ts";
 import { digestOfUser, isSamePerson, type Person, personOf } from "../person.ts";
 import { type AccessPlace, describePlace, placeOf, policyOf } from "../request-record.ts";
 
 /** Why access is not, or no longer, granted: a reason for programs, and a message for people. */
 export type AccessFault = { readonly reason: string; readonly message: string };
-
-export type AccessCheckDeps = {
-  readonly names: PlatformNames;
-  readonly policies: Pick<AccessPolicies, "get">;
-  readonly directory: Directory;
-  readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "virtualClusterInstance">;
-  readonly rbac: Pick<RbacSource, "rulesOf">;
-  readonly authorizer: Pick<PlatformAuthorizer, "decide">;
-  readonly labelsOf: (place: AccessPlace) => Labels;
-};
 
 export type AccessCheck = {
   policyOf(spec: AccessRequest["spec"]): AccessPolicyState | undefined;
@@ -54,9 +42,12 @@ export type AccessCheck = {
   ): AccessFault | undefined;
 };
 
-export function createAccessCheck(deps: AccessCheckDeps): AccessCheck {
-  const { names, policies, directory, lookup, rbac, authorizer, labelsOf } = deps;
-
+export function createAccessCheck(
+  { names, lookup }: Foundation,
+  { policies, labelsOf }: AccessRequests,
+  directory: Directory,
+  { rbac, authorizer }: Authorization,
+): AccessCheck {
   const asks = new AskMemo();
   const check: AccessCheck = {
     policyOf: (spec) => policies.get(policyOf(spec, names.projectNamespace)),

@@ -30,12 +30,13 @@ export type AccessRequestKinds = {
 };
 
 export function accessRequestKinds(
-  { names, lookup, runtime: { clock }, metrics, recordEvent, own }: Foundation,
+  base: Foundation,
   { access, keys, directory, authorization }: AccessRequestKindsNeeds,
 ): AccessRequestKinds {
+  const { names, metrics, recordEvent, own } = base;
   const { policies, grants, labelsOf } = access;
-  const { authorizer, rbac, escalation } = authorization;
-  const check = createAccessCheck({ names, policies, directory, lookup, rbac, authorizer, labelsOf });
+  const { authorizer, escalation } = authorization;
+  const check = createAccessCheck(base, access, directory, authorization);
   const writes = createRequestWrites();
   const count = labelledCounter(
     metrics.registry,
@@ -58,7 +59,7 @@ export function accessRequestKinds(
         announce,
         grants,
         labelsOf,
-        clock,
+        clock: base.runtime.clock,
         keys: keys.index,
         requests: () => own("AccessRequest"),
       }),

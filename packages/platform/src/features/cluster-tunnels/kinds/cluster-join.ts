@@ -1,14 +1,13 @@
 // POST clusters/{name}/join: a one-time value with which the agent of the cluster joins.
 
 import { JOIN_PATH } from "@postern/api/cluster-tunnel";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { isJoinable } from "../agent-keys.ts";
 import type { JoinValues } from "../join-values.ts";
 
@@ -34,15 +33,12 @@ const clusterJoinFields = s
     "Requests a value with which the agent of the cluster joins. It replaces an earlier one that was not used.",
   );
 
-export type ClusterJoinDeps = {
-  readonly names: Pick<PlatformNames, "managementGroup">;
-  readonly lookup: Pick<ObjectLookup, "cluster">;
-  readonly joins: Pick<JoinValues, "create">;
-  readonly endpoint: { url(): string; readonly certificateAuthorityPem: string | undefined };
-};
-
 /** For callers that may `create` the subresource: administrators and owners of the cluster, unless roles say otherwise. */
-export const clusterJoin = ({ names, lookup, joins, endpoint }: ClusterJoinDeps): Subresource => ({
+export const clusterJoin = (
+  { names, lookup }: Pick<Foundation, "names" | "lookup">,
+  joins: Pick<JoinValues, "create">,
+  endpoint: { url(): string; readonly certificateAuthorityPem: string | undefined },
+): Subresource => ({
   name: "join",
   kind: { group: names.managementGroup, version: "v1", kind: KIND },
   schema: kindSchema(clusterJoinFields.schema),

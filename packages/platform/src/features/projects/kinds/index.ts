@@ -36,8 +36,8 @@ export function projectKinds(
       createNamespace: createProjectNamespace({ runtime }, names, () => installed("", "Namespace")),
       visibility: visibilityOf("projects"),
     }),
-    projectSecrets: projectSecrets({ names }),
-    sharedSecrets: sharedSecrets({ names }),
+    projectSecrets: projectSecrets(names),
+    sharedSecrets: sharedSecrets(names),
     namespaces: managementNamespaces({ names, lookup }),
   };
 }

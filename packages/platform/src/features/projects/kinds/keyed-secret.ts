@@ -44,14 +44,12 @@ const strategy: Strategy<KeyedSecret> = {
   validateUpdate: validateKeyedSecret,
 };
 
-export type KeyedSecretsDeps = { readonly names: Pick<PlatformNames, "managementGroup"> };
-
 export const keyedSecrets = (
-  { names }: KeyedSecretsDeps,
-  { kind }: { readonly kind: "ProjectSecret" | "SharedSecret" },
+  { managementGroup }: Pick<PlatformNames, "managementGroup">,
+  kind: "ProjectSecret" | "SharedSecret",
 ): ResourceDefinition =>
   defineResource({
-    group: names.managementGroup,
+    group: managementGroup,
     version: "v1",
     kind,
     plural: `${kind.toLowerCase()}s`,

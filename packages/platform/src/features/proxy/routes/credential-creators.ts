@@ -8,23 +8,19 @@ import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { groupsKeptInside, type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
 import { decodeLineage } from "../../certificates/key-lineage.ts";
 
-export type CreatorDeps = {
-  readonly keys: AccessKeyIndex;
-  readonly authenticator: Pick<AccessKeyAuthenticator, "identityOf">;
-};
-
 export type CredentialCreator = { readonly user: UserInfo; readonly credential: Credential };
 
 /** As they are now. None for a credential that belongs to the cluster itself. */
 export function creatorsOf(
   { credential }: Pick<RequestContext, "credential">,
-  { keys, authenticator }: CreatorDeps,
+  keys: Pick<AccessKeyIndex, "byUid">,
+  { identityOf }: Pick<AccessKeyAuthenticator, "identityOf">,
 ): readonly CredentialCreator[] {
   const lineage = credential?.lineage?.();
   if (lineage === undefined) return [];
   return decodeLineage(lineage).flatMap(({ keys: origins }) => {
     const key = keys.byUid(origins.at(-1)?.uid ?? "");
-    return key === undefined ? [] : [{ user: authenticator.identityOf(key), credential: { id: key.id } }];
+    return key === undefined ? [] : [{ user: identityOf(key), credential: { id: key.id } }];
   });
 }
 

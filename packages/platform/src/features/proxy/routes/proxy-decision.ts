@@ -9,6 +9,8 @@ import type {
 } from "@postern/apiserver/authorization/authorizer";
 import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain/with-authorization";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { AccessKeyAuthenticator } from "../../access-keys/access-key-authenticator.ts";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { KeyUsage } from "../../access-keys/usage/key-usage.ts";
 import { narrowRulesBehind } from "../../authorization/effective-rules.ts";
 import { instanceAt } from "../../authorization/inside-groups.ts";
@@ -16,11 +18,13 @@ import type { DecisionDeps, PlatformAuthorizer } from "../../authorization/platf
 import type { ProxyRequest } from "../../authorization/platform-request.ts";
 import { proxiedCallOf } from "../../authorization/proxied-call.ts";
 import type { ProxyPath } from "../../authorization/proxy-path.ts";
-import { type CreatorDeps, creatorsOf } from "./credential-creators.ts";
+import { creatorsOf } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 
 /** Requests through the proxy are decided by these. */
-export type ProxyDeps = CreatorDeps & {
+export type ProxyDeps = {
+  readonly keys: AccessKeyIndex;
+  readonly authenticator: Pick<AccessKeyAuthenticator, "identityOf">;
   readonly names: PlatformNames;
   readonly authorizer: PlatformAuthorizer;
   readonly sources: DecisionDeps;
@@ -68,9 +72,9 @@ function questionAboutMakers(
   attributes: AuthorizationAttributes,
   deps: ProxyDeps,
 ): AuthorizationQuestion {
-  const { authorizer } = deps;
+  const { authorizer, keys, authenticator } = deps;
   const findRefused = () =>
-    creatorsOf(context, deps).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
+    creatorsOf(context, keys, authenticator).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
   const authorize = (): AuthorizationDecision =>
     findRefused() === undefined
       ? { verdict: "allow", reason: "" }

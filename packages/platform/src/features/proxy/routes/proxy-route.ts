@@ -68,7 +68,7 @@ async function toInstance(
   deps: ProxyDeps,
   { lookup, destinations }: Pick<Destinations, "lookup" | "destinations">,
 ): Promise<ApiResponse> {
-  const { names, sources, authorizer, keys } = deps;
+  const { names, sources, authorizer, keys, authenticator } = deps;
   const found = find();
   if (found === undefined) {
     const { resource, name } = instanceAt(place);
@@ -76,7 +76,7 @@ async function toInstance(
   }
   mayBePlaced(found, place, lookup);
   const identify = isInsideIdentity(context)
-    ? () => withCurrentGroups(context.user, creatorsOf(context, deps), place, sources)
+    ? () => withCurrentGroups(context.user, creatorsOf(context, keys, authenticator), place, sources)
     : () => insideIdentity(context.user, place, sources);
   const user = identify();
   const backend = found.open();

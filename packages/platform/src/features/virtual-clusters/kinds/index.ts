@@ -63,7 +63,7 @@ export function virtualClusterKinds(
       authorizer,
       endpoint,
       keys: own.controlPlaneKeys,
-      join: clusterJoin({ names, lookup, joins: needs.tunnels.joins, endpoint }),
+      join: clusterJoin({ names, lookup }, needs.tunnels.joins, endpoint),
       visibility: visibilityOf("clusters"),
     }),
     virtualClusterInstances: virtualClusterInstances({

@@ -11,7 +11,7 @@ const secretWith = (data: { readonly [key: string]: string }) => ({
 
 describe("projectsecrets", () => {
   it("are served in namespaces", () => {
-    expect(projectSecrets({ names: { managementGroup: "management.example.com" } })).toMatchObject({
+    expect(projectSecrets({ managementGroup: "management.example.com" })).toMatchObject({
       kind: "ProjectSecret",
       plural: "projectsecrets",
       namespaced: true,

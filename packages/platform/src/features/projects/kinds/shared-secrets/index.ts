@@ -1,7 +1,8 @@
 // SharedSecrets: bytes by key in a namespace of the platform.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import { type KeyedSecretsDeps, keyedSecrets } from "../keyed-secret.ts";
+import { keyedSecrets } from "../keyed-secret.ts";
 
-export const sharedSecrets = (deps: KeyedSecretsDeps): ResourceDefinition =>
-  keyedSecrets(deps, { kind: "SharedSecret" });
+export const sharedSecrets = (names: Pick<PlatformNames, "managementGroup">): ResourceDefinition =>
+  keyedSecrets(names, "SharedSecret");

@@ -11,13 +11,12 @@ import {
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { stateColumns } from "../../../../foundation/kinds/state-columns.ts";
-import { type AuthorityDeps, presentAuthority } from "./present-authority.ts";
+import { presentAuthority } from "./present-authority.ts";
 import { type ClusterStrategyDeps, clusterStrategy } from "./strategy.ts";
 import { type ClusterAccessKeyDeps, clusterAccessKey } from "./subresources/access-key.ts";
 
 export type ClustersDeps = ClusterStrategyDeps &
-  ClusterAccessKeyDeps &
-  AuthorityDeps & {
+  ClusterAccessKeyDeps & {
     /** The subresource by which its agent joins. */
     readonly join: Subresource;
     readonly visibility: ObjectVisibility;
@@ -52,7 +51,7 @@ export const clusters = (deps: ClustersDeps): ResourceDefinition =>
     ],
     strategy: clusterStrategy(deps),
     visibility: deps.visibility,
-    present: presentAuthority(deps),
+    present: presentAuthority(deps.names, deps.endpoint),
   });
 
 /** Empty for a cluster that no agent connects. */

@@ -6,22 +6,20 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { PlatformEndpoint } from "../../platform-endpoint.ts";
 
-export type AuthorityDeps = {
-  readonly names: Pick<PlatformNames, "key">;
-  readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
-};
+type Names = Pick<PlatformNames, "key">;
+type Endpoint = Pick<PlatformEndpoint, "certificateAuthorityPem">;
 
 /** For the `present` of the resource. */
 export const presentAuthority =
-  (deps: AuthorityDeps) =>
+  (names: Names, endpoint: Endpoint) =>
   (object: CachedObject): CachedObject => {
     const cluster = object.decode();
-    const shown = withAuthority(cluster, deps);
+    const shown = withAuthority(cluster, names, endpoint);
     return shown === cluster ? object : CachedObject.fromObject(object.key, shown);
   };
 
 /** A cluster with an endpoint of its own has an authority of its own. */
-export function withAuthority<T extends KubeObject>(cluster: T, { names, endpoint }: AuthorityDeps): T {
+export function withAuthority<T extends KubeObject>(cluster: T, names: Names, endpoint: Endpoint): T {
   const { certificateAuthorityPem } = endpoint;
   const { annotations = {} } = cluster.metadata;
   if (certificateAuthorityPem === undefined || Object.hasOwn(annotations, names.key("direct-cluster-endpoint"))) {

@@ -8,7 +8,8 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
-import { type AuthorityDeps, withAuthority } from "../../../../virtual-clusters/kinds/clusters/present-authority.ts";
+import { withAuthority } from "../../../../virtual-clusters/kinds/clusters/present-authority.ts";
+import type { PlatformEndpoint } from "../../../../virtual-clusters/platform-endpoint.ts";
 
 const KIND = "ProjectClusters";
 
@@ -25,7 +26,7 @@ export const projectClusters = ({
 }: {
   readonly names: Pick<PlatformNames, "managementGroup" | "key">;
   readonly lookup: Pick<ObjectLookup, "project" | "clusters">;
-  readonly endpoint: AuthorityDeps["endpoint"];
+  readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
 }): Subresource => ({
   name: "clusters",
   kind: { group: names.managementGroup, version: "v1", kind: KIND },
@@ -37,7 +38,7 @@ export const projectClusters = ({
     const clusters = lookup
       .clusters()
       .filter(({ metadata }) => allowsCluster(project, metadata.name ?? ""))
-      .map((cluster) => withAuthority(cluster, { names, endpoint }));
+      .map((cluster) => withAuthority(cluster, names, endpoint));
     return { apiVersion: `${names.managementGroup}/v1`, kind: KIND, metadata: { name }, clusters };
   },
 });
