@@ -25,7 +25,7 @@ import type { ConsoleBuild } from "./features/console/console-build.ts";
 import { openNoticeWebhook } from "./features/notices/feature.ts";
 import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
 import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
-import { LINK_PATH, PROFILE_PATH } from "./features/sign-in/sign-in-deps.ts";
+import { LINK_PATH, PROFILE_PATH } from "./features/sign-in/sign-in-paths.ts";
 import type { CountedClusters } from "./features/virtual-clusters/embedded/threads/counted-clusters.ts";
 import type { PlatformEndpoint } from "./features/virtual-clusters/platform-endpoint.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";

@@ -121,7 +121,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
   return createApiRouter({
     sessions: { keys: keys.index, publicUrl: signIn.publicUrl },
     management,
-    // Files that everybody has: what people do in the page is audited where the page asks for it.
+    // Public files are not audited; the requests of the page are.
     console:
       parts.loadConsole === undefined || !configuration.console
         ? undefined

@@ -100,7 +100,7 @@ export function createAccessKeyIndex(
     },
     put(object, _, content) {
       const { record, known } = keys.put(object, epochs.current(), content);
-      // Nothing was good that hangs on a key that there was not.
+      // Anything derived from a key that never existed is invalid.
       if (known === undefined) return;
       // Keys that have an ancestor without depending on it are found by themselves only.
       if (known.record.childrenFrom !== record.childrenFrom) watches.recheckAll();

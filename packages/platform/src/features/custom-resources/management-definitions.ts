@@ -14,7 +14,7 @@ import { customResourceDefinitions } from "@postern/kubernetes/custom-resources/
 
 /** Each takes memory in every server, and time at every start. */
 const MAX_DEFINITIONS = 100;
-/** Of one definition. The store is that of everything else: nobody who may create custom resources may fill it. */
+/** Of one definition. Custom resources share the store with all else, and must not fill it. */
 const MAX_OBJECTS = 10_000;
 const MAX_BYTES = 64 * 2 ** 20;
 

@@ -1,12 +1,12 @@
 // The headers for a target: those of the request that are allowed, and the identity of the caller.
 
-import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
-import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { webSocketProtocols } from "@postern/apiserver/request/credentials";
 import { type ApiRequest, headerOf, type RequestHeaders } from "@postern/apiserver/transport/api-request";
 import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
 import type { UpstreamCredential } from "../../foundation/upstream/upstream-target.ts";
-import { isSystemName } from "./system-name.ts";
+import { impersonationHeaders } from "./impersonation-headers.ts";
 
 export type HeaderValues = { [name: string]: string | string[] };
 
@@ -141,44 +141,3 @@ export function bodyHeaders({ headers }: Pick<ApiRequest, "headers">): HeaderVal
   if (typeof length !== "string" || !/^\d+$/.test(length)) throw badRequestError("the Content-Length is not a number");
   return { "content-length": length };
 }
-
-// Says who a caller is to a target that we speak to with a credential of its own.
-// Source: k8s.io/client-go/transport/round_trippers.go (impersonatingRoundTripper)
-
-type ImpersonationHeaders = { [name: string]: string | string[] };
-
-/** Taken off by whoever parses the header, or read as its end: the target would hear another name. */
-const ALTERED_ON_THE_WAY = /^[ \t]|[ \t]$|[\p{Cc}\u{fffe}\u{ffff}]/u;
-
-/**
- * No caller passes as a part of the target's own system: such a user is refused, such groups are left out. All others are in
- * system:authenticated, which the target adds by itself. Throws ApiError 403.
- */
-function impersonationHeaders({ name, uid, groups, extra = {} }: UserInfo): ImpersonationHeaders {
-  if (name === "" || isSystemName(name))
-    throw forbiddenPathError(`user ${JSON.stringify(name)} cannot be impersonated through the proxy`);
-  const headers: ImpersonationHeaders = { "impersonate-user": headerText(name) };
-  if (uid !== undefined && uid !== "") headers["impersonate-uid"] = headerText(uid);
-  const passing = groups.filter((group) => !isSystemName(group) && group !== GROUP_AUTHENTICATED);
-  if (passing.length > 0) headers["impersonate-group"] = passing.map(headerText);
-  for (const key of Object.keys(extra)) {
-    const values = extra[key] ?? [];
-    if (values.length > 0) headers[`impersonate-extra-${headerKey(key)}`] = values.map(headerText);
-  }
-  return headers;
-}
-
-/** UTF-8, an octet a character, as Node writes headers. */
-function headerText(text: string): string {
-  if (text === "" || ALTERED_ON_THE_WAY.test(text)) {
-    throw forbiddenPathError(`the name ${JSON.stringify(text)} cannot be sent in a header`);
-  }
-  return Buffer.from(text, "utf8").toString("latin1");
-}
-
-/** Percent-encodes what a header name cannot hold, and percent signs themselves; the target decodes it, in lower case. */
-const headerKey = (key: string): string =>
-  encodeURIComponent(key.toLowerCase()).replaceAll(
-    /[()]/g,
-    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
-  );

@@ -7,6 +7,6 @@ export const NETWORK_PEER_NOT_SERVED: UpstreamFault = {
   message: "spec.networkPeer: agents connect clusters, not virtual clusters: unset it, and provide a kubeconfig",
 };
 
-/** For whoever writes the field. */
+/** For the writer of the field. */
 export const networkPeerWarnings = (networkPeer: boolean | undefined): readonly string[] =>
   networkPeer === true ? ["spec.networkPeer: this release connects to virtual clusters by kubeconfig only"] : [];

@@ -1,4 +1,4 @@
-// Hands on the index of OpenAPI v3 with the paths of its documents as they stand at the platform: `kubectl explain` asks for those that it names.
+// Relays the index of OpenAPI v3, with the paths of its documents below the platform: `kubectl explain` requests the paths in it.
 // Source: k8s.io/kube-openapi/pkg/handler3/handler.go (serverRelativeURL)
 
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";

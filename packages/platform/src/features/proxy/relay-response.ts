@@ -1,4 +1,4 @@
-// Hands the response of a target on as it arrives, no faster than the caller takes it.
+// Relays the response of a target as it arrives, no faster than the caller reads it.
 
 import { asError } from "@postern/apimachinery/steps/caught";
 import {

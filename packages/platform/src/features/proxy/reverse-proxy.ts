@@ -1,15 +1,15 @@
 // Forwards requests to one target with the target's credential, impersonating the user.
 
-import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { canonicalPath, isDotSegment } from "@postern/apiserver/request/canonical-path";
 import { isLongRunning } from "@postern/apiserver/request/request-info";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { UpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
 import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";
 import { forwardableUpgrade, forwardUpgrade, type UpgradeDeps } from "./forward-upgrade.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
+import { forwardedPath } from "./forwarded-path.ts";
 
 export type ReverseProxy = {
   /**
@@ -49,20 +49,4 @@ export function createReverseProxy(connections: UpstreamConnections, deps: Rever
       return await forwardRequest(forwarded, expected, connections);
     },
   };
-}
-
-// The path and query that a target gets: written anew from what was decided about, never copied from the request line.
-
-/** Read as separators by some servers and as plain text by others. */
-const ENCODED_SEPARATOR = /%2f|%5c/i;
-
-/** `path` is percent-encoded. Throws ApiError 400 for one that two programs could read in two ways. */
-function forwardedPath(path: string, query: URLSearchParams): string {
-  if (ENCODED_SEPARATOR.test(path)) throw badRequestError("the request path contains an encoded separator");
-  const segments = canonicalPath(path).split("/");
-  if (segments.some(isDotSegment)) throw badRequestError("the request path contains a dot segment");
-  if (segments.slice(1, -1).includes("")) throw badRequestError("the request path contains an empty segment");
-  const encoded = segments.map(encodeURIComponent).join("/");
-  const parameters = query.toString();
-  return parameters === "" ? encoded : `${encoded}?${parameters}`;
 }

@@ -1,4 +1,4 @@
-// Names that Kubernetes reserves for its own components: nobody gets one inside a virtual cluster.
+// Names that Kubernetes reserves for its own components: no caller has one inside a virtual cluster.
 
 const SYSTEM_PREFIX = "system:";
 

@@ -14,9 +14,10 @@ import {
 } from "../../foundation/issuers/signed-token.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
+import { oauthAnswer, oauthFailure } from "./oauth-answers.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";
-import { askedByForm, oauthAnswer, oauthFailure } from "./route-support.ts";
-import { BACK_CHANNEL_PATH } from "./sign-in-deps.ts";
+import { askedByForm } from "./sign-in-forms.ts";
+import { BACK_CHANNEL_PATH } from "./sign-in-paths.ts";
 
 export type BackChannelLogoutDeps = {
   readonly providers: Pick<IdentityProviders, "get">;

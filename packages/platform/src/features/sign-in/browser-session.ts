@@ -11,9 +11,9 @@ import { type ResponseHeaders, withHeaders } from "@postern/apiserver/transport/
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { cookieOf, isOwnOrigin } from "./cookies-and-origins.ts";
-import { isSameText } from "./route-support.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import { SESSION_COOKIE } from "./sign-in-deps.ts";
+import { isSameText } from "./sign-in-forms.ts";
+import { SESSION_COOKIE } from "./sign-in-paths.ts";
 
 /** The header with the session's CSRF token. */
 export const CSRF_HEADER = "x-postern-csrf";

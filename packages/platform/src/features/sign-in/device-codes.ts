@@ -6,9 +6,11 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { checkSameOrigin } from "./cookies-and-origins.ts";
 import { choosePage } from "./login-routes.ts";
+import { oauthAnswer, oauthFailure } from "./oauth-answers.ts";
 import { html, pageResponse } from "./pages.ts";
-import { askedByForm, oauthAnswer, oauthFailure } from "./route-support.ts";
-import { CLI_CLIENT, DEVICE_PATH, type SignInRoutesDeps } from "./sign-in-deps.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
+import { askedByForm } from "./sign-in-forms.ts";
+import { CLI_CLIENT, DEVICE_PATH } from "./sign-in-paths.ts";
 import { readProof } from "./sign-in-service.ts";
 
 export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";

@@ -6,10 +6,11 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditRefusal } from "./audit-sign-in.ts";
 import { checkSameOrigin } from "./cookies-and-origins.ts";
 import { refused, sessionPage } from "./login-routes.ts";
-import { html, pageResponse } from "./pages.ts";
-import { askedByForm, failurePage } from "./route-support.ts";
+import { failurePage, html, pageResponse } from "./pages.ts";
 import { endEarlier, sessionOf } from "./session.ts";
-import { LINK_PATH, type SignInRoutesDeps } from "./sign-in-deps.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
+import { askedByForm } from "./sign-in-forms.ts";
+import { LINK_PATH } from "./sign-in-paths.ts";
 
 /** The parameter with the secret. */
 export const LINK_PARAMETER = "code";

@@ -5,10 +5,12 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditProvider, auditRefusal, auditUser, auditWarning } from "./audit-sign-in.ts";
 import { checkSameOrigin, safeReturnPath, setCookie } from "./cookies-and-origins.ts";
 import { SignInRefusal } from "./map-claims.ts";
-import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
+import { failurePage, type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { ProviderClockError, ProviderError, ProviderRefusal, saidByProvider } from "./provider-faults.ts";
-import { askedByForm, failurePage, isSameText } from "./route-support.ts";
 import { endEarlier, sessionOf } from "./session.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
+import { LIFE_SECONDS, type SignInPurpose, type SignInTransaction } from "./sign-in-flow.ts";
+import { askedByForm, isSameText } from "./sign-in-forms.ts";
 import {
   CALLBACK_PATH,
   CONFIRM_PATH,
@@ -16,11 +18,9 @@ import {
   KEY_PATH,
   ORIGINAL_CLI_URL,
   SESSION_COOKIE,
-  type SignInRoutesDeps,
   START_PATH,
   STEP_MS,
-} from "./sign-in-deps.ts";
-import { LIFE_SECONDS, type SignInPurpose, type SignInTransaction } from "./sign-in-flow.ts";
+} from "./sign-in-paths.ts";
 import { type Proof, readProof, writeProof } from "./sign-in-service.ts";
 
 const CODE_MS = 60_000;

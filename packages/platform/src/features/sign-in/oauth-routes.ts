@@ -10,9 +10,11 @@ import { isLoopbackRedirect } from "./cookies-and-origins.ts";
 import { DEVICE_GRANT, type Redeemed, redeemDevice } from "./device-codes.ts";
 import { choosePage } from "./login-routes.ts";
 import { SignInRefusal } from "./map-claims.ts";
-import { redirectResponse } from "./pages.ts";
-import { failurePage, isSameText, oauthAnswer, oauthFailure } from "./route-support.ts";
-import { AUTHORIZE_PATH, CLI_CLIENT, DEVICE_AUTHORIZATION_PATH, type SignInRoutesDeps } from "./sign-in-deps.ts";
+import { oauthAnswer, oauthFailure } from "./oauth-answers.ts";
+import { failurePage, redirectResponse } from "./pages.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
+import { isSameText } from "./sign-in-forms.ts";
+import { AUTHORIZE_PATH, CLI_CLIENT, DEVICE_AUTHORIZATION_PATH } from "./sign-in-paths.ts";
 import { readProof } from "./sign-in-service.ts";
 
 export const CODE_GRANT = "authorization_code";

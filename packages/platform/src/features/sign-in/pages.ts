@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { PAGE_STYLE } from "./page-style.ts";
+import { LOGIN_PATH } from "./sign-in-paths.ts";
 
 /** HTML that is inserted unchanged. */
 export class Html {
@@ -73,6 +74,9 @@ ${body}
     body: { type: "bytes", bytes: document.text },
   };
 }
+
+export const failurePage = (status: number, text: string, headers: ResponseHeaders = {}): ApiResponse =>
+  pageResponse("Sign-in failed", html`<p>${text}</p><p><a href="${LOGIN_PATH}">Sign in</a></p>`, { status, headers });
 
 /** Browsers send the Origin of a form, and addresses that may contain a code, to this server alone. */
 const SECURE: ResponseHeaders = {

@@ -14,7 +14,8 @@ import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./cookies-
 import { SignInRefusal } from "./map-claims.ts";
 import { endEarlier, type Session, sessionOf } from "./session.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import { SESSION_COOKIE, type SignInRoutesDeps, START_PATH } from "./sign-in-deps.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
+import { SESSION_COOKIE, START_PATH } from "./sign-in-paths.ts";
 
 const MAX_BODY = 8 * 1024;
 const CLEARED = setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 });

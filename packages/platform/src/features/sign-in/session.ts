@@ -5,7 +5,8 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { SESSION_TYPE } from "./browser-session.ts";
 import { cookieOf } from "./cookies-and-origins.ts";
-import { SESSION_COOKIE, type SignInRoutesDeps } from "./sign-in-deps.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
+import { SESSION_COOKIE } from "./sign-in-paths.ts";
 
 export type Session = {
   /** The value of its access key. */

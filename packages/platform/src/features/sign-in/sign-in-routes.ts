@@ -11,11 +11,12 @@ import { type BackChannelLogoutDeps, logOutByBackChannel } from "./back-channel-
 import { authorizeDevice, devicePage, takeUserCode } from "./device-codes.ts";
 import { showLink, signInWithLink } from "./link-routes.ts";
 import { confirmPage, confirmSignIn, finishSignIn, openLogin, signInWithKey, startSignIn } from "./login-routes.ts";
+import { oauthAnswer } from "./oauth-answers.ts";
 import { authorize, describeServer } from "./oauth-routes.ts";
 import { redirectResponse } from "./pages.ts";
 import { profilePage, signOut } from "./profile-routes.ts";
-import { oauthAnswer } from "./route-support.ts";
 import { closeSession, openSession, showSession } from "./session-routes.ts";
+import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 import {
   AUTHORIZE_PATH,
   BACK_CHANNEL_PATH,
@@ -30,9 +31,8 @@ import {
   PROFILE_PATH,
   SESSION_PATH,
   SIGN_OUT_PATH,
-  type SignInRoutesDeps,
   START_PATH,
-} from "./sign-in-deps.ts";
+} from "./sign-in-paths.ts";
 
 type Route = (context: RequestContext, deps: SignInRoutesDeps) => Awaitable<ApiResponse>;
 

@@ -1,4 +1,4 @@
-// Where in a store the records are that say who may come in.
+// The prefixes of access keys and of certificates in a store.
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 

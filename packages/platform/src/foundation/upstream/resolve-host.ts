@@ -1,5 +1,5 @@
 // Resolves the names of targets. `dns.lookup` takes two of the four threads of libuv's pool, for ten seconds and more where the servers of a name do not
-// answer, and all other lookups wait: with a few names of its own, one tenant would keep everybody from connecting. c-ares asks without threads.
+// answer, and all other lookups wait: with a few names of its own, one tenant would keep all others from connecting. c-ares needs no threads.
 
 import { type LookupAddress, lookup, Resolver, type ResolverOptions } from "node:dns";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The parts of undici that are none of its interface: its version is fixed, and hostile-answers.test.ts fails where they change.
+// Parts of undici outside its public interface: its version is pinned, and hostile-answers.test.ts fails where they change.
 
 import type { Duplex } from "node:stream";
 import symbols from "undici/lib/core/symbols.js";

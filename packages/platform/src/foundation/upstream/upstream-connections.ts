@@ -5,6 +5,7 @@ import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import type { AddressRules } from "./address-rules.ts";
+import { createRequestSlots, type SlotLimits } from "./request-slots.ts";
 import type { ResolveHost } from "./resolve-host.ts";
 import { createDialer, type Dial } from "./upstream-dialer.ts";
 import {
@@ -14,7 +15,7 @@ import {
   type UpstreamAnswer,
   type UpstreamRequest,
 } from "./upstream-exchange.ts";
-import { busyError, unaskedUpgradeError, upstreamError } from "./upstream-failure.ts";
+import { unaskedUpgradeError, upstreamError } from "./upstream-failure.ts";
 import { createUpstreamPool } from "./upstream-pool.ts";
 import type { UpstreamResponse } from "./upstream-response.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
@@ -98,7 +99,7 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
       });
     };
     try {
-      // An upgraded connection is nobody else's before or after: whatever comes of it, it is not used again.
+      // An upgraded connection serves this request alone, and is never used again.
       const connection = isUpgrade ? pool.open() : pool.take();
       return await exchange(connection, basePath + asked.path, asked, {
         scheduler,
@@ -187,45 +188,6 @@ function endingWithTarget(
     done() {
       lasting.delete(end);
       wanted.signal.removeEventListener("abort", onAbort);
-    },
-  };
-}
-
-// Bounds the requests that are under way to one target.
-
-type SlotLimits = {
-  /** Requests under way at one time, upgraded ones included; each has a connection of its own. */
-  readonly maxConnections: number;
-  readonly maxUpgrades: number;
-};
-
-type RequestSlots = {
-  /** How many are taken. */
-  readonly active: number;
-  /** Throws ApiError 503 where all are taken. The result gives the slot back, once. */
-  take(upgrade: boolean): () => void;
-};
-
-/** `onRelease` is called after each slot that is given back. */
-function createRequestSlots({ maxConnections, maxUpgrades }: SlotLimits, onRelease: () => void): RequestSlots {
-  let active = 0;
-  let upgrades = 0;
-  return {
-    get active() {
-      return active;
-    },
-    take(upgrade) {
-      if (active >= maxConnections || (upgrade && upgrades >= maxUpgrades)) throw busyError();
-      active += 1;
-      if (upgrade) upgrades += 1;
-      let taken = true;
-      return () => {
-        if (!taken) return;
-        taken = false;
-        active -= 1;
-        if (upgrade) upgrades -= 1;
-        onRelease();
-      };
     },
   };
 }

@@ -18,8 +18,8 @@ export class InvalidResponseError extends Error {
 }
 
 /**
- * It may be well again later. When, nobody knows: with a Retry-After, client-go would ask ten times for each request without a word, and
- * kubectl stand still for minutes before it says what is wrong.
+ * The target may recover, at a time that is not known. With a Retry-After, client-go would silently retry each request ten times, and
+ * kubectl would show the error after minutes.
  */
 export const unreachableError = ({ reason, message }: UpstreamFault, cause?: unknown): ApiError =>
   new ApiError({

@@ -17,7 +17,7 @@ export type PooledConnection = {
 
 export type UpstreamPool = {
   take(): PooledConnection;
-  /** One that nobody has used, nor will again. */
+  /** A new connection, for one use. */
   open(): PooledConnection;
   /** Closes those that carry no request. Others follow behind theirs. */
   close(): void;

@@ -1,4 +1,4 @@
-// A transport for the API client over the proxy's connections, with the same addresses, limits and trust.
+// A transport for the API client over upstream connections, with their address rules, limits and trust.
 
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
 import type { Transport } from "@postern/client/transport/transport";
@@ -10,8 +10,7 @@ import type { UpstreamResponse } from "./upstream-response.ts";
 const MAX_ANSWER_BYTES = 8 << 20;
 
 /**
- * A client that acts as the credential of the target itself. It never waits to try again: what the target refuses is dealt with by
- * whoever asked.
+ * A client that authenticates with the credential of the target. It never retries: its caller handles what the target refuses.
  */
 export function createUpstreamClient(connections: UpstreamConnections, userAgent: string): ApiClient {
   const { bearerToken } = connections.target.credential;

@@ -8,7 +8,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-key-state.ts";
 import { specOf } from "../secret-fields.ts";
 
-/** In force when it resolves. `annotations` tell the owner why. A key that is gone already is no error. */
+/** In force when it resolves. `annotations` give the owner the reason. A key that is gone already is no error. */
 export async function disableKey(
   { name, uid }: Pick<AccessKeyState, "name" | "uid">,
   { definition, genericStore }: InstalledResource,

@@ -21,7 +21,7 @@ import type { NoticeWebhook } from "../../notices/notice-webhook.ts";
 import { describeAccess } from "../kinds/access-check.ts";
 import type { RequestWrites } from "../kinds/access-requests/request-writes.ts";
 
-/** Older changes are history: a webhook that is configured later is not told of them. */
+/** Older changes are history: a webhook that is configured later does not receive them. */
 const MAX_AGE_MS = 3_600_000;
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 5 * 60_000;

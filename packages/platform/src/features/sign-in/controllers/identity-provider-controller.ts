@@ -10,7 +10,7 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { SignIn } from "../feature.ts";
-import { BACK_CHANNEL_PATH, callbackUrl } from "../sign-in-deps.ts";
+import { BACK_CHANNEL_PATH, callbackUrl } from "../sign-in-paths.ts";
 
 const RECHECK_MS = 5 * 60_000;
 const RETRY_MS = 30_000;

@@ -97,7 +97,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       const { serviceAccountTokens } = await clusters.open(uid);
       const authenticate = async () => await serviceAccountTokens.authenticateToken(token);
       const authentication = await authenticate().catch(async (error: unknown) => {
-        // Only for tokens with the signature of the cluster, which nobody can guess.
+        // Only for tokens with the signature of the cluster, which cannot be guessed.
         const caughtUp = isApiError(error) ? catchUp?.(request.remoteAddress) : undefined;
         if (caughtUp === undefined) throw error;
         await caughtUp;

@@ -80,7 +80,7 @@ async function correctBindings(
 /** There are as many bindings as roles that the platform grants there. */
 const MAX_PAGES = 4;
 
-/** A cluster that tenants run may go on for ever: rejects with ApiError 502 then. */
+/** A cluster of a tenant may never end its list: rejects with ApiError 502 then. */
 async function listBounded(
   bindings: ResourceClient<Binding>,
   options: Parameters<typeof listPages>[1],

@@ -2,7 +2,7 @@
 
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { IdentityProviders } from "../../../sign-in/identity-provider-index.ts";
-import { callbackUrl } from "../../../sign-in/sign-in-deps.ts";
+import { callbackUrl } from "../../../sign-in/sign-in-paths.ts";
 import type { PlatformEndpoint } from "../../../virtual-clusters/platform-endpoint.ts";
 
 export type TokenClientDeps = {

@@ -1,4 +1,4 @@
-// Selves: who am I? For the login of existing clients, and for virtual clusters that check keys.
+// Selves: the identity of the caller. For the login of existing clients, and for virtual clusters that check keys.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import { hostField, type Self, selfSchema } from "@postern/api/self";

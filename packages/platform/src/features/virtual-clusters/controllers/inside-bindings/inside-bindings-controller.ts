@@ -13,7 +13,7 @@ import { insideRoles } from "../../inside-roles.ts";
 import type { VirtualClusterBackend } from "../../virtual-cluster-backend.ts";
 import { laneOfInstance } from "../instance-controller.ts";
 
-/** Bindings inside clusters that do not tell of changes are looked at again after this. */
+/** Clusters without notifications of changes are checked again after this time. */
 const LOOK_AGAIN_MS = 5 * 60_000;
 
 /** Most of the time of remote ones is spent waiting. */

@@ -312,7 +312,7 @@ function signalOf(call: { onCancel?: (reason: unknown) => void }): AbortSignal {
   return abort.signal;
 }
 
-/** Timers go on for the cluster that set them. */
+/** Timers run on behalf of the cluster that set them. */
 const withMark = (runtime: Runtime, mark: WorkMark, onError: (error: unknown) => void): Runtime => ({
   ...runtime,
   scheduler: {

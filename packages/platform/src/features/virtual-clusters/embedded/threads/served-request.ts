@@ -1,4 +1,4 @@
-// One request as its cluster thread serves it: what it holds there is given back once, when the response has ended or nobody needs it.
+// One request as its cluster thread serves it: what it holds there is given back once, when the response has ended or its reader has gone.
 
 import type { ResponseBody } from "@postern/apiserver/transport/api-response";
 import { Cancellation } from "@postern/apiserver/transport/cancellation";
@@ -56,7 +56,7 @@ export class ServedRequest {
   halt(reason: unknown): void {
     this.cancellation.abort(reason);
     this.#sink?.end();
-    // One that nobody reads sees that as soon as it begins.
+    // A stream without a reader learns of it when it begins.
     this.#stream?.sink.end();
     this.run();
   }

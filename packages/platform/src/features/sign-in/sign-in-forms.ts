@@ -1,11 +1,8 @@
-// Shared parts of the sign-in routes: forms, and error pages.
+// The forms that pages of sign-in send, and the comparison of secrets in them.
 
 import { timingSafeEqual } from "node:crypto";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
-import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
-import { html, pageResponse } from "./pages.ts";
-import { LOGIN_PATH } from "./sign-in-deps.ts";
 
 const MAX_FORM_BYTES = 24 * 1024;
 const MAX_FIELDS = 20;
@@ -25,13 +22,3 @@ export const isSameText = (one: string, other: string): boolean => {
   const [first, second] = [Buffer.from(one), Buffer.from(other)];
   return first.length === second.length && first.length > 0 && timingSafeEqual(first, second);
 };
-
-export const failurePage = (status: number, text: string, headers: ResponseHeaders = {}): ApiResponse =>
-  pageResponse("Sign-in failed", html`<p>${text}</p><p><a href="${LOGIN_PATH}">Sign in</a></p>`, { status, headers });
-
-/** An OAuth error response. It must not be cached: RFC 6749 section 5.1. */
-export const oauthAnswer = (status: number, body: object, headers: ResponseHeaders = {}): ApiResponse =>
-  jsonResponse(status, JSON.stringify(body), { "cache-control": "no-store", pragma: "no-cache", ...headers });
-
-export const oauthFailure = (error: string, description: string, status = 400): ApiResponse =>
-  oauthAnswer(status, { error, error_description: description });
