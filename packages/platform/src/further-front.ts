@@ -74,11 +74,7 @@ export async function runFurtherFront(
     },
   });
   try {
-    const basics = await openBasics(
-      data.configuration,
-      { ...surroundings, withProcessMetrics: false, processorMs: () => performance.eventLoopUtilization().active },
-      teardown,
-    );
+    const basics = await openBasics(data.configuration, { ...surroundings, withProcessMetrics: false }, teardown);
     onMetrics = () => metricValuesOf(basics.metrics.registry);
     server = await compose(data, { basics, link, loadConsole: surroundings.loadConsole, followers, reads }, teardown);
     basics.started();

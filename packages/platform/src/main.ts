@@ -62,11 +62,7 @@ async function start(
   assertThreadsAreServed(whole, { platform: process.platform, nodeVersion: process.versions.node });
   const configuration = shareOf(whole);
   const { threads } = configuration;
-  const basics = await openBasics(
-    configuration,
-    { logDestination, onFaults, withProcessMetrics: true, processorMs },
-    teardown,
-  );
+  const basics = await openBasics(configuration, { logDestination, onFaults, withProcessMetrics: true }, teardown);
   const { metrics, logger, runtime } = basics;
   await ensurePrivateDirectory(configuration.dataDir);
   teardown.use(lockDataDirectory(configuration));
@@ -146,9 +142,4 @@ async function readBootstrap({ bootstrap: { dir } }: Configuration): Promise<rea
   if (dir === "") return [];
   const { readManifests } = await import("./bootstrap/manifests.ts");
   return await readManifests(dir);
-}
-
-function processorMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
 }

@@ -40,13 +40,11 @@ export type BasicsOptions = {
   readonly onFaults?: ((faults: Faults) => Disposable) | undefined;
   /** True for one server of a process. */
   readonly withProcessMetrics: boolean;
-  /** Processor time of this thread or process, in milliseconds. */
-  readonly processorMs: () => number;
 };
 
 export async function openBasics(
   { log }: Pick<Configuration, "log">,
-  { logDestination, onFaults, withProcessMetrics, processorMs }: BasicsOptions,
+  { logDestination, onFaults, withProcessMetrics }: BasicsOptions,
   teardown: Teardown,
 ): Promise<ServerBasics> {
   const metrics = createServerMetrics({ withProcessMetrics });
@@ -77,6 +75,13 @@ export async function openBasics(
       teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
     },
   };
+}
+
+/** Processor time of this thread, in milliseconds; before Node 23.9 that of the process. */
+function processorMs(): number {
+  const { threadCpuUsage } = process as { readonly threadCpuUsage?: () => NodeJS.CpuUsage };
+  const { user, system } = threadCpuUsage?.() ?? process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 const MIB = 1 << 20;

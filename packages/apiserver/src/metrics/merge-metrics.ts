@@ -33,11 +33,10 @@ export async function metricValuesOf(registry: Registry): Promise<readonly Metri
 
 const none = (): Promise<MetricValues> => Promise.reject(new Error("a metric without values"));
 
+type WayOf = (metric: MetricValues) => "sum" | "max";
+
 /** Series of equal labels become one, in the way of their metric. Those of the first registry that has them come first. */
-export async function mergeMetrics(
-  all: readonly (readonly MetricValues[])[],
-  wayOf: (metric: MetricValues) => "sum" | "max",
-): Promise<string> {
+export function mergeValues(all: readonly (readonly MetricValues[])[], wayOf: WayOf): readonly MetricValues[] {
   type Series = { value: number } & Omit<MetricValues["values"][number], "value">;
   const merged = new Map<string, Omit<MetricValues, "values"> & { readonly series: Map<string, Series> }>();
   for (const metrics of all) {
@@ -54,11 +53,18 @@ export async function mergeMetrics(
       }
     }
   }
+  return [...merged.values()].map(({ series, ...metric }) => ({ ...metric, values: [...series.values()] }));
+}
+
+/** The same as text. */
+export async function mergeMetrics(all: readonly (readonly MetricValues[])[], wayOf: WayOf): Promise<string> {
   const registry = new Registry();
-  for (const { name, help, type, series } of merged.values()) {
-    const metric = { name, help, type, aggregator: "sum", values: [...series.values()] };
+  for (const merged of mergeValues(all, wayOf)) {
+    const metric = { ...merged, aggregator: "sum" };
     // A registry asks its metrics for no more than this.
-    registry.registerMetric({ name, get: async () => metric } as unknown as Parameters<Registry["registerMetric"]>[0]);
+    registry.registerMetric({ name: metric.name, get: async () => metric } as unknown as Parameters<
+      Registry["registerMetric"]
+    >[0]);
   }
   return await registry.metrics();
 }

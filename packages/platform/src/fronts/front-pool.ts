@@ -61,6 +61,7 @@ export function showFronts({ registry }: Pick<ServerMetrics, "registry">, runnin
     name: "postern_front_restarts_total",
     help: "Threads that served requests and ended, by reason: stalled or crashed. Another has taken the place",
     labelNames: ["reason"],
+    fromZero: true,
     registers: [registry],
   });
 }
@@ -76,7 +77,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     latest: [],
   }));
   /** Counts of fronts that have ended. */
-  const past: FrontMetrics[] = [];
+  let past: FrontMetrics = [];
   const retries = new Set<Disposable>();
   let parts: Parts | undefined;
   let serving: ServingIdentity | undefined;
@@ -108,8 +109,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
       onEnd: (reason, error) => {
         // Nothing waits for it any more: neither revocations nor scrapes.
         publishServer(table, number, 0);
-        const lasting = lastingMetrics(place.latest);
-        if (lasting.length > 0) past.push(lasting);
+        past = lastingMetrics(past, place.latest);
         place.latest = [];
         place.thread = undefined;
         if (isClosing || !thread.wasReady) return;
@@ -152,8 +152,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
 
   async function scrape(): Promise<string> {
     const [own] = await Promise.all([metricValuesOf(metrics.registry), ...places.map(readMetrics)]);
-    // One for all that have ended, so that they do not become more and more.
-    return await sumMetrics([own, ...places.map(({ latest }) => latest), ...past]);
+    return await sumMetrics([own, ...places.map(({ latest }) => latest), past]);
   }
 
   /** A front that stands still is left out. */

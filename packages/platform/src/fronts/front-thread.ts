@@ -36,6 +36,8 @@ export type FrontThread = {
   terminate(): Promise<void>;
 };
 
+/** The start loads modules and objects, and may wait for etcd. */
+const START_MS = 180_000;
 /** A front may stand still for so many beats: as long as a server may be without news of the store. */
 const STALL_BEATS = 10_000 / BEAT_MS;
 
@@ -65,7 +67,9 @@ export function startFront(deps: {
   let isReady = false;
   let wasReady = false;
   let isOver = false;
-  let watching: Disposable | undefined;
+  let watching: Disposable | undefined = scheduler.schedule(START_MS, () =>
+    end("stalled", new Error("a front did not start within three minutes")),
+  );
   const link = createLink<FirstCalls, FirstNotes, FurtherCalls, FurtherNotes>({
     port: worker,
     calls,
@@ -74,6 +78,7 @@ export function startFront(deps: {
         isReady = true;
         wasReady = true;
         settle.resolve();
+        watching?.[Symbol.dispose]();
         watch();
       },
     },

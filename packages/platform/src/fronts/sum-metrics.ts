@@ -1,6 +1,6 @@
 // The metrics of all fronts as those of one server.
 
-import { type MetricValues, mergeMetrics } from "@postern/apiserver/metrics/merge-metrics";
+import { type MetricValues, mergeMetrics, mergeValues } from "@postern/apiserver/metrics/merge-metrics";
 
 /** The metrics of one front, as its registry gives them. */
 export type FrontMetrics = readonly MetricValues[];
@@ -56,9 +56,9 @@ export function sharedMetrics(metrics: FrontMetrics, front: number): FrontMetric
   });
 }
 
-/** Counts that stay when a front has ended: a counter never goes back. */
-export const lastingMetrics = (metrics: FrontMetrics): FrontMetrics =>
-  metrics.filter(({ type }) => type === "counter" || type === "histogram");
+/** Counts that stay when a front has ended, with those of earlier ones: a counter never goes back. */
+export const lastingMetrics = (earlier: FrontMetrics, ended: FrontMetrics): FrontMetrics =>
+  mergeValues([earlier, ended.filter(({ type }) => type === "counter" || type === "histogram")], () => "sum");
 
 /** The text for a scrape. `all` begins with the first front. */
 export const sumMetrics = (all: readonly FrontMetrics[]): Promise<string> =>

@@ -59,6 +59,7 @@ export function showThreads(
     name: "postern_thread_restarts_total",
     help: "Cluster threads that were ended, by reason: stalled, memory or crashed",
     labelNames: ["reason"],
+    fromZero: true,
     registers,
   });
   // From 0 on, so that the first one is an increase.
