@@ -196,7 +196,7 @@ export async function composeServer(parts: {
           storage: store.disk,
           ring: store.keyRing,
           runtime: led,
-          settleMs: isShared ? SETTLE_MS : 0,
+          settleMs: settleMsOf(store),
           onError: (error) => base.onError(error, "re-encryption"),
         }),
       ],
@@ -269,6 +269,14 @@ export async function composeServer(parts: {
     close: () => teardown.run(),
   };
 }
+
+/** Threads of this process that stand still for ten seconds are ended: none writes under an old key for longer. */
+const SETTLE_OF_THREADS_MS = 30_000;
+
+const settleMsOf = ({ isShared, connect }: Pick<ServerStore, "isShared" | "connect">): number => {
+  if (!isShared) return 0;
+  return connect === undefined ? SETTLE_MS : SETTLE_OF_THREADS_MS;
+};
 
 function createPreparation(): { readonly check: HealthCheck; done(): void } {
   let isDone = false;

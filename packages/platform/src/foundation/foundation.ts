@@ -5,6 +5,7 @@ import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createEventRecorder, type EventRecorder } from "@postern/apiserver/controllers/event-recorder";
+import { createRateLimiter, type RateLimit, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -12,6 +13,7 @@ import { type ClockEpochs, createClockEpochs } from "@postern/apiserver/runtime/
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import type { Configuration } from "./config/configuration.ts";
+import { rateShare } from "./config/rate-share.ts";
 import type { KeyRing } from "./encryption/key-ring.ts";
 import { createObjectLookup, type ObjectLookup } from "./lookup/object-lookup.ts";
 import { type RecordKindName, recordPrefixOf } from "./store/record-kinds.ts";
@@ -43,6 +45,8 @@ export type Foundation = FoundationParts & {
   /** The same in any group; "" for that of the first kinds of Kubernetes. */
   installed(group: string, kind: string): InstalledResource;
   readonly lookup: ObjectLookup;
+  /** A limit of the whole server, of which each of its threads has a share. */
+  rateLimiter(limit: RateLimit): RateLimiter;
   /** Records a v1 Event about an object. */
   readonly recordEvent: EventRecorder;
 };
@@ -68,6 +72,7 @@ export function createFoundation(parts: FoundationParts, registry: () => Resourc
     own: (kind) => installed(managementGroup, kind),
     installed,
     lookup: createObjectLookup(registry, names, (signal) => cache.refresh({ signal })),
+    rateLimiter: (limit) => createRateLimiter(rateShare(limit, configuration.threads), runtime.clock),
     recordEvent: createEventRecorder({
       runtime,
       events: () => installed("", "Event"),

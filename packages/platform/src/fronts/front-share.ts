@@ -2,6 +2,9 @@
 
 import type { Configuration } from "../foundation/config/configuration.ts";
 
+/** Times its part of the connections that a front may have. */
+const ROOM = 1.5;
+
 /** The configuration of each of the fronts. A limit of 0 is none, and stays so; no other becomes less than 1. */
 export function shareOf(configuration: Configuration): Configuration {
   const { threads: fronts, rateLimits, connections } = configuration;
@@ -9,6 +12,8 @@ export function shareOf(configuration: Configuration): Configuration {
   const part = (whole: number): number => (whole === 0 ? 0 : Math.max(Math.ceil(whole / fronts), 1));
   /** A rate may be less than 1 a second; its burst, by default twice the rate, may not. */
   const burst = (given: number, qps: number): number => part(given === 0 ? 2 * qps : given);
+  /** The kernel draws a front for each connection: one may get more than its part. */
+  const roomy = (whole: number): number => Math.min(Math.ceil((whole * ROOM) / fronts), whole);
   return {
     ...configuration,
     maxRequestsInflight: part(configuration.maxRequestsInflight),
@@ -23,9 +28,9 @@ export function shareOf(configuration: Configuration): Configuration {
     },
     connections: {
       ...connections,
-      max: part(connections.max),
-      maxStrangers: part(connections.maxStrangers),
-      maxHandshakes: part(connections.maxHandshakes),
+      max: roomy(connections.max),
+      maxStrangers: roomy(connections.maxStrangers),
+      maxHandshakes: roomy(connections.maxHandshakes),
     },
   };
 }

@@ -57,7 +57,7 @@ describe("the share of a front", () => {
       sourceBurst: 20,
       failedLoginsPerMinute: 1,
     });
-    expect(connections.max).toBe(Math.ceil(whole.connections.max / 3));
+    expect(connections.max).toBe(whole.connections.max / 2);
   });
 
   it("is everything where there is one", () => {

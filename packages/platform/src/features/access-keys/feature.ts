@@ -127,7 +127,7 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
       rememberMs: configuration.accessKeys.rememberValuesDays * DAY_MS,
       clock,
     }),
-    comparisons: createGuessRateLimit(clock),
+    comparisons: createGuessRateLimit(base.rateLimiter),
     catchUp,
     metrics,
     recordEvent,

@@ -1,4 +1,5 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { describe, expect, it } from "vitest";
 import { createRequestContext } from "../../testing/request-context.ts";
@@ -32,7 +33,7 @@ describe("comparisons with the values of keys (security book 25, 26)", () => {
     ["reported", 1_000],
   ])("of the kind %s are counted by user, by key, and by address", (comparison, burst) => {
     const time = manualTime();
-    const limits = createGuessRateLimit(time.clock);
+    const limits = createGuessRateLimit((limit) => createRateLimiter(limit, time.clock));
     const spend = (user: string, key: string, address: string) => () =>
       limits.spend(comparison, asker(user, key, address));
     expect(countUntilRefused(spend("eve", "k1", "192.0.2.1"))).toBe(burst);
@@ -53,7 +54,8 @@ describe("comparisons with the values of keys (security book 25, 26)", () => {
   });
 
   it("count an impersonating caller as the real user", () => {
-    const limits = createGuessRateLimit(manualTime().clock);
+    const { clock } = manualTime();
+    const limits = createGuessRateLimit((limit) => createRateLimiter(limit, clock));
     const caller = { name: "eve", groups: [] };
     expect(
       [1, 2, 3].map((at) =>
@@ -63,7 +65,8 @@ describe("comparisons with the values of keys (security book 25, 26)", () => {
   });
 
   it("of which several are asked for at once are all paid, or none is", () => {
-    const limits = createGuessRateLimit(manualTime().clock);
+    const { clock } = manualTime();
+    const limits = createGuessRateLimit((limit) => createRateLimiter(limit, clock));
     const eve = asker("eve", "k1", "192.0.2.1");
     limits.spend("reported", eve, 990);
     expect(() => limits.spend("reported", eve, 100)).toThrow();
@@ -71,7 +74,8 @@ describe("comparisons with the values of keys (security book 25, 26)", () => {
   });
 
   it("cost nothing for valid values, which stay accepted while others are guessed", async () => {
-    const limits = createGuessRateLimit(manualTime().clock);
+    const { clock } = manualTime();
+    const limits = createGuessRateLimit((limit) => createRateLimiter(limit, clock));
     const cluster = asker("cluster", "k1", "192.0.2.1");
     const ask = (value: string) =>
       limits.ask(
@@ -95,7 +99,8 @@ describe("comparisons with the values of keys (security book 25, 26)", () => {
   });
 
   it("of the server's own work are not counted", () => {
-    const limits = createGuessRateLimit(manualTime().clock);
+    const { clock } = manualTime();
+    const limits = createGuessRateLimit((limit) => createRateLimiter(limit, clock));
     const nobody = asker("system", "", "").with({ credential: undefined });
     for (let at = 0; at < 1_000; at++) limits.spend("chosen", nobody);
   });

@@ -3,8 +3,7 @@
 import { createHmac, createSecretKey, randomBytes } from "node:crypto";
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { createRateLimiter, type RateLimit, type RateLimiter, sourceOf } from "@postern/apiserver/limits/rate-limiter";
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import { type RateLimit, type RateLimiter, sourceOf } from "@postern/apiserver/limits/rate-limiter";
 
 /**
  * `chosen`: a value is set. `text`: own values are searched for in a text. `asked`: the owner of a value is looked up. `reported`: a value is
@@ -36,11 +35,11 @@ const LIMITS: { readonly [comparison in Comparison]: { readonly own: RateLimit; 
 };
 const MAX_KNOWN = 10_000;
 
-export function createGuessRateLimit(clock: Pick<Clock, "elapsed">): GuessRateLimit {
+export function createGuessRateLimit(limiterOf: (limit: RateLimit) => RateLimiter): GuessRateLimit {
   const limiters = new Map(
     Object.entries(LIMITS).map(([comparison, { own, address }]) => [
       comparison as Comparison,
-      { own: createRateLimiter(own, clock), address: createRateLimiter(address, clock) },
+      { own: limiterOf(own), address: limiterOf(address) },
     ]),
   );
   /** Hashes of what was good, by caller, under a key that ends with the process; the oldest first. */

@@ -51,11 +51,11 @@ export type ConsoleRouteDeps = {
 type Page = { readonly bytes: Buffer; readonly etag: string; readonly headers: ResponseHeaders };
 type Loaded = { readonly page: Page; readonly files: ReadonlyMap<string, ConsoleFile> };
 
-export const consoleRoute = ({ names, runtime }: Foundation, load: ConsoleRouteDeps["load"]): FeatureRoute => ({
-  handle: createConsoleRoute({ load, settings: names }),
+export const consoleRoute = (base: Foundation, load: ConsoleRouteDeps["load"]): FeatureRoute => ({
+  handle: createConsoleRoute({ load, settings: base.names }),
   authenticator: anonymousCallers,
   authorizer: allowExchange,
-  rateLimits: signInLimits(runtime.clock),
+  rateLimits: signInLimits(base),
 });
 
 export function createConsoleRoute({ load, settings }: ConsoleRouteDeps): Handler {

@@ -129,6 +129,7 @@ export function signInRoute(
     administrator,
     home,
     clock,
+    rateLimiter: base.rateLimiter,
     onError,
   };
   return {
@@ -136,7 +137,7 @@ export function signInRoute(
       handle: createSignInRoutes(deps, signIn.backChannel),
       authenticator: anonymousCallers,
       authorizer: allowExchange,
-      rateLimits: signInLimits(clock),
+      rateLimits: signInLimits(base),
       bodyBytes: MAX_EXCHANGE_BYTES,
     },
     redeem: (form, context) => redeem(form, context, deps),

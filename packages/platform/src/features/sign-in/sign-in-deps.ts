@@ -2,6 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
@@ -31,5 +32,6 @@ export type SignInRoutesDeps = {
   /** URL of this server for clients, such as `https://postern.example.com:8443`. */
   readonly publicUrl: () => string;
   readonly clock: Clock;
+  readonly rateLimiter: Foundation["rateLimiter"];
   readonly onError: (error: unknown, subject: string) => void;
 };

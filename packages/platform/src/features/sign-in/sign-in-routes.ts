@@ -3,10 +3,10 @@
 import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
-import { createRateLimiter, sourceOf } from "@postern/apiserver/limits/rate-limiter";
+import { sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
-import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../../foundation/foundation.ts";
 import { type BackChannelLogoutDeps, logOutByBackChannel } from "./back-channel-logout.ts";
 import { authorizeDevice, devicePage, takeUserCode } from "./device-codes.ts";
 import { showLink, signInWithLink } from "./link-routes.ts";
@@ -67,7 +67,9 @@ const PER_SOURCE = { qps: 10, burst: 200 };
 /** Device codes can be requested without signing in: each is stored for minutes, and their number is limited. */
 const DEVICES = { qps: 0.2, burst: 20 };
 
-export const signInLimits = (clock: Clock): RateLimits => ({ perSource: createRateLimiter(PER_SOURCE, clock) });
+export const signInLimits = ({ rateLimiter }: Pick<Foundation, "rateLimiter">): RateLimits => ({
+  perSource: rateLimiter(PER_SOURCE),
+});
 
 const tooManyDevices = (seconds: number): ApiResponse =>
   oauthAnswer(
@@ -77,7 +79,7 @@ const tooManyDevices = (seconds: number): ApiResponse =>
   );
 
 export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChannelLogoutDeps): Handler {
-  const devices = createRateLimiter(DEVICES, deps.clock);
+  const devices = deps.rateLimiter(DEVICES);
   const routesOf = (path: string): Routes => {
     if (isBelow(path, CALLBACK_PATH)) return { GET: finishSignIn };
     if (isBelow(path, BACK_CHANNEL_PATH)) return { POST: (context) => logOutByBackChannel(context, backChannel) };

@@ -1,5 +1,6 @@
 // The exchange beside other work: rules that a tenant stored are no reason for others to wait.
 
+import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import { expect, it } from "vitest";
 import { encode } from "../../foundation/issuers/testing/serve-issuer.ts";
 import { createTokenExchange } from "./token-exchange.ts";
@@ -26,6 +27,7 @@ it("lets others have their turn between the rules that a token is held against",
     take: async () => true,
     issue: () => Promise.reject(new Error("no rule takes the token")),
     clock,
+    rateLimiter: (limit) => createRateLimiter(limit, clock),
   });
   const claims = { iss: ISSUER, sub: "a", aud: "postern", exp: 2_000 };
   const token = [{ alg: "RS256", kid: "a" }, claims, {}].map((part) => encode(JSON.stringify(part))).join(".");

@@ -2,7 +2,7 @@
 // Source: RFC 8693 (OAuth 2.0 Token Exchange), RFC 6749 section 5.2
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
+import type { RateLimit, RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaimBudget } from "../../foundation/issuers/claim-conditions.ts";
@@ -89,10 +89,11 @@ export function createTokenExchange(deps: {
   readonly take: (rule: TrustRuleState, tokenId: string, expiresAt: number) => Promise<boolean>;
   readonly issue: (rule: TrustRuleState, token: UnverifiedToken) => Promise<IssuedKey>;
   readonly clock: Clock;
+  readonly rateLimiter: (limit: RateLimit) => RateLimiter;
 }): TokenExchange {
-  const { rules, verifier, take, issue, clock } = deps;
-  const perAddress = createRateLimiter(PER_ADDRESS, clock);
-  const failures = createRateLimiter(FAILURES, clock);
+  const { rules, verifier, take, issue, clock, rateLimiter } = deps;
+  const perAddress = rateLimiter(PER_ADDRESS);
+  const failures = rateLimiter(FAILURES);
   /** Until when, by the clock that only goes forward. */
   const heldBack = new Map<string, number>();
 

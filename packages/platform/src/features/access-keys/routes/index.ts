@@ -11,6 +11,6 @@ export const leakRoute = (base: Foundation, { keys }: { readonly keys: AccessKey
   // With an identity, the audit log would contain credentials that the reporter sends.
   authenticator: anonymousCallers,
   authorizer: allowAnybody("leak reports need no credential"),
-  rateLimits: leakReportLimits(base.runtime.clock),
+  rateLimits: leakReportLimits(base),
   isUrgent: () => true,
 });

@@ -4,8 +4,6 @@ import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler } from "@postern/apiserver/context/request-context";
-import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
-import type { Clock } from "@postern/apiserver/runtime/clock";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
@@ -35,8 +33,8 @@ const ACCEPTED = JSON.stringify({
 const LEAK_REPORTED_AT = "leak-reported-at";
 
 /** Applies regardless of the configured limits of other requests. */
-export const leakReportLimits = (clock: Clock): RateLimits => ({
-  perSource: createRateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }, clock),
+export const leakReportLimits = ({ rateLimiter }: Pick<Foundation, "rateLimiter">): RateLimits => ({
+  perSource: rateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }),
 });
 
 /** The body is any text with keys in it. The checksum in a key distinguishes it from noise without a lookup. */

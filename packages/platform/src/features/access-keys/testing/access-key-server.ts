@@ -12,6 +12,7 @@ import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
 import { createEventLines } from "@postern/apiserver/endpoints/handlers/event-lines";
 import { createListSegments } from "@postern/apiserver/endpoints/negotiation/list-segments";
 import { createResourceRouter } from "@postern/apiserver/endpoints/resource-router";
+import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { admissionChain } from "@postern/apiserver/registry/admission-plugin";
 import { createResourceRegistry, type ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
@@ -168,7 +169,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     activity,
     usage: createKeyUsage({ names, keys }, time.clock.now()),
     grants,
-    comparisons: createGuessRateLimit(time.clock),
+    comparisons: createGuessRateLimit((limit) => createRateLimiter(limit, time.clock)),
     recordEvent: base.recordEvent,
     valueClaims: createValueClaims({
       prefix: claims.prefix,

@@ -25,6 +25,7 @@ export function exchangeRoute(base: Foundation, { trust, keys, mint, redeem }: E
     take: (rule, id, expiresAt) => markTokenUsed(trust.issuers.takenTokens, rule, id, expiresAt),
     issue: issueByRule(base, mint),
     clock: base.runtime.clock,
+    rateLimiter: base.rateLimiter,
   });
   return {
     handle: createTokenExchangeRoute(base, exchange, keys.secrets.format, redeem),

@@ -9,15 +9,15 @@ import type { OneTimeDelivery } from "../feature.ts";
 import { createUnwrapRoute, unwrapLimits } from "./unwrap-route.ts";
 
 export const unwrapRoute = (
-  { names, recordEvent, runtime }: Foundation,
+  base: Foundation,
   {
     delivery,
     keys,
     certificates,
   }: { readonly delivery: OneTimeDelivery; readonly keys: AccessKeys; readonly certificates: CertificateLedger },
 ): FeatureRoute => ({
-  handle: createUnwrapRoute({ names, values: delivery.values, keys: keys.index, certificates, recordEvent }),
+  handle: createUnwrapRoute({ ...base, values: delivery.values, keys: keys.index, certificates }),
   authenticator: anonymousCallers,
   authorizer: allowAnybody("the wrapped value is the credential"),
-  rateLimits: unwrapLimits(runtime.clock),
+  rateLimits: unwrapLimits(base),
 });

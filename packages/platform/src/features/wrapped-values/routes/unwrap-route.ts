@@ -10,10 +10,9 @@ import { CredentialRefusedError } from "@postern/apiserver/authentication/authen
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
-import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
-import type { Clock } from "@postern/apiserver/runtime/clock";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { readJsonBody } from "../../../foundation/http/read-json-body.ts";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { sourceRefusal } from "../../access-keys/access-key-refusal.ts";
@@ -34,8 +33,8 @@ const AT_ONCE = 100;
 const NO_STORE = { "cache-control": "no-store" };
 
 /** Apply regardless of the configured limits of other requests. */
-export const unwrapLimits = (clock: Clock): RateLimits => ({
-  perSource: createRateLimiter({ qps: PER_SECOND, burst: AT_ONCE }, clock),
+export const unwrapLimits = ({ rateLimiter }: Pick<Foundation, "rateLimiter">): RateLimits => ({
+  perSource: rateLimiter({ qps: PER_SECOND, burst: AT_ONCE }),
 });
 
 export type UnwrapRouteDeps = {
