@@ -22,10 +22,15 @@ export function CopyButton({ text, label = t("action.copy") }: { readonly text: 
   );
 }
 
-export function DownloadButton(props: { readonly text: string; readonly fileName: string; readonly label?: string }) {
+/** `text`: a function where it is made when it is asked for. */
+export function DownloadButton(props: {
+  readonly text: string | (() => string);
+  readonly fileName: string;
+  readonly label?: string;
+}) {
   const { text, fileName, label = t("action.download") } = props;
   return (
-    <Button onPress={() => saveFile(text, fileName)}>
+    <Button onPress={() => saveFile(typeof text === "string" ? text : text(), fileName)}>
       <Download aria-hidden="true" />
       {label}
     </Button>

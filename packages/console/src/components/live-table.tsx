@@ -1,25 +1,48 @@
-// A collection as a table, with its loading and error states and filters.
+// A collection as a table, with its loading and error states, filters, selection, and a menu. Search and order are in the address.
 
-import { type ReactNode, useDeferredValue } from "react";
+import { type ReactNode, useDeferredValue, useMemo, useState } from "react";
 import { type LiveList, useLoaded } from "../api/use-live.ts";
-import { counted } from "../texts/text.tsx";
-import { DataTable, type DataTableProps } from "./data-table.tsx";
+import { counted, t } from "../texts/text.tsx";
+import { Button } from "./button.tsx";
+import { DataTable, type DataTableProps, type Sort } from "./data-table.tsx";
 import { Loading } from "./loading.tsx";
 import { ErrorNotice } from "./notice.tsx";
+import { csvOf } from "./table-csv.ts";
+import { TableMenu } from "./table-menu.tsx";
+import { useDensity, useHiddenColumns } from "./table-settings.ts";
+import { useAddress } from "./use-address.ts";
 
-/** `rows`: the visible rows of `list`; `count`: their number as text; `filters`: shown above the table if there is something to filter. */
+/**
+ * `rows`: the visible rows of `list`; `count`: their number as text; `filters`: shown above the table if there is something to filter. `bulk`: the
+ * actions for selected rows, with a function that ends the selection; with it, rows can be selected by `titleOf`.
+ */
 export function LiveTable<T>(
-  props: DataTableProps<T> & {
+  props: Omit<DataTableProps<T>, "selection" | "onSort"> & {
     readonly list: LiveList<unknown>;
     readonly filters?: ReactNode;
     readonly count?: string;
+    readonly bulk?: (rows: readonly T[], end: () => void) => ReactNode;
+    readonly titleOf?: (row: T) => string;
   },
 ) {
-  const { list, filters, count, ...table } = props;
+  const { list, filters, count, bulk, titleOf, columns, sort, ...table } = props;
   const { items, isLoading, error, retry } = list;
+  const { search, change } = useAddress();
+  const [hidden, show] = useHiddenColumns(location.pathname.slice(1));
+  const [density, setDensity] = useDensity();
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const shownColumns = useMemo(() => columns.filter(({ id }) => !hidden.has(id)), [columns, hidden]);
   // Filter fields are expensive to render: they follow in slices, after the page.
-  const hasFilters = useDeferredValue(filters !== undefined && (isLoading || items.length > 0), false);
+  const hasFilters = useDeferredValue(isLoading || items.length > 0, false);
+  // Rows that a filter hides, or that are gone, are not acted on.
+  const chosen = useMemo(
+    () => (selected.size === 0 ? [] : table.rows.filter((row) => selected.has(table.rowKey(row)))),
+    [selected, table.rows, table.rowKey],
+  );
   if (error !== null) return <ErrorNotice error={error} onRetry={retry} />;
+  const end = (): void => setSelected(new Set());
+  const selection = titleOf && bulk && { selected, onChange: setSelected, nameOf: titleOf };
+  const order = orderOf(search["sort"]) ?? sort;
   return (
     <>
       {hasFilters && (
@@ -28,11 +51,46 @@ export function LiveTable<T>(
           <span className="count" aria-live="polite">
             {!isLoading && count}
           </span>
+          <TableMenu
+            columns={columns}
+            hidden={hidden}
+            onShow={show}
+            density={density}
+            onDensity={setDensity}
+            csv={() => csvOf(shownColumns, table.rows)}
+            fileName={`${location.pathname.slice(1)}.csv`}
+          />
         </search>
       )}
-      {isLoading ? <LoadingList list={list} /> : <DataTable {...table} />}
+      {bulk !== undefined && chosen.length > 0 && (
+        <section className="bulk" aria-label={t("table.bulk")}>
+          <strong aria-live="polite">{counted("table.selected", chosen.length)}</strong>
+          {bulk(chosen, end)}
+          <Button kind="quiet" onPress={end}>
+            {t("table.deselect")}
+          </Button>
+        </section>
+      )}
+      {isLoading ? (
+        <LoadingList list={list} />
+      ) : (
+        <DataTable
+          {...table}
+          columns={shownColumns}
+          {...(order === undefined ? {} : { sort: order })}
+          onSort={({ column, isDescending }) => change({ sort: `${isDescending ? "-" : ""}${column}` })}
+          {...(selection === undefined ? {} : { selection })}
+        />
+      )}
     </>
   );
+}
+
+/** `-created` in the address: by the column `created`, descending. */
+function orderOf(text = ""): Sort | undefined {
+  if (text === "") return undefined;
+  const isDescending = text.startsWith("-");
+  return { column: isDescending ? text.slice(1) : text, isDescending };
 }
 
 /** Shows the progress of a long list. Screen readers announce the loading state once. */

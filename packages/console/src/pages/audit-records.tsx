@@ -39,7 +39,6 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "key",
     header: t("audit.column.key"),
-    width: "14%",
     from: "medium",
     sortBy: ({ key }) => key,
     cell: (record) => <KeyOf record={record} />,
@@ -47,7 +46,6 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "user",
     header: t("audit.column.user"),
-    width: "110px",
     from: "medium",
     sortBy: ({ user }) => user,
     cell: ({ user, impersonatedUser }) => (impersonatedUser === undefined ? user : `${user} → ${impersonatedUser}`),
@@ -69,7 +67,6 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "cluster",
     header: t("audit.column.cluster"),
-    width: "120px",
     from: "wide",
     sortBy: ({ cluster }) => cluster,
     cell: ({ cluster }) => cluster || <span className="muted">{t("audit.platform")}</span>,
@@ -84,7 +81,6 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
   {
     id: "from",
     header: t("audit.column.from"),
-    width: "110px",
     from: "wide",
     sortBy: ({ sourceIP }) => sourceIP,
     cell: ({ sourceIP }) => <span className="mono">{sourceIP}</span>,

@@ -11,6 +11,7 @@ import { EmptyState } from "../components/empty-state.tsx";
 import { LiveTable } from "../components/live-table.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
 import { Time } from "../components/time.tsx";
+import { useListSearch } from "../components/use-list-search.tsx";
 import { settings } from "../settings.ts";
 import { t } from "../texts/text.tsx";
 import { ownerOf } from "./keys/key-state.ts";
@@ -35,7 +36,6 @@ const COLUMNS: readonly Column<OwnedAccessKey>[] = [
   {
     id: "owner",
     header: t("keys.column.owner"),
-    width: "150px",
     from: "medium",
     sortBy: (key) => ownerOf(key).name,
     cell: (key) => ownerOf(key).name,
@@ -49,10 +49,14 @@ const COLUMNS: readonly Column<OwnedAccessKey>[] = [
   },
 ];
 
+const searchedIn = (key: OwnedAccessKey): string =>
+  `${nameOf(key)} ${key.spec?.displayName ?? ""} ${ownerOf(key).name}`;
+
 export function LeakReportsPage() {
   const list = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { items } = list;
   const reported = useMemo(() => items.filter((key) => reportedAt(key) !== ""), [items]);
+  const { shown, field } = useListSearch(reported, t("keys.search"), searchedIn);
   return (
     <>
       <PageHead title={t("leaks.title")} lead={t("leaks.lead")} />
@@ -60,7 +64,8 @@ export function LeakReportsPage() {
         list={list}
         label={t("leaks.title")}
         columns={COLUMNS}
-        rows={reported}
+        rows={shown}
+        filters={reported.length > 0 && field}
         rowKey={(key) => key.metadata.uid ?? nameOf(key)}
         sort={{ column: "reported", isDescending: true }}
         empty={<EmptyState title={t("leaks.empty.title")}>{t("leaks.empty.text")}</EmptyState>}

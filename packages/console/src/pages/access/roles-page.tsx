@@ -6,10 +6,11 @@ import { CLUSTER_ROLES, type ClusterRole, nameOf } from "../../api/resources.ts"
 import { useLive } from "../../api/use-live.ts";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { Checkbox, SearchField } from "../../components/fields.tsx";
+import { Checkbox } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { roleName } from "./role-name.ts";
 
@@ -38,18 +39,14 @@ const COLUMNS: readonly Column<ClusterRole>[] = [
   },
 ];
 
+const searchedIn = (role: ClusterRole): string => `${nameOf(role)} ${roleName(nameOf(role))}`;
+
 export function RolesPage() {
   const list = useLive<ClusterRole>(CLUSTER_ROLES);
   const { items } = list;
-  const [text, setText] = useState("");
   const [hasSystem, setSystem] = useState(false);
-  const shown = useMemo(() => {
-    const wanted = text.trim().toLowerCase();
-    return items.filter(
-      (role) =>
-        (hasSystem || !isOfSystem(role)) && `${nameOf(role)} ${roleName(nameOf(role))}`.toLowerCase().includes(wanted),
-    );
-  }, [items, text, hasSystem]);
+  const wanted = useMemo(() => items.filter((role) => hasSystem || !isOfSystem(role)), [items, hasSystem]);
+  const { shown, field } = useListSearch(wanted, t("roles.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -75,7 +72,7 @@ export function RolesPage() {
         count={counted("roles.count", shown.length)}
         filters={
           <>
-            <SearchField label={t("roles.search")} value={text} onChange={setText} />
+            {field}
             <Checkbox isSelected={hasSystem} onChange={setSystem}>
               {t("roles.system")}
             </Checkbox>

@@ -2,7 +2,7 @@
 
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
 import { nameOf, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
@@ -11,10 +11,10 @@ import { Button } from "../../components/button.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { useListSearch } from "../../components/use-list-search.tsx";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
@@ -22,6 +22,9 @@ import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 
 const projectNameOf = (cluster: VirtualClusterInstance): string => projectOf(cluster.metadata.namespace ?? "");
 const titleOf = (cluster: VirtualClusterInstance): string => cluster.spec?.displayName || nameOf(cluster);
+
+const searchedIn = (cluster: VirtualClusterInstance): string =>
+  `${projectNameOf(cluster)} ${nameOf(cluster)} ${cluster.spec?.displayName ?? ""}`;
 
 export function ClustersPage() {
   const list = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
@@ -31,18 +34,9 @@ export function ClustersPage() {
     () => projects.items.map((project) => namespaceOf(nameOf(project))).sort(),
     [projects.items],
   );
-  const { q = "" } = useSearch({ strict: false }) as { readonly q?: string };
-  const navigate = useNavigate({ from: "/clusters" });
   const [chosen, setChosen] = useState<VirtualClusterInstance>();
   const columns = useMemo((): readonly Column<VirtualClusterInstance>[] => columnsWith(setChosen), []);
-  const shown = useMemo(() => {
-    const wanted = q.trim().toLowerCase();
-    return items.filter((cluster) =>
-      [nameOf(cluster), cluster.spec?.displayName, projectNameOf(cluster)].some((text) =>
-        text?.toLowerCase().includes(wanted),
-      ),
-    );
-  }, [items, q]);
+  const { shown, field } = useListSearch(items, t("clusters.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -66,13 +60,7 @@ export function ClustersPage() {
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("clusters.empty.title")}>{t("clusters.empty.text")}</EmptyState>}
         count={counted("clusters.count", shown.length)}
-        filters={
-          <SearchField
-            label={t("clusters.search")}
-            value={q}
-            onChange={(text) => void navigate({ replace: true, search: text === "" ? {} : { q: text } })}
-          />
-        }
+        filters={field}
       />
       {chosen !== undefined && <KubeconfigDialog cluster={chosen} onClose={() => setChosen(undefined)} />}
     </>
@@ -83,18 +71,17 @@ const columnsWith = (choose: (cluster: VirtualClusterInstance) => void): readonl
   {
     id: "name",
     header: t("clusters.column.name"),
-    sortBy: (cluster) => titleOf(cluster).toLowerCase(),
+    sortBy: (cluster) => `${projectNameOf(cluster)} / ${titleOf(cluster).toLowerCase()}`,
+    text: (cluster) => `${projectNameOf(cluster)} / ${titleOf(cluster)}`,
     cell: (cluster) => (
-      <span className="two-lines">
-        <Link
-          to="/clusters/$project/$name"
-          params={{ project: projectNameOf(cluster), name: nameOf(cluster) }}
-          className="row-link"
-        >
-          {titleOf(cluster)}
-        </Link>
-        <span className="muted narrow-only">{projectNameOf(cluster)}</span>
-      </span>
+      <Link
+        to="/clusters/$project/$name"
+        params={{ project: projectNameOf(cluster), name: nameOf(cluster) }}
+        className="row-link"
+      >
+        <span className="muted">{projectNameOf(cluster)}</span>
+        {` / ${titleOf(cluster)}`}
+      </Link>
     ),
   },
   {
@@ -105,25 +92,18 @@ const columnsWith = (choose: (cluster: VirtualClusterInstance) => void): readonl
     cell: (cluster) => <ClusterBadge cluster={cluster} />,
   },
   {
-    id: "project",
-    header: t("clusters.column.project"),
-    width: "160px",
-    from: "medium",
-    sortBy: projectNameOf,
-    cell: projectNameOf,
-  },
-  {
     id: "version",
     header: t("clusters.column.version"),
-    width: "200px",
     from: "wide",
+    sortBy: ({ status }) => status?.kubernetesVersion ?? "",
     cell: ({ status }) => status?.kubernetesVersion ?? "",
   },
   createdColumn(t("clusters.column.created"), (object) => object),
   {
     id: "kubeconfig",
     header: t("clusters.column.kubeconfig"),
-    width: "160px",
+    width: innerWidth > 620 ? "164px" : "84px",
+    text: () => "",
     cell: (cluster) => (
       <span className="above">
         <Button onPress={() => choose(cluster)} aria-label={t("kubeconfig.of", { name: titleOf(cluster) })}>

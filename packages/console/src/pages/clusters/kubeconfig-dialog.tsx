@@ -17,18 +17,10 @@ import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { isBuiltIn } from "./cluster-badge.tsx";
+import { FLAGS, type Life, lifeText, livesWithin, REST, secondsLeft, USUAL_LIFE } from "./kubeconfig-lives.ts";
 
 const KINDS = ["token", "certificate", "exec"] as const;
 type Kind = (typeof KINDS)[number];
-const LIVES = ["3600", "86400", "604800", "2592000"] as const;
-type Life = (typeof LIVES)[number];
-
-const FLAGS: { readonly [life in Life]: string } = {
-  "3600": "1h",
-  "86400": "1d",
-  "604800": "7d",
-  "2592000": "30d",
-};
 
 type Wish = {
   readonly kind: Kind;
@@ -45,7 +37,7 @@ export function KubeconfigDialog({
   readonly cluster: VirtualClusterInstance;
   readonly onClose: () => void;
 }) {
-  const { client } = useApi();
+  const { client, session } = useApi();
   const name = nameOf(cluster);
   const { namespace = "" } = cluster.metadata;
   const may = useMay({
@@ -55,7 +47,14 @@ export function KubeconfigDialog({
     namespace,
     name,
   });
-  const [wish, setWish] = useState<Wish>({ kind: "token", life: "86400", isReadOnly: false, isDirect: false });
+  // Of the moment at which it is opened: the choices do not change under the cursor.
+  const [left] = useState(() => secondsLeft(session.expiresAt, Date.now()));
+  const [wish, setWish] = useState<Wish>({
+    kind: "token",
+    life: left < Number(USUAL_LIFE) ? REST : USUAL_LIFE,
+    isReadOnly: false,
+    isDirect: false,
+  });
   const set = (changes: Partial<Wish>): void => setWish((before) => ({ ...before, ...changes }));
   const { kind, life, isReadOnly, isDirect } = wish;
   const isElsewhere = !isBuiltIn(cluster);
@@ -64,7 +63,7 @@ export function KubeconfigDialog({
   const issue = useMutation({
     async mutationFn() {
       const spec: JsonObject = {
-        certificateTTL: Number(life),
+        certificateTTL: life === REST ? left : Number(life),
         ...(kind === "certificate" ? { clientCert: true } : {}),
         ...(isReadOnly ? { role: "view" } : {}),
         ...(server === undefined ? {} : { server }),
@@ -107,8 +106,9 @@ export function KubeconfigDialog({
           <SelectField
             label={t("kubeconfig.life")}
             value={life}
-            choices={LIVES.map((id) => ({ id, label: t(`kubeconfig.life.${id}`) }))}
+            choices={livesWithin(left).map((id) => ({ id, label: lifeText(id) }))}
             onChange={(chosen) => set({ life: chosen })}
+            {...(left === Number.POSITIVE_INFINITY ? {} : { description: t("kubeconfig.life.hint") })}
           />
           <Checkbox
             isSelected={isReadOnly}
@@ -178,5 +178,6 @@ const commandOf = (
     ...(kind === "exec" ? ["--exec"] : []),
     ...(isReadOnly ? ["--read-only"] : []),
     ...(server === undefined ? [] : [`--cluster-server ${server}`]),
-    `--ttl ${FLAGS[life]} --merge`,
+    ...(life === REST ? [] : [`--ttl ${FLAGS[life]}`]),
+    "--merge",
   ].join(" ");

@@ -10,7 +10,8 @@ import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { t } from "../../texts/text.tsx";
+import { useListSearch } from "../../components/use-list-search.tsx";
+import { counted, t } from "../../texts/text.tsx";
 import { HostBadge } from "./host-badge.tsx";
 
 const titleOf = (cluster: Cluster): string => cluster.spec?.displayName || nameOf(cluster);
@@ -36,14 +37,13 @@ const COLUMNS: readonly Column<Cluster>[] = [
   {
     id: "version",
     header: t("cluster.fact.version"),
-    width: "160px",
     from: "medium",
+    sortBy: ({ status }) => status?.version ?? "",
     cell: ({ status }) => status?.version || "–",
   },
   {
     id: "owner",
     header: t("cluster.fact.owner"),
-    width: "160px",
     from: "wide",
     sortBy: ({ spec }) => ownerName(spec?.owner),
     cell: ({ spec }) => ownerName(spec?.owner) || "–",
@@ -51,8 +51,11 @@ const COLUMNS: readonly Column<Cluster>[] = [
   createdColumn(t("cluster.fact.created"), (object) => object),
 ];
 
+const searchedIn = (cluster: Cluster): string => `${titleOf(cluster)} ${nameOf(cluster)}`;
+
 export function HostsPage() {
   const list = useLive<Cluster>(CLUSTERS);
+  const { shown, field } = useListSearch(list.items, t("hosts.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -64,7 +67,9 @@ export function HostsPage() {
         list={list}
         label={t("hosts.title")}
         columns={COLUMNS}
-        rows={list.items}
+        rows={shown}
+        count={counted("hosts.count", shown.length)}
+        filters={field}
         rowKey={nameOf}
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("hosts.empty.title")}>{t("hosts.empty.text")}</EmptyState>}

@@ -77,18 +77,12 @@ it("finds keys by text, state and owner, and leaves sessions and kubeconfigs out
     token("default-demo-y", {}, refusedFor("Leaked")),
   ];
   const found = (filter: object): readonly string[] =>
-    filterKeys(keys, { text: "", state: "", owner: "", hasTemporary: false, ...filter }, MOMENT).map(
+    filterKeys(keys, { text: "", state: "", owner: "", kind: "key" as const, ...filter }, MOMENT).map(
       ({ metadata }) => metadata.name ?? "",
     );
   expect(found({})).toEqual(["ci", "old", "of-team"]);
-  expect(found({ hasTemporary: true })).toEqual([
-    "ci",
-    "old",
-    "of-team",
-    "browser",
-    "default-demo-x",
-    "default-demo-y",
-  ]);
+  expect(found({ kind: "session" })).toEqual(["browser"]);
+  expect(found({ kind: "kubeconfig" })).toEqual(["default-demo-x", "default-demo-y"]);
   expect(found({ state: "attention" })).toEqual(["ci", "of-team", "default-demo-y"]);
   expect(found({ text: " shop" })).toEqual(["ci"]);
   expect(found({ text: "payments" })).toEqual(["of-team"]);

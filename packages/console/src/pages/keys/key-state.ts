@@ -99,13 +99,18 @@ export function attentionOf(key: OwnedAccessKey, now: Moment, state = keyState(k
   return isPermanent && !isOfKubeconfig(key) ? "permanent" : undefined;
 }
 
+export type KeyKind = "key" | "kubeconfig" | "session";
+
+export const kindOf = (key: OwnedAccessKey): KeyKind =>
+  isLogin(key) ? "session" : isOfKubeconfig(key) ? "kubeconfig" : "key";
+
 export type KeyFilter = {
   readonly text: string;
   /** Empty: all. */
   readonly state: string;
   readonly owner: string;
-  /** Includes sessions and tokens of kubeconfigs. Those that need attention are always included. */
-  readonly hasTemporary: boolean;
+  /** Keys that people create, those of kubeconfigs, or sessions. Those that need attention are always included. */
+  readonly kind: KeyKind;
 };
 
 /** The texts that a search compares, ignoring case. */
@@ -119,7 +124,7 @@ const textsOf = (key: OwnedAccessKey): readonly (string | undefined)[] => [
 export function filterKeys(keys: readonly OwnedAccessKey[], filter: KeyFilter, now: Moment): readonly OwnedAccessKey[] {
   const wanted = filter.text.trim().toLowerCase();
   return keys.filter((key) => {
-    if (!filter.hasTemporary && filter.state !== "attention" && isTemporary(key)) return false;
+    if (filter.state !== "attention" && kindOf(key) !== filter.kind) return false;
     if (filter.owner !== "" && `${ownerOf(key).kind}/${ownerOf(key).name}` !== filter.owner) return false;
     if (filter.state === "attention" ? attentionOf(key, now) === undefined : !isIn(filter.state, key, now))
       return false;

@@ -39,7 +39,6 @@ const USES: readonly Column<ResourceUse>[] = [
   {
     id: "place",
     header: t("key.use.place"),
-    width: "34%",
     from: "medium",
     sortBy: placeOf,
     cell: (use) => placeOf(use) || <span className="muted">{t("key.use.management")}</span>,
@@ -47,7 +46,7 @@ const USES: readonly Column<ResourceUse>[] = [
   {
     id: "verbs",
     header: t("key.use.verbs"),
-    width: "34%",
+    text: ({ verbs = [] }) => verbs.join(", "),
     cell: ({ verbs = [] }) => (
       <span className="mono" title={verbs.join(", ")}>
         {verbs.join(", ")}

@@ -1,20 +1,22 @@
 // All access keys that the user can see: their own, those of their teams, and all keys for administrators.
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { useDeferredValue, useMemo } from "react";
 import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { Checkbox, SearchField, SelectField } from "../../components/fields.tsx";
+import { SearchField, SelectField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
-import { counted, named, t } from "../../texts/text.tsx";
-import { filterKeys, isTemporary, keyState, type Moment, ownerOf } from "./key-state.ts";
+import { useAddress } from "../../components/use-address.ts";
+import { counted, named, numberText, t } from "../../texts/text.tsx";
+import { BulkActions } from "./bulk-actions.tsx";
+import { filterKeys, isTemporary, type KeyKind, keyState, kindOf, type Moment, ownerOf } from "./key-state.ts";
 import { KeyStateBadge, useMoment } from "./key-state-badge.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
@@ -23,10 +25,14 @@ const STATES = ["", "attention", "good", "ending", "idle", "unused", "permanent"
 /** Sorts after every time. Times of the API sort as texts, which is much faster than parsing ten thousand of them. */
 const NEVER = "~";
 
+const titleOf = (key: OwnedAccessKey): string => key.spec?.displayName || nameOf(key);
+const rowKey = (key: OwnedAccessKey): string => key.metadata.uid ?? nameOf(key);
+
 const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
   {
     id: "name",
     header: t("keys.column.name"),
+    text: titleOf,
     sortBy: (key) => (key.spec?.displayName || nameOf(key)).toLowerCase(),
     cell: (key) => (
       <span className="two-lines">
@@ -44,14 +50,15 @@ const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
     header: t("keys.column.state"),
     width: "134px",
     sortBy: (key) => keyState(key, now).id,
+    text: (key) => named("key.state", keyState(key, now).id),
     cell: (key) => <KeyStateBadge accessKey={key} />,
   },
   {
     id: "owner",
     header: t("keys.column.owner"),
-    width: "116px",
     from: "medium",
     sortBy: (key) => ownerOf(key).name,
+    text: (key) => `${ownerOf(key).name} ${ownerOf(key).kind === "user" ? "" : t(`owner.${ownerOf(key).kind}`)}`.trim(),
     cell: (key) => (
       <>
         {ownerOf(key).name}{" "}
@@ -62,8 +69,8 @@ const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
   {
     id: "scope",
     header: t("keys.column.scope"),
-    width: "18%",
     from: "wide",
+    text: (key) => scopeSummary(key.spec ?? {}),
     cell: (key) => <span title={scopeSummary(key.spec ?? {})}>{scopeSummary(key.spec ?? {})}</span>,
   },
   {
@@ -95,42 +102,40 @@ function ownersOf(keys: readonly OwnedAccessKey[]): readonly string[] {
   return [...found].sort();
 }
 
+const KINDS: readonly KeyKind[] = ["key", "kubeconfig", "session"];
+
 export function KeysPage() {
   const list = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { items } = list;
-  const search: { readonly [name: string]: string } = useSearch({ strict: false });
-  const navigate = useNavigate({ from: "/keys" });
+  const { search, change } = useAddress();
   const now = useMoment();
   const columns = useMemo(() => columnsAt(now), [now]);
-  const { q = "", state = "", owner = "", sessions = "" } = search;
+  const { q = "", state = "", owner = "" } = search;
+  const kind = KINDS.find((each) => each === search["tab"]) ?? "key";
   // Typing stays fast while ten thousand keys are searched.
   const text = useDeferredValue(q);
-  const hasTemporary = sessions === "true";
   const shown = useMemo(
-    () => filterKeys(items, { text, state, owner, hasTemporary }, now),
-    [items, text, state, owner, hasTemporary, now],
+    () => filterKeys(items, { text, state, owner, kind }, now),
+    [items, text, state, owner, kind, now],
   );
   const owners = useMemo(() => ownersOf(items), [items]);
-  const temporaryCount = useMemo(() => items.filter(isTemporary).length, [items]);
-  const choose = (name: string, value: string): void => {
-    void navigate({
-      replace: true,
-      search: Object.fromEntries(Object.entries({ ...search, [name]: value }).filter(([, given]) => given !== "")),
-    });
-  };
   const create = <NewObjectLink to="/new/key" resource="ownedaccesskeys" label={t("keys.create")} />;
   return (
     <>
       <PageHead title={t("keys.title")} lead={t("keys.lead")} actions={create} />
+      <Tabs items={items} kind={kind} />
       <LiveTable
+        key={kind}
         list={list}
         label={t("keys.title")}
         columns={columns}
         rows={shown}
-        rowKey={(key) => key.metadata.uid ?? nameOf(key)}
+        rowKey={rowKey}
         sort={{ column: "created", isDescending: true }}
+        titleOf={titleOf}
+        bulk={(keys, end) => <BulkActions keys={keys} now={now.now} onEnd={end} />}
         empty={
-          items.some((key) => !isTemporary(key)) ? (
+          items.some((key) => !isTemporary(key)) || kind !== "key" ? (
             <EmptyState title={t("keys.none.title")}>{t("keys.none.text")}</EmptyState>
           ) : (
             <EmptyState title={t("keys.empty.title")} actions={create}>
@@ -141,13 +146,13 @@ export function KeysPage() {
         count={counted("keys.count", shown.length)}
         filters={
           <>
-            <SearchField label={t("keys.search")} value={q} onChange={(value) => choose("q", value)} />
+            <SearchField label={t("keys.search")} value={q} onChange={(value) => change({ q: value })} />
             <SelectField
               label={t("keys.filter.state")}
               isCompact
               value={state}
               choices={STATES.map((id) => ({ id, label: named("keys.state", id || "all") }))}
-              onChange={(id) => choose("state", id)}
+              onChange={(id) => change({ state: id })}
             />
             {owners.length > 1 && (
               <SelectField
@@ -155,17 +160,37 @@ export function KeysPage() {
                 isCompact
                 value={owner}
                 choices={[{ id: "", label: t("keys.owner.all") }, ...owners.map((id) => ({ id, label: id }))]}
-                onChange={(id) => choose("owner", id)}
+                onChange={(id) => change({ owner: id })}
               />
-            )}
-            {temporaryCount > 0 && (
-              <Checkbox isSelected={hasTemporary} onChange={(isOn) => choose("sessions", isOn ? "true" : "")}>
-                {t("keys.filter.temporary")}
-              </Checkbox>
             )}
           </>
         }
       />
     </>
+  );
+}
+
+/** Keys that people create, and those that the server creates for kubeconfigs and sessions. */
+function Tabs({ items, kind }: { readonly items: readonly OwnedAccessKey[]; readonly kind: KeyKind }) {
+  const counts = useMemo(() => {
+    const found = new Map<KeyKind, number>();
+    for (const key of items) found.set(kindOf(key), (found.get(kindOf(key)) ?? 0) + 1);
+    return found;
+  }, [items]);
+  return (
+    <nav className="tabs" aria-label={t("keys.tabs")}>
+      {KINDS.map((each) => (
+        <Link
+          key={each}
+          to="/keys"
+          search={each === "key" ? {} : { tab: each }}
+          // The router marks every link to this path as the current one.
+          aria-current={each === kind ? "page" : undefined}
+          activeProps={{}}
+        >
+          {t(`keys.tab.${each}`)} <span className="muted">{numberText(counts.get(each) ?? 0)}</span>
+        </Link>
+      ))}
+    </nav>
   );
 }

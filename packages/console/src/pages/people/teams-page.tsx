@@ -10,7 +10,8 @@ import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { t } from "../../texts/text.tsx";
+import { useListSearch } from "../../components/use-list-search.tsx";
+import { counted, t } from "../../texts/text.tsx";
 
 const titleOf = (team: Team): string => team.spec?.displayName || nameOf(team);
 
@@ -19,6 +20,7 @@ const COLUMNS: readonly Column<Team>[] = [
     id: "name",
     header: t("teams.column.name"),
     sortBy: (team) => titleOf(team).toLowerCase(),
+    text: titleOf,
     cell: (team) => (
       <Link to="/teams/$name" params={{ name: nameOf(team) }} className="row-link">
         {titleOf(team)}
@@ -35,14 +37,13 @@ const COLUMNS: readonly Column<Team>[] = [
   {
     id: "groups",
     header: t("teams.column.groups"),
-    width: "25%",
     from: "medium",
+    sortBy: ({ spec }) => spec?.groups?.join(", ") ?? "",
     cell: ({ spec }) => spec?.groups?.join(", ") ?? "",
   },
   {
     id: "owner",
     header: t("teams.column.owner"),
-    width: "160px",
     from: "wide",
     sortBy: ({ spec }) => ownerName(spec?.owner),
     cell: ({ spec }) => ownerName(spec?.owner) || "–",
@@ -50,9 +51,11 @@ const COLUMNS: readonly Column<Team>[] = [
   createdColumn(t("teams.column.created"), (object) => object),
 ];
 
+const searchedIn = (team: Team): string => `${titleOf(team)} ${nameOf(team)} ${team.spec?.users?.join(" ") ?? ""}`;
+
 export function TeamsPage() {
   const list = useLive<Team>(TEAMS);
-  const { items } = list;
+  const { shown, field } = useListSearch(list.items, t("teams.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -64,7 +67,9 @@ export function TeamsPage() {
         list={list}
         label={t("teams.title")}
         columns={COLUMNS}
-        rows={items}
+        rows={shown}
+        count={counted("teams.count", shown.length)}
+        filters={field}
         rowKey={(team) => team.metadata.uid ?? nameOf(team)}
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("teams.empty.title")}>{t("teams.empty.text")}</EmptyState>}

@@ -2,17 +2,16 @@
 
 import type { User } from "@postern/api/user";
 import { Link } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
 import { nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
 
 const titleOf = (user: User): string => user.spec?.displayName || nameOf(user);
@@ -28,6 +27,7 @@ const COLUMNS: readonly Column<User>[] = [
     id: "name",
     header: t("users.column.name"),
     sortBy: (user) => titleOf(user).toLowerCase(),
+    text: titleOf,
     cell: (user) => (
       <span className="two-lines">
         <Link to="/users/$name" params={{ name: nameOf(user) }} className="row-link">
@@ -47,7 +47,6 @@ const COLUMNS: readonly Column<User>[] = [
   {
     id: "email",
     header: t("users.column.email"),
-    width: "220px",
     from: "medium",
     sortBy: ({ spec }) => spec?.email ?? "",
     cell: ({ spec }) => spec?.email ?? "",
@@ -55,23 +54,19 @@ const COLUMNS: readonly Column<User>[] = [
   {
     id: "teams",
     header: t("users.column.teams"),
-    width: "20%",
     from: "wide",
+    sortBy: ({ status }) => status?.teams?.join(", ") ?? "",
     cell: ({ status }) => status?.teams?.join(", ") ?? "",
   },
   createdColumn(t("users.column.created"), (object) => object),
 ];
 
+const searchedIn = (user: User): string => `${titleOf(user)} ${nameOf(user)} ${user.spec?.email ?? ""}`;
+
 export function UsersPage() {
   const list = useLive<User>(USERS);
   const { items } = list;
-  const [text, setText] = useState("");
-  const shown = useMemo(() => {
-    const wanted = text.trim().toLowerCase();
-    return items.filter((user) =>
-      `${titleOf(user)} ${nameOf(user)} ${user.spec?.email ?? ""}`.toLowerCase().includes(wanted),
-    );
-  }, [items, text]);
+  const { shown, field } = useListSearch(items, t("users.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -88,7 +83,7 @@ export function UsersPage() {
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("users.empty.title")}>{t("users.empty.text")}</EmptyState>}
         count={counted("users.count", shown.length)}
-        filters={<SearchField label={t("users.search")} value={text} onChange={setText} />}
+        filters={field}
       />
     </>
   );

@@ -3,17 +3,17 @@
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { SearchField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { useListSearch } from "../../components/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 
@@ -26,6 +26,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: "name",
     header: t("projects.column.name"),
     sortBy: (row) => titleOf(row).toLowerCase(),
+    text: titleOf,
     cell: (row) => (
       <Link to="/projects/$name" params={{ name: nameOf(row.project) }} className="row-link">
         {titleOf(row)}
@@ -42,7 +43,6 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: "owner",
     header: t("projects.column.owner"),
-    width: "160px",
     from: "medium",
     sortBy: ({ project }) => ownerName(project.spec?.owner),
     cell: ({ project }) => ownerName(project.spec?.owner) || "–",
@@ -70,22 +70,21 @@ export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | und
   return <Badge tone={tone}>{phase}</Badge>;
 }
 
+const searchedIn = (row: Row): string => `${titleOf(row)} ${nameOf(row.project)}`;
+
 export function ProjectsPage() {
   const list = useLive<Project>(PROJECTS);
   const { items } = list;
   const clusters = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
-  const [text, setText] = useState("");
   const rows = useMemo(() => {
     const counts = new Map<string, number>();
     for (const { metadata } of clusters.items) {
       const project = projectOf(metadata.namespace ?? "");
       counts.set(project, (counts.get(project) ?? 0) + 1);
     }
-    const wanted = text.trim().toLowerCase();
-    return items
-      .map((project): Row => ({ project, clusters: counts.get(nameOf(project)) ?? 0 }))
-      .filter((row) => `${titleOf(row)} ${nameOf(row.project)}`.toLowerCase().includes(wanted));
-  }, [items, clusters.items, text]);
+    return items.map((project): Row => ({ project, clusters: counts.get(nameOf(project)) ?? 0 }));
+  }, [items, clusters.items]);
+  const { shown, field } = useListSearch(rows, t("projects.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -97,12 +96,12 @@ export function ProjectsPage() {
         list={list}
         label={t("projects.title")}
         columns={COLUMNS}
-        rows={rows}
+        rows={shown}
         rowKey={({ project }) => project.metadata.uid ?? nameOf(project)}
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>}
-        count={counted("projects.count", rows.length)}
-        filters={<SearchField label={t("projects.search")} value={text} onChange={setText} />}
+        count={counted("projects.count", shown.length)}
+        filters={field}
       />
     </>
   );

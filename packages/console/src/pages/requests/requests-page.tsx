@@ -1,7 +1,7 @@
 // Access requests: those that wait for the user's decision, the user's own, and all that the user can see.
 
 import type { AccessRequest } from "@postern/api/access-request";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_REQUESTS, nameOf } from "../../api/resources.ts";
@@ -10,10 +10,12 @@ import { Badge } from "../../components/badge.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { SearchField, SelectField } from "../../components/fields.tsx";
+import { SelectField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
+import { useAddress } from "../../components/use-address.ts";
+import { useListSearch } from "../../components/use-list-search.tsx";
 import { duration } from "../../format/ages.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 import { isOwn, isWaiting, PHASE_TONES, phaseOf, placeText } from "./request-state.ts";
@@ -26,6 +28,7 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
     id: "name",
     header: t("requests.column.what"),
     sortBy: ({ spec }) => placeText(spec),
+    text: ({ spec }) => t("requests.what", { role: spec.role ?? t("requests.use"), place: placeText(spec) }),
     cell: (request) => (
       <span className="two-lines">
         <Link to="/access-requests/$name" params={{ name: nameOf(request) }} className="row-link">
@@ -45,7 +48,6 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
   {
     id: "requester",
     header: t("requests.column.requester"),
-    width: "140px",
     from: "medium",
     sortBy: ({ status }) => status?.requester?.user ?? "",
     cell: ({ status }) => status?.requester?.user ?? "",
@@ -75,35 +77,25 @@ export function PhaseBadge({ request }: { readonly request: AccessRequest }) {
   return <Badge tone={PHASE_TONES[phase] ?? "muted"}>{named("request.phase", phase)}</Badge>;
 }
 
+const searchedIn = ({ metadata, spec, status }: AccessRequest): string =>
+  [metadata.name, placeText(spec), spec.role, spec.reason, status?.requester?.user].join(" ");
+
 export function RequestsPage() {
   const { session } = useApi();
   const list = useLive<AccessRequest>(ACCESS_REQUESTS);
   const { items } = list;
-  const search: { readonly [name: string]: string } = useSearch({ strict: false });
-  const { q = "", view = "" } = search;
-  const navigate = useNavigate({ from: "/access-requests" });
+  const { search, change } = useAddress();
+  const { view = "" } = search;
   const { user } = session;
-  const shown = useMemo(() => {
-    const wanted = q.trim().toLowerCase();
+  const wanted = useMemo(() => {
     const isIn: { readonly [view: string]: (request: AccessRequest) => boolean } = {
       waiting: (request) => isWaiting(request, user),
       mine: (request) => isOwn(request, user),
       open: (request) => ["Pending", "Approved"].includes(phaseOf(request)),
     };
-    return items
-      .filter(isIn[view] ?? (() => true))
-      .filter(({ metadata, spec, status }) =>
-        [metadata.name, placeText(spec), spec.role, spec.reason, status?.requester?.user].some((text) =>
-          text?.toLowerCase().includes(wanted),
-        ),
-      );
-  }, [items, q, view, user]);
-  const choose = (name: string, value: string): void => {
-    void navigate({
-      replace: true,
-      search: Object.fromEntries(Object.entries({ ...search, [name]: value }).filter(([, given]) => given !== "")),
-    });
-  };
+    return items.filter(isIn[view] ?? (() => true));
+  }, [items, view, user]);
+  const { shown, field } = useListSearch(wanted, t("requests.search"), searchedIn);
   const ask = (
     <Link to="/new/access-request" className="button primary">
       {t("request.new")}
@@ -127,13 +119,13 @@ export function RequestsPage() {
         count={counted("requests.count", shown.length)}
         filters={
           <>
-            <SearchField label={t("requests.search")} value={q} onChange={(text) => choose("q", text)} />
+            {field}
             <SelectField<View>
               label={t("requests.view")}
               isCompact
               value={VIEWS.find((id) => id === view) ?? ""}
               choices={VIEWS.map((id) => ({ id, label: named("requests.view", id || "all") }))}
-              onChange={(id) => choose("view", id)}
+              onChange={(id) => change({ view: id })}
             />
           </>
         }

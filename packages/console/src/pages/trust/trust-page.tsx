@@ -8,14 +8,16 @@ import { CLUSTER_TRUST_RULES, nameOf, TRUST_RULES } from "../../api/resources.ts
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Badge } from "../../components/badge.tsx";
-import { type Column, DataTable } from "../../components/data-table.tsx";
+import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { ErrorNotice, Notice } from "../../components/notice.tsx";
+import { Notice } from "../../components/notice.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { useListSearch } from "../../components/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
-import { named, sentence, t } from "../../texts/text.tsx";
+import { counted, named, sentence, t } from "../../texts/text.tsx";
 import { scopeSummary } from "../keys/scope-words.ts";
 
 const titleOf = (rule: TrustRule): string => rule.spec.displayName || nameOf(rule);
@@ -73,7 +75,6 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   {
     id: "issuer",
     header: t("trust.column.issuer"),
-    width: "20%",
     from: "medium",
     sortBy: issuerOf,
     cell: issuerOf,
@@ -81,14 +82,12 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   {
     id: "place",
     header: t("trust.column.place"),
-    width: "150px",
     sortBy: placeOf,
     cell: (rule) => placeOf(rule) || t("trust.everywhere"),
   },
   {
     id: "user",
     header: t("trust.column.user"),
-    width: "130px",
     from: "medium",
     sortBy: ({ spec }) => spec?.user ?? "",
     cell: ({ spec }) => spec?.user ?? "",
@@ -96,8 +95,8 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   {
     id: "scope",
     header: t("trust.column.scope"),
-    width: "20%",
     from: "wide",
+    text: (rule) => trustScope(rule),
     cell: (rule) => trustScope(rule),
   },
 ];
@@ -108,13 +107,17 @@ export const trustScope = (rule: TrustRule): string =>
     ? t("scope.project", { name: placeOf(rule) })
     : scopeSummary(rule.spec);
 
+const searchedIn = (rule: TrustRule): string =>
+  `${titleOf(rule)} ${nameOf(rule)} ${issuerOf(rule)} ${placeOf(rule)} ${rule.spec.user ?? ""}`;
+
 export function TrustPage() {
   const right = useMay({ verb: "list", resource: "clustertrustrules" });
   const everywhere = useLive<TrustRule>(CLUSTER_TRUST_RULES, { isWanted: right.isAllowed });
   const mayList = useMay({ verb: "list", resource: "trustrules" });
   const inProjects = useLive<TrustRule>(TRUST_RULES, { isWanted: mayList.isAllowed });
   const rules = useMemo(() => [...everywhere.items, ...inProjects.items], [everywhere.items, inProjects.items]);
-  const isLoading = !mayList.isKnown || inProjects.isLoading || (right.isAllowed && everywhere.isLoading);
+  const isLoading = inProjects.isLoading || (right.isAllowed && everywhere.isLoading);
+  const { shown, field } = useListSearch(rules, t("trust.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -127,16 +130,18 @@ export function TrustPage() {
           {t("trust.inProjects.text")}
         </EmptyState>
       )}
-      {inProjects.error !== null && <ErrorNotice error={inProjects.error} onRetry={inProjects.retry} />}
-      {isLoading && <Loading />}
-      {!isLoading && mayList.isAllowed && inProjects.error === null && (
-        <DataTable
+      {!mayList.isKnown && <Loading />}
+      {mayList.isAllowed && (
+        <LiveTable
+          list={{ ...inProjects, items: rules, isLoading }}
           label={t("trust.title")}
           columns={COLUMNS}
-          rows={rules}
+          rows={shown}
           rowKey={(rule) => rule.metadata.uid ?? nameOf(rule)}
           sort={{ column: "name", isDescending: false }}
           empty={<EmptyState title={t("trust.empty.title")}>{t("trust.empty.text")}</EmptyState>}
+          count={counted("trust.count", shown.length)}
+          filters={field}
         />
       )}
       {mayList.isAllowed && right.isKnown && !right.isAllowed && <p className="hint">{t("trust.onlyProjects")}</p>}
