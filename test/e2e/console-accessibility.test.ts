@@ -91,13 +91,20 @@ const STATES: {
       await page.getByText("How to allow it").waitFor();
     },
   },
+  palette: {
+    view: "/",
+    async open(page) {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("option").first().waitFor();
+    },
+  },
   "no-such-key": { view: "/keys/gone", open: (page) => page.getByText("There is no such access key").waitFor() },
   "no-such-view": { view: "/new/nothing", open: (page) => page.getByText("Page not found").waitFor() },
   "none-found": { view: "/keys?q=nothing-like-this", open: (page) => page.locator(".empty").waitFor() },
 };
 
 /** The views and states that differ most from each other. */
-const BY_DAY = ["/", "/keys", "/new/key", "/access-requests/queue", "get-kubeconfig"];
+const BY_DAY = ["/", "/keys", "/new/key", "/access-requests/queue", "get-kubeconfig", "palette"];
 const isWanted = (name: string): boolean => everyCase || BY_DAY.includes(name);
 
 const press = (page: Page, name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();

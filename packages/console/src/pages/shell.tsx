@@ -17,13 +17,14 @@ import {
   LogOut,
   Menu as MenuIcon,
   ScrollText,
+  Search,
   Server,
   Siren,
   User,
   Users,
   WifiOff,
 } from "lucide-react";
-import { type ComponentType, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { type ComponentType, lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS, ACCESS_REQUESTS } from "../api/resources.ts";
 import { useLive, useLiveObject } from "../api/use-live.ts";
@@ -32,8 +33,12 @@ import { Button } from "../components/button.tsx";
 import { Time } from "../components/time.tsx";
 import { useSession } from "../session/session-context.tsx";
 import { counted, type TextId, t } from "../texts/text.tsx";
+import type { Entry } from "./palette/find-entries.ts";
 import { isWaiting } from "./requests/request-state.ts";
 import { nextTheme, useTheme } from "./theme.ts";
+
+// Loaded when it is first opened.
+const Palette = lazy(() => import("./palette/palette.tsx").then(({ Palette: component }) => ({ default: component })));
 
 type Place = {
   readonly to: string;
@@ -87,11 +92,27 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
   },
 ];
 
+/** Pages that a user may not see say so themselves. */
+const PAGES: readonly Entry[] = PLACES.flatMap(({ places }) =>
+  places.map(({ to, label }) => ({ id: `page ${to}`, kind: "page", title: t(label), note: "", to })),
+);
+
 export function Shell() {
   const { session } = useApi();
   // Watched on every page: the watch ends with the session, so that the page notices it at once.
   useLiveObject(ACCESS_KEYS, session.keyName);
   const [isOpen, setOpen] = useState(false);
+  const [isFinding, setFinding] = useState(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
+        return;
+      event.preventDefault();
+      setFinding(true);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const main = useRef<HTMLElement>(null);
   const shown = useRef(path);
@@ -115,6 +136,11 @@ export function Shell() {
       </header>
       <nav className="sidebar" aria-label={t("nav.label")}>
         <Brand />
+        <Button kind="plain" onPress={() => setFinding(true)}>
+          <Search aria-hidden="true" />
+          <span className="find-label">{t("palette.title")}</span>
+          <kbd>{t("palette.keys")}</kbd>
+        </Button>
         <div className="nav">
           {PLACES.map(({ heading, places }) => (
             <div key={heading ?? ""} className="nav-group">
@@ -133,6 +159,11 @@ export function Shell() {
         </div>
         <Person />
       </nav>
+      {isFinding && (
+        <Suspense fallback={null}>
+          <Palette pages={PAGES} onClose={() => setFinding(false)} />
+        </Suspense>
+      )}
       <main id="main" className="main" ref={main} tabIndex={-1}>
         <ConnectionNotice />
         <Outlet />

@@ -7,7 +7,6 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { inNamespace, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLiveObject } from "../../api/use-live.ts";
@@ -23,6 +22,7 @@ import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
+import { useOpened } from "../../components/use-opened.ts";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
@@ -87,7 +87,7 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
   const { namespace = "" } = cluster.metadata;
   const right = { resource: "virtualclusterinstances", namespace, name };
   const mayUpdate = useMay({ verb: "update", ...right });
-  const [asked, setAsked] = useState<"kubeconfig" | "sleep">();
+  const { opened: asked, open: setAsked, close } = useOpened<"kubeconfig" | "sleep">(["kubeconfig"]);
   const instances = createResourceClient<VirtualClusterInstance>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
   const annotate = (annotations: JsonObject) =>
     instances.patch(name, { type: "merge", patch: { metadata: { annotations } } });
@@ -95,7 +95,6 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
   const credentials = useCredentials(cluster);
   const isExternal = cluster.spec?.external === true;
   const isAsleep = cluster.status?.phase === "Sleeping" || cluster.metadata.annotations?.[FORCE_SLEEP] === "true";
-  const close = (): void => setAsked(undefined);
   return (
     <>
       {isBuiltIn(cluster) &&

@@ -14,6 +14,7 @@ import { Confirm } from "../../components/confirm.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { SelectField } from "../../components/fields.tsx";
 import { Notice } from "../../components/notice.tsx";
+import { useOpened } from "../../components/use-opened.ts";
 import { WhyNot } from "../../components/why-not.tsx";
 import { settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
@@ -37,13 +38,12 @@ export function KeyActions({
   const navigate = useNavigate();
   const mayUpdate = useMay({ verb: "update", resource: "ownedaccesskeys", name });
   const mayDelete = useMay({ verb: "delete", resource: "ownedaccesskeys", name });
-  const [asked, setAsked] = useState<Asked>();
+  const { opened: asked, open: setAsked, close } = useOpened<Asked>(["rotate", "disable"]);
   const [grace, setGrace] = useState<(typeof GRACES)[number]>("3600");
   const [newValue, setNewValue] = useState<NewValue>();
   const keys = createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS);
   const isOwnSession = name === session.keyName;
   const isDisabled = accessKey.spec?.disabled === true;
-  const close = (): void => setAsked(undefined);
 
   const rotate = async (spec: JsonObject): Promise<void> => {
     const body = { apiVersion: managementVersion, kind: "OwnedAccessKeyRotation", metadata: {}, spec };
