@@ -30,17 +30,42 @@ type Frame = {
  */
 export function findDuplicateFields(text: string): readonly string[] {
   const found = new Set<string>();
+  for (const { stack, isRepeated } of membersIn(text)) {
+    if (isRepeated) found.add(pathOf(stack));
+    if (found.size === MAX_STRICT_ERRORS) break;
+  }
+  return [...found];
+}
+
+/** Where the members of each path stand in the text, in characters from 0. The text must be well-formed JSON. */
+export function fieldPlaces(text: string): ReadonlyMap<string, readonly number[]> {
+  const places = new Map<string, number[]>();
+  for (const { stack, at } of membersIn(text)) {
+    const path = pathOf(stack);
+    const known = places.get(path);
+    if (known === undefined) places.set(path, [at]);
+    else known.push(at);
+  }
+  return places;
+}
+
+type Member = { readonly stack: readonly Frame[]; readonly at: number; readonly isRepeated: boolean };
+
+/** The stack is the same array each time. */
+function* membersIn(text: string): Generator<Member> {
   const stack: Frame[] = [];
   const cursor: JsonCursor = { text, offset: 0 };
-  while (cursor.offset < text.length && found.size < MAX_STRICT_ERRORS) {
-    const code = text.charCodeAt(cursor.offset);
+  while (cursor.offset < text.length) {
+    const at = cursor.offset;
+    const code = text.charCodeAt(at);
     const frame = stack.at(-1);
     if (code === QUOTE) {
       const name = readString(cursor);
       if (frame?.names !== undefined && isMemberName(cursor)) {
         frame.step = name;
-        if (frame.names.has(name)) found.add(pathOf(stack));
-        else frame.names.add(name);
+        const isRepeated = frame.names.has(name);
+        frame.names.add(name);
+        yield { stack, at, isRepeated };
       }
       continue;
     }
@@ -50,7 +75,6 @@ export function findDuplicateFields(text: string): readonly string[] {
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) stack.pop();
     else if (code === COMMA && typeof frame?.step === "number") frame.step++;
   }
-  return [...found];
 }
 
 /** In well-formed JSON only a member name is followed by a colon. */

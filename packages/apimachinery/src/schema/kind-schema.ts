@@ -10,11 +10,15 @@ export type KindOf<F extends Field<unknown, boolean>> = KubeObject & Infer<F>;
 
 const apiVersionSchema = s
   .string()
-  .describe("Group and version of this representation. The server may infer it from the endpoint.").schema;
+  .describe(
+    "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+  ).schema;
 
 const kindNameSchema = s
   .string()
-  .describe("The kind of this object, in CamelCase. The server may infer it from the endpoint.").schema;
+  .describe(
+    "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+  ).schema;
 
 /** Whatever is compiled from a schema is kept by the schema itself, so the same fields give the same one. */
 const kindSchemas = new WeakMap<StructuralSchema, StructuralSchema>();

@@ -112,7 +112,7 @@ export const objectMetaSchema: StructuralSchema = s
       .describe("Deprecated: selfLink is a legacy read-only field that is no longer populated by the system."),
   })
   .describe(
-    "ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.",
+    "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
   ).schema;
 
 export const listMetaSchema: StructuralSchema = s

@@ -68,7 +68,8 @@ const storedDefinitions = (compiled: CompiledDefinitions): ResourceDefinition =>
   });
 
 /** Sets default names, the flags of versions, the conversion None, and the default port of a webhook's Service. */
-function withDefaults(object: KubeObject): KubeObject {
+function withDefaults(body: KubeObject): KubeObject {
+  const object = withConditions(body);
   const spec = object["spec"];
   if (!isJsonObject(spec) || !isJsonObject(spec["names"])) return object;
   const names = spec["names"];
@@ -87,6 +88,16 @@ function withDefaults(object: KubeObject): KubeObject {
       ...(isJsonArray(spec["versions"]) ? { versions: spec["versions"].map(withFlags) } : {}),
     },
   };
+}
+
+/** Type and status are plain texts upstream: absent means empty. */
+function withConditions(object: KubeObject): KubeObject {
+  const status = object["status"];
+  if (!isJsonObject(status) || !isJsonArray(status["conditions"])) return object;
+  const conditions = status["conditions"].map((condition) =>
+    isJsonObject(condition) ? { type: "", status: "", ...condition } : condition,
+  );
+  return { ...object, status: { ...status, conditions } };
 }
 
 /** Both are plain booleans upstream: absent means false. */

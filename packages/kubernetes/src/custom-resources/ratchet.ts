@@ -48,13 +48,12 @@ function memberOf({ schema, value, old }: Pair, name: string): Pair | undefined 
   return member === undefined || before === undefined ? undefined : { schema: below, value: member, old: before };
 }
 
-/** Items of lists without a type are distinguished by their place, those of sets and atomic lists not at all. */
+/** Only items with keys are distinguished: a list of another type is unchanged as a whole, or not at all. */
 function itemOf({ schema, value, old }: Pair, index: number): Pair | undefined {
   const item = isJsonArray(value) ? value[index] : undefined;
   if (schema.items === undefined || item === undefined || !isJsonArray(old)) return undefined;
-  const type = schema["x-kubernetes-list-type"];
-  const before =
-    type === "map" ? correlateItems(schema, old)(item) : type === undefined ? (old[index] ?? undefined) : undefined;
+  if (schema["x-kubernetes-list-type"] !== "map") return undefined;
+  const before = correlateItems(schema, old)(item);
   return before === undefined ? undefined : { schema: schema.items, value: item, old: before };
 }
 

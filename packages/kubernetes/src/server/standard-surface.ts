@@ -58,6 +58,7 @@ import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "
 import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
 import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
+import { createServiceNetwork } from "./default-service-network.ts";
 import { podAdmission } from "./pod-admission.ts";
 import { requiredResource } from "./required-resource.ts";
 import type { ClusterOptions, StandardSurfaceDeps } from "./standard-surface-options.ts";
@@ -304,6 +305,7 @@ async function bootstrap(
   await Promise.all(objects.filter((object) => !isAggregated(object)).map(create));
   // The controller, which runs already, takes from a role the rules of roles that are not there yet. The widest role comes first in the list.
   for (const object of objects.filter(isAggregated).toReversed()) await create(object);
+  if (cluster !== undefined) await createServiceNetwork(registry, runtime.clock, signal);
   // In a namespace, which has to be there.
   for (const { resource, object } of cluster === undefined ? [] : apiServiceObjects(apiServiceOf(registry, cluster))) {
     await createWhenAbsent(resource, object, runtime.clock, signal);

@@ -7,6 +7,7 @@ import {
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ServiceTotals } from "../builtin/services/service-totals.ts";
 import { type ApiServiceDeps, createApiServiceController } from "../controllers/api-service/api-service-controller.ts";
+import { createDisruptionController } from "../controllers/disruption/disruption-controller.ts";
 import { createEndpointsController } from "../controllers/endpoints/endpoints-controller.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
@@ -78,6 +79,14 @@ export function startControllers(
             slices: requiredResource(registry, "discovery.k8s.io", "EndpointSlice"),
             pods: requiredResource(registry, "", "Pod"),
             keepsWorkloads: deps.cluster.keepsWorkloads,
+          }),
+          createDisruptionController(port, {
+            budgets: requiredResource(registry, "policy", "PodDisruptionBudget"),
+            pods: requiredResource(registry, "", "Pod"),
+            owners: [
+              requiredResource(registry, "", "ReplicationController"),
+              ...["ReplicaSet", "StatefulSet"].map((kind) => requiredResource(registry, "apps", kind)),
+            ],
           }),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
           createPolicyStatusController(

@@ -1,6 +1,7 @@
 // Decodes a body into an object of the resource's kind: parsed, checked, pruned and defaulted.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (schemaCoercingDecoder)
 
+import { fieldPlaces } from "@postern/apimachinery/json/find-duplicate-fields";
 import { goKindOf, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@postern/apimachinery/meta/group-version";
@@ -18,7 +19,7 @@ import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ReadYaml } from "../../limits/work-threads.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
-import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
+import { applyFieldValidation, type FieldValidation, type StrictErrors } from "./field-validation.ts";
 import { findTypeError } from "./find-type-error.ts";
 import { withGoValues } from "./go-values.ts";
 import { type ParsedBody, parseBodyInSteps } from "./parse-body.ts";
@@ -59,11 +60,24 @@ export function* decodeObject(
   const { object, unknown } = conformed;
   applyFieldValidation(
     directive,
-    { warnings: [...duplicates, ...unknown], errors: [...strictTexts, ...unknown] },
+    kind.strategicMergePatch === true && body.format === "json" && duplicates.length > 0 && unknown.length > 0
+      ? inOrderOfBody(body, [...duplicates, ...unknown])
+      : { warnings: [...duplicates, ...unknown], errors: [...strictTexts, ...unknown] },
     context.warnings,
     unreadableBodyError(kind),
   );
   return object;
+}
+
+/** Go's decoder of typed objects meets both kinds of faults on its one way through the text. */
+function inOrderOfBody({ bytes }: Body, texts: readonly string[]): StrictErrors {
+  const places = fieldPlaces(Buffer.from(bytes).toString());
+  const placeOf = (text: string): number => {
+    const found = places.get(JSON.parse(/"(?:[^"\\]|\\.)*"$/.exec(text)?.[0] ?? '""') as string);
+    return (text.startsWith("duplicate") ? found?.at(-1) : found?.[0]) ?? Number.POSITIVE_INFINITY;
+  };
+  const ordered = texts.toSorted((a, b) => placeOf(a) - placeOf(b));
+  return { warnings: ordered, errors: ordered };
 }
 
 export type Conformed =

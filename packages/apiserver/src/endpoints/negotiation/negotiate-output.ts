@@ -70,10 +70,14 @@ const META_KINDS = new Set(["Table", "PartialObjectMetadata", "PartialObjectMeta
 export const isWrittenAs = (mediaType: string, kind: GroupVersionKind): boolean =>
   mediaType !== PROTOBUF_TYPE || isProtobufKind(formatApiVersion(kind), kind.kind);
 
+/** Answers of these groups are no objects with metadata. */
+const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"]);
+
 /** Endpoints of a resource. There are no Tables in protobuf. */
 const resourceOutput = (kind: GroupVersionKind): OutputRestrictions => ({
   allows(mediaType, target) {
     if (target === undefined) return isWrittenAs(mediaType, kind);
+    if (REVIEW_GROUPS.has(kind.group)) return false;
     const isMeta = target.group === "meta.k8s.io" && META_VERSIONS.has(target.version) && META_KINDS.has(target.kind);
     return isMeta && !(mediaType === PROTOBUF_TYPE && target.kind === "Table");
   },

@@ -1,4 +1,4 @@
-// PodDisruptionBudgets: how many pods may be away at a time. Kept as they are: there are no pods that run.
+// PodDisruptionBudgets: how many pods may be away at a time.
 // Source: k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget/strategy.go, pkg/apis/policy/validation/validation.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
@@ -50,7 +50,7 @@ const budgetFields = s
   })
   .describe("PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods");
 
-type Budget = KindOf<typeof budgetFields>;
+export type Budget = KindOf<typeof budgetFields>;
 
 function validateBudget({ spec = {} }: Budget): readonly FieldError[] {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy } = spec;

@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ServiceTotals } from "./service-totals.ts";
 
 /** Service network of kubeadm clusters. Nothing is sent there: it only has to look as everywhere else. */
-const SERVICE_NETWORK = "10.96.0.0/12";
+export const SERVICE_NETWORK = "10.96.0.0/12";
 const FIRST = 0x0a_60_00_00;
 const SIZE = 2 ** 20;
 /** The first is that of the API itself. */

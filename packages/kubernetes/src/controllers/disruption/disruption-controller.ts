@@ -1,0 +1,141 @@
+// Updates `status` of PodDisruptionBudgets: how many of their pods are healthy, and how many may go.
+// Source: k8s.io/kubernetes/pkg/controller/disruption/disruption.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { followView } from "@postern/apiserver/cache/view-informer";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import { createTurns } from "@postern/apiserver/runtime/in-slices";
+import type { Budget } from "../../builtin/policy/pod-disruption-budgets.ts";
+import type { Pod } from "../../builtin/workloads/pods.ts";
+
+export type DisruptionDeps = {
+  readonly budgets: InstalledResource;
+  readonly pods: InstalledResource;
+  /** Kinds that own pods, and have `spec.replicas`. */
+  readonly owners: readonly InstalledResource[];
+};
+
+export function createDisruptionController(
+  port: ControllerPort,
+  { budgets, pods, owners }: DisruptionDeps,
+): Controller {
+  const { scheduler, clock } = port.runtime;
+  /** Keys are namespaces: a pod may belong to any budget of its own. */
+  const queue = new WorkQueue(port, { name: "disruption", process, concurrency: 1 });
+
+  async function process(namespace: string, signal: AbortSignal): Promise<void> {
+    const pause = createTurns(clock);
+    for (const { key } of budgets.view.list(budgets.keys.inNamespace(namespace))) {
+      await pause();
+      if (signal.aborted) return;
+      // Stored objects have passed the schema of their kind, here and below.
+      const budget = budgets.view.get(key)?.decode() as Budget | undefined;
+      if (budget === undefined || isBeingDeleted(budget)) continue;
+      const selected: Pod[] = [];
+      for (const cached of selectedPods(budget, namespace)) {
+        await pause();
+        const pod = cached.decode() as Pod;
+        const { phase } = pod.status ?? {};
+        if (phase !== "Succeeded" && phase !== "Failed") selected.push(pod);
+      }
+      const status = statusOf(budget, selected, formatTimestamp(clock.now()));
+      if (equalJson(withoutTime(budget.status as JsonValue), withoutTime(status))) continue;
+      const transform = (current: KubeObject): KubeObject => ({ ...current, status });
+      await ignoringConflicts(() =>
+        updateControlled(port, budgets, budget, { subresource: "status", transform }, signal),
+      );
+    }
+  }
+
+  function selectedPods({ spec }: Budget, namespace: string): readonly CachedObject[] {
+    if (spec?.selector === undefined) return [];
+    // Its type says less than the schema that it has passed.
+    const selector = selectorFromLabelSelector(spec.selector as never);
+    return pods.view.list(pods.keys.inNamespace(namespace)).filter(({ labels }) => selector.matches(labels));
+  }
+
+  function statusOf({ metadata, spec = {}, status }: Budget, selected: readonly Pod[], now: string): JsonObject {
+    const expectedPods =
+      spec.maxUnavailable === undefined && !isShare(spec.minAvailable) ? selected.length : scaleOf(selected);
+    const desiredHealthy =
+      spec.maxUnavailable !== undefined
+        ? Math.max(0, expectedPods - amountOf(spec.maxUnavailable, expectedPods))
+        : amountOf(spec.minAvailable ?? 0, expectedPods);
+    const currentHealthy = selected.filter((pod) => !isBeingDeleted(pod) && isReady(pod)).length;
+    const disruptionsAllowed = expectedPods <= 0 ? 0 : Math.max(0, currentHealthy - desiredHealthy);
+    const observedGeneration = metadata.generation ?? 0;
+    const known = status?.conditions ?? [];
+    const isAllowed = disruptionsAllowed > 0;
+    const before = known.find(({ type }) => type === "DisruptionAllowed");
+    const holds = isAllowed ? "True" : "False";
+    const condition = {
+      type: "DisruptionAllowed",
+      status: holds,
+      reason: isAllowed ? "SufficientPods" : "InsufficientPods",
+      message: "",
+      observedGeneration,
+      lastTransitionTime: before?.status === holds ? (before.lastTransitionTime ?? now) : now,
+    };
+    return {
+      ...(status?.disruptedPods === undefined ? {} : { disruptedPods: status.disruptedPods as JsonObject }),
+      conditions: [...known.filter(({ type }) => type !== "DisruptionAllowed"), condition] as JsonValue,
+      currentHealthy,
+      desiredHealthy,
+      disruptionsAllowed,
+      expectedPods,
+      observedGeneration,
+    };
+  }
+
+  /** The pods that the owners of these pods want; a pod without one is not counted. */
+  function scaleOf(selected: readonly Pod[]): number {
+    const counted = new Map<string, number>();
+    for (const { metadata } of selected) {
+      const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+      if (owner === undefined || counted.has(owner.uid)) continue;
+      const resource = owners.find(({ definition }) => definition.kind === owner.kind);
+      const found = resource?.view.get(resource.keys.of(metadata.namespace ?? "", owner.name))?.decode();
+      const { replicas } = (found?.["spec"] ?? {}) as { readonly replicas?: number };
+      if (found?.metadata.uid === owner.uid) counted.set(owner.uid, replicas ?? 1);
+    }
+    return [...counted.values()].reduce((sum, replicas) => sum + replicas, 0);
+  }
+
+  const recount = ({ key }: CachedObject): void => {
+    const { namespace } = pods.keys.parse(key);
+    if (budgets.view.count(budgets.keys.inNamespace(namespace)) > 0) queue.add(namespace);
+  };
+  const followBudgets = followKeys(budgets, scheduler, (key) => queue.add(budgets.keys.parse(key).namespace));
+  const followPods = followView({ view: pods.view, prefix: pods.keys.prefix }, scheduler, {
+    // Those that are there are counted with their budgets.
+    replace() {},
+    put: recount,
+    delete: recount,
+  });
+  return createQueueController(queue, [followBudgets, followPods]);
+}
+
+const isShare = (value: number | string | undefined): boolean => typeof value === "string";
+
+/** A share is rounded up. */
+const amountOf = (value: number | string, of: number): number =>
+  typeof value === "number" ? value : Math.ceil((Number.parseInt(value, 10) * of) / 100);
+
+const isReady = ({ status }: Pod): boolean =>
+  (status?.conditions ?? []).some(({ type, status: holds }) => type === "Ready" && holds === "True");
+
+function withoutTime(status: JsonValue | undefined): JsonValue {
+  const { conditions, ...rest } = (status ?? {}) as JsonObject;
+  const timeless = ((conditions ?? []) as readonly JsonObject[]).map(({ lastTransitionTime: _, ...each }) => each);
+  return { ...rest, conditions: timeless };
+}
