@@ -100,3 +100,8 @@ test("a container that mounts something at the place of the token keeps it", asy
   });
   expect([json.spec.containers[0].volumeMounts, json.spec.volumes.length]).toEqual([volumeMounts, 1]);
 });
+
+test("a negative grace period is one second", async () => {
+  const { json } = await pod("hasty", { terminationGracePeriodSeconds: -1 });
+  expect(json.spec.terminationGracePeriodSeconds).toBe(1);
+});

@@ -12,6 +12,8 @@ export type ClusterRequest = {
   /** With its query. */
   readonly path: string;
   readonly json?: unknown;
+  /** The body as it is sent, instead of `json`. */
+  readonly text?: string;
   readonly contentType?: string;
   readonly accept?: string;
 };
@@ -33,12 +35,13 @@ export async function openClusterSurface(serviceAccountKey?: ServiceAccountKey):
   });
   await cluster.settled();
   return {
-    async send({ method, path, json, contentType = "application/json", accept = "application/json" }) {
+    async send({ method, path, json, text, contentType = "application/json", accept = "application/json" }) {
+      const body = text ?? (json === undefined ? undefined : JSON.stringify(json));
       const context = createTestContext({
         method,
         url: path,
-        headers: { accept, ...(json === undefined ? {} : { "content-type": contentType }) },
-        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+        headers: { accept, ...(body === undefined ? {} : { "content-type": contentType }) },
+        ...(body === undefined ? {} : { body }),
       });
       const answer = await answered(async () => await cluster.route(context));
       return { ...answer, warnings: context.warnings.texts };

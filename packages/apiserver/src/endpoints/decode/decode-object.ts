@@ -71,9 +71,10 @@ export function* decodeObject(
 
 /** Go's decoder of typed objects meets both kinds of faults on its one way through the text. */
 function inOrderOfBody({ bytes }: Body, texts: readonly string[]): StrictErrors {
-  const places = fieldPlaces(Buffer.from(bytes).toString());
+  const places = new Map<string, readonly number[]>();
+  for (const [path, at] of fieldPlaces(Buffer.from(bytes).toString())) places.set(quoteGo(path), at);
   const placeOf = (text: string): number => {
-    const found = places.get(JSON.parse(/"(?:[^"\\]|\\.)*"$/.exec(text)?.[0] ?? '""') as string);
+    const found = places.get(text.slice(text.indexOf('"')));
     return (text.startsWith("duplicate") ? found?.at(-1) : found?.[0]) ?? Number.POSITIVE_INFINITY;
   };
   const ordered = texts.toSorted((a, b) => placeOf(a) - placeOf(b));

@@ -7,12 +7,15 @@ import type { Container, PodSpec, PodTemplate } from "./pod-fields.ts";
 const GRACE_SECONDS = 30;
 const FILE_MODE = 0o644;
 
+/** At once has been written as a negative period. */
+const graceOf = (seconds: number | bigint = GRACE_SECONDS): number | bigint => (seconds < 0 ? 1 : seconds);
+
 export function withPodDefaults(spec: PodSpec): PodSpec {
   const account = spec.serviceAccountName ?? spec.serviceAccount;
   return {
     ...spec,
     restartPolicy: spec.restartPolicy ?? "Always",
-    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? GRACE_SECONDS,
+    terminationGracePeriodSeconds: graceOf(spec.terminationGracePeriodSeconds),
     dnsPolicy: spec.dnsPolicy ?? "ClusterFirst",
     ...(account === undefined ? {} : { serviceAccountName: account, serviceAccount: account }),
     securityContext: spec.securityContext ?? {},

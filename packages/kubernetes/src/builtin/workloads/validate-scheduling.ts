@@ -68,13 +68,25 @@ function securityFaults(context: JsonValue, path: string): readonly FieldError[]
       typeof group === "number" ? idFaults(indexPath(`${path}.supplementalGroups`, index), group) : [],
     ),
     ...sysctls.flatMap((name, index) =>
-      sysctls.indexOf(name) < index ? [duplicateError(`${indexPath(`${path}.sysctls`, index)}.name`, name)] : [],
+      sysctlFaults(`${indexPath(`${path}.sysctls`, index)}.name`, name, sysctls.indexOf(name) < index),
     ),
     ...choiceFaults(`${path}.fsGroupChangePolicy`, optionalTextAt(context, "fsGroupChangePolicy"), [
       "Always",
       "OnRootMismatch",
     ]),
   ];
+}
+
+const MAX_SYSCTL = 253;
+const SYSCTL_FORM = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
+/** A part of a name between its dots or slashes. */
+const isSysctlPart = (part: string): boolean => /^[a-z0-9][-_a-z0-9]*$/.test(part) && /[a-z0-9]$/.test(part);
+
+function sysctlFaults(path: string, name: string, isRepeated: boolean): readonly FieldError[] {
+  if (name === "") return [requiredError(path)];
+  if (name.length > MAX_SYSCTL || !name.split(/[./]/).every(isSysctlPart))
+    return [invalidError(path, name, `must have at most ${MAX_SYSCTL} characters and match regex ${SYSCTL_FORM}`)];
+  return isRepeated ? [duplicateError(path, name)] : [];
 }
 
 function spreadFaults(constraint: JsonValue, path: string): readonly FieldError[] {
