@@ -60,15 +60,18 @@ export type SignedSubject = {
   readonly publicKeyInfo: Uint8Array;
   /** 10 minutes at least; undefined: the signer's own duration. */
   readonly expirationSeconds: number | undefined;
+  /** In milliseconds since the epoch. The certificate ends before it, however long the request has waited. Default: none. */
+  readonly latestEnd?: number | undefined;
 };
 
 /** Signs a subject and a key, from a valid request. */
 export function signSubject(
-  { expirationSeconds = SIGNING_DURATION_SECONDS, ...subject }: SignedSubject,
+  { expirationSeconds = SIGNING_DURATION_SECONDS, latestEnd = Infinity, ...subject }: SignedSubject,
   authority: CertificateAuthority,
   { clock, random }: Pick<Runtime, "clock" | "random">,
 ): SignedCertificate {
-  const notAfter = clock.now() + Math.max(expirationSeconds, MIN_EXPIRATION_SECONDS) * 1000;
+  const wanted = clock.now() + Math.max(expirationSeconds, MIN_EXPIRATION_SECONDS) * 1000;
+  const notAfter = Math.min(wanted, latestEnd);
   return signClientCertificate({ ...subject, authority, notAfter, clock, random });
 }
 

@@ -183,7 +183,7 @@ function acceptedUser({ name, groups }: UserInfo): UserInfo {
  */
 function issueClientCertificate(
   { authority }: Pick<EmbeddedCluster, "authority">,
-  { commonName, organizations, expirationSeconds, request }: ClientCertificateRequest,
+  { commonName, organizations, expirationSeconds, latestEnd, request }: ClientCertificateRequest,
   runtime: Pick<Runtime, "clock" | "random">,
 ): IssuedClientCertificate {
   // The signer refuses the same in requests of clients.
@@ -196,7 +196,7 @@ function issueClientCertificate(
       ? makeKeyPair()
       : { privateKeyPem: undefined, publicKeyInfo: request.publicKey.export({ type: "spki", format: "der" }) };
   const { pem, serialNumber, notAfter } = signSubject(
-    { commonName, organizations, publicKeyInfo, expirationSeconds },
+    { commonName, organizations, publicKeyInfo, expirationSeconds, latestEnd },
     authority,
     runtime,
   );
