@@ -4,11 +4,13 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { everyCase } from "../../tools/test-cost/by-night.ts";
+import { adminKey } from "../e2e/testing/http-client.ts";
 import type { PosternProcess } from "../e2e/testing/postern-process.ts";
 import { type ProxiedPod, proxyPod } from "../e2e/testing/proxied-pod.ts";
 import { buildFaulty, type FaultyBuild } from "./testing/faults/faulty-build.ts";
 import { type Outside, startOutside } from "./testing/faults/outside-traffic.ts";
 import { createTraffic, type Round, type Traffic } from "./testing/faults/traffic.ts";
+import { metric } from "./testing/threads/clusters.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);
 /** By day; by night all. */
@@ -67,6 +69,19 @@ const uncaughtIn = (server: PosternProcess): number =>
   server.output().split('"component":"unhandled-rejection"').length -
   2;
 
+/** By requests that have ended. Those that are closing give theirs back soon. */
+async function placesHeld(): Promise<number> {
+  const { http, server } = pod ?? expect.unreachable();
+  const key = await adminKey(server);
+  const held = async () => (await metric(http, key, "apiserver_current_inflight_requests")) - OWN_PLACE;
+  return await expect
+    .poll(held)
+    .toBe(0)
+    .then(() => 0, held);
+}
+/** Of the request for the metrics. */
+const OWN_PLACE = 1;
+
 /** Functions that the event loop calls while the traffic goes on, and all that threads call meanwhile. */
 async function entries(): Promise<readonly string[]> {
   const before = new Map((await build.points()).map(({ place, count }) => [place, count]));
@@ -114,6 +129,8 @@ it(`an error in no callback ends the server or leaves a request open (TEST_SEED=
     const changed = again === undefined ? [] : [...usual].filter(([name, end]) => again.outcomes.get(name) !== end);
     for (const [name, end] of changed)
       faults.push(`${place}: ${name} ended with ${end}, and then with ${again?.outcomes.get(name) ?? "nothing"}`);
+    const held = again === undefined || changed.length > 0 ? 0 : await placesHeld();
+    if (held > 0) faults.push(`${place}: ${held} places in flow control were not given back`);
     // An error that its owner drops is logged after a while.
     await expect
       .poll(() => lines().length)

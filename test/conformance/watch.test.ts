@@ -268,6 +268,10 @@ describe("a watch in a form of lists", () => {
       const { status, text } = await (await api.watch(path, { headers: { Accept: accept } })).finished;
       expect({ path, status, text }).toEqual({ path, status: 200, text: "" });
     }
+    // The error that ends such a watch gives back its place in flow control: a few hundred would shut their user out.
+    const { text } = await api.get("/metrics");
+    expect(text).toMatch(/^apiserver_current_inflight_requests\{request_kind="readOnly"\} [01]$/m);
+    expect(text).toMatch(/^apiserver_current_inflight_requests\{request_kind="urgent"\} [01]$/m);
     expect((await api.get(KEYS)).status).toBe(200);
   });
 
