@@ -55,7 +55,7 @@ const KUBECTL = "^(env (\\w+=\\S* )+)?(\\S*/)?kubectl[\\w.-]* ";
 /** Commands whose output is such a response. */
 const HANDOUT_COMMANDS: readonly RegExp[] = [
   new RegExp(`${KUBECTL}.*create (--raw |(-o json )?-f )`),
-  /^curl .*\/(kubeconfig|rotate|accesskey|unwrap)$/s,
+  /^curl .*\/(kubeconfig|rotate|accesskey|unwrap|ownedaccesskeys|token)$/s,
 ];
 
 /** By the kind of the printed object. */

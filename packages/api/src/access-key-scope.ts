@@ -85,6 +85,18 @@ export const accessKeyScope = s
 /** A scope as clients write it. */
 export type KeyScope = Infer<typeof accessKeyScope>;
 
+export const confirmation = s
+  .object({
+    certificateSHA256: s
+      .string({ maxLength: 95 })
+      .describe(
+        "SHA-256 of the client certificate in DER: hexadecimal as openssl x509 -fingerprint -sha256 prints it, or base64url as x5t#S256. A self-signed certificate is enough.",
+      ),
+  })
+  .describe(
+    "Client certificate that requests with the key have to present in the TLS handshake: a stolen value alone is refused. Keys and kubeconfig tokens that are created with the key have the same, or one of their own.",
+  );
+
 export const audiences = s
   .list(s.string({ maxLength: 512 }))
   .describe(

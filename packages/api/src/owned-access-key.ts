@@ -4,7 +4,7 @@ import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { REQUEST_TARGETS, restrictionNames } from "./access-key-restrictions.ts";
-import { accessKeyRule, accessKeyScope, allowedSourceRanges, audiences } from "./access-key-scope.ts";
+import { accessKeyRule, accessKeyScope, allowedSourceRanges, audiences, confirmation } from "./access-key-scope.ts";
 import { conditionsField } from "./conditions.ts";
 import { issuedByField } from "./issued-by.ts";
 import type { PlatformNames } from "./platform-names.ts";
@@ -102,6 +102,7 @@ const spec = s.object({
     ),
   allowedSourceRanges,
   audiences,
+  confirmation,
   scope: accessKeyScope,
   rules: s
     .list(accessKeyRule)

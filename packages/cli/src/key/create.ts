@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
@@ -14,10 +14,12 @@ import { UsageError } from "../usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "../virtual-cluster-name.ts";
 import { type WrapFlags, withWrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";
 import { accessKeysOf } from "./access-keys.ts";
+import { certificateOf, type ProofFlags } from "./proof.ts";
 
 type CreateFlags = ConnectionFlags &
   OutputFlags &
-  WrapFlags & {
+  WrapFlags &
+  ProofFlags & {
     readonly displayName?: string;
     readonly description?: string;
     readonly ttl?: number;
@@ -82,6 +84,11 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
         collect(asIs),
       )
       .option(
+        "--proof <prefix>",
+        "bind the key to a new private key: writes <prefix>.key and <prefix>.crt, which clients present with the key",
+      )
+      .addOption(new Option("--certificate <file>", "bind the key to this client certificate").conflicts("proof"))
+      .option(
         "--allow-kubeconfig",
         "beside the requests that --verb, --resource and --namespace allow, also allow kubeconfigs for the virtual clusters, with the same limits",
       ),
@@ -94,7 +101,7 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
         if (flags.output === "name" && flags.secretRef === undefined)
           throw new UsageError("-o name prints no value, which is shown only once: add --secret-ref");
         const created = await accessKeysOf(client, group).create(
-          toAccessKey(`${group}/v1`, name, flags),
+          toAccessKey(`${group}/v1`, name, flags, await certificateOf(flags, context)),
           wrapQuery(flags),
         );
         if (flags.wrap !== undefined) {
@@ -114,7 +121,12 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
     ),
   );
 
-function toAccessKey(apiVersion: string, name: string | undefined, flags: CreateFlags): JsonObject {
+function toAccessKey(
+  apiVersion: string,
+  name: string | undefined,
+  flags: CreateFlags,
+  certificateSHA256: string | undefined,
+): JsonObject {
   const { displayName, description, ttl, ttlAfterLastActivity, user, team, group, secretRef } = flags;
   if (ttlAfterLastActivity === true && ttl === undefined) {
     throw new UsageError("--ttl-after-last-activity requires --ttl");
@@ -137,6 +149,7 @@ function toAccessKey(apiVersion: string, name: string | undefined, flags: Create
       rules: rulesOf(flags, apiVersion.split("/", 1).join("")),
       allowedSourceRanges: flags.sourceRange,
       audiences: flags.audience,
+      ...(certificateSHA256 === undefined ? {} : { confirmation: { certificateSHA256 } }),
     },
   };
 }

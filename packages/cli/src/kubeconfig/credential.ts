@@ -20,7 +20,7 @@ import { type ConnectionFlags, type FoundConnection, findConnection } from "../l
 import { baseDirectory } from "../login/platforms.ts";
 import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
-import { issueKubeconfig } from "./issue-kubeconfig.ts";
+import { issueKubeconfig, withProof } from "./issue-kubeconfig.ts";
 
 type CredentialFlags = ConnectionFlags & {
   readonly project: string;
@@ -102,16 +102,21 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
     credentialsDirectory(context.environment, connection),
     `${digest([namespacePrefix, project, name, ttl, clientCert === true, readOnly === true, clusterServer ?? ""])}.json`,
   );
+  // The private key is read anew each time: the cache has the token alone.
+  const proven = (credential: KeptCredential): KeptCredential => ({
+    ...credential,
+    user: withProof(credential.user, connection),
+  });
   return await underLock(`${file}.lock`, async () => {
     const kept = await readKept(file);
-    if (kept !== undefined && isFresh(kept) && (await isAccepted(kept))) return kept;
+    if (kept !== undefined && isFresh(kept) && (await isAccepted(proven(kept)))) return proven(kept);
     const issued = await withFoundConnection(connection, quietFor(context), (client, group) =>
       issueKubeconfig(client, { group, namespacePrefix, project, virtualCluster: name }, wishes),
     );
     const { cluster, user } = issued.entry;
     const fresh = { user, expires: issued.expires, issuedAt: Date.now(), cluster };
     await replaceFile(file, JSON.stringify(fresh));
-    return fresh;
+    return proven(fresh);
   });
 }
 

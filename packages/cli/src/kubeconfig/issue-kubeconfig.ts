@@ -59,6 +59,26 @@ export const describeKubeconfig = async (
 ): Promise<KubeconfigEntry> =>
   issuedKubeconfig(await ask(client, place, options, { dryRun: true }), nameOf(place, options)).entry;
 
+/** Whether the platform sees an access key and a client certificate. */
+export const isProven = ({ transport, token }: ProvenConnection): boolean =>
+  token !== undefined && transport.clientCertificatePem !== undefined && transport.clientKeyPem !== undefined;
+
+/** A token that is made with a bound key is bound to the client certificate of the connection as well. */
+export function withProof(
+  user: KubeconfigEntry["user"],
+  { transport, token }: ProvenConnection,
+): KubeconfigEntry["user"] {
+  const { clientCertificatePem: certificate, clientKeyPem: key } = transport;
+  if (user["token"] === undefined || token === undefined || certificate === undefined || key === undefined) return user;
+  const data = (pem: string): string => Buffer.from(pem).toString("base64");
+  return { ...user, "client-certificate-data": data(certificate), "client-key-data": data(key) };
+}
+
+type ProvenConnection = {
+  readonly transport: { readonly clientCertificatePem?: string; readonly clientKeyPem?: string };
+  readonly token?: string;
+};
+
 /** The status of the response, without a kubeconfig: with a value that reads it once. */
 export const wrapKubeconfig = (
   client: ApiClient,

@@ -20,7 +20,13 @@ import { UsageError } from "../usage-error.ts";
 import type { VirtualClusterName } from "../virtual-cluster-name.ts";
 import { type WrapFlags, wrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";
 import { choiceOf, type VirtualClusterPlace } from "./explain-not-found.ts";
-import { describeKubeconfig, type IssuedKubeconfig, issueKubeconfig, wrapKubeconfig } from "./issue-kubeconfig.ts";
+import {
+  describeKubeconfig,
+  type IssuedKubeconfig,
+  isProven,
+  issueKubeconfig,
+  wrapKubeconfig,
+} from "./issue-kubeconfig.ts";
 import { mergeKubeconfig } from "./merge-kubeconfig.ts";
 
 type KubeconfigFlags = ConnectionFlags &
@@ -103,6 +109,11 @@ async function writeKubeconfig(
     flags,
     context,
   );
+  // The private key stays where it is: a file with both would be worth as much as a key without a bond.
+  if (isProven(connection) && flags.exec !== true && flags.clientCert !== true)
+    context.stderr.write(
+      "If the access key is bound to the client certificate of this connection, so is the token: kubectl needs --client-certificate and --client-key as well, or a kubeconfig with --exec.\n",
+    );
   const [first] = issued;
   const [place] = places;
   if (flags.all !== true && place !== undefined && first?.expires !== undefined) {

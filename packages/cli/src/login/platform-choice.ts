@@ -12,6 +12,7 @@ import {
 } from "@postern/client/load-kubeconfig";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../usage-error.ts";
+import { environmentProof, proofVariables } from "./environment-proof.ts";
 import { markOf, type PlatformMark } from "./platform-mark.ts";
 import {
   absoluteAuthority,
@@ -357,10 +358,12 @@ async function environmentConnection(environment: Environment): Promise<FoundCon
   }
   if (token === "") throw new UsageError("POSTERN_URL is set without POSTERN_TOKEN: set an access key");
   const server = parseAddress(url);
+  const proof = await environmentProof(environment);
   return {
     transport: {
       server,
       insecureSkipTlsVerify: false,
+      ...proof,
       ...(authority === "" ? {} : { certificateAuthorityPem: await readAuthority(authority) }),
     },
     token: token.trim(),
@@ -373,6 +376,7 @@ async function environmentConnection(environment: Environment): Promise<FoundCon
     variables: [
       { name: "POSTERN_URL", value: server },
       ...(authority === "" ? [] : [{ name: "POSTERN_CA", value: absoluteAuthority(authority) }]),
+      ...proofVariables(environment),
     ],
     mark: { server },
     isRecognized: true,

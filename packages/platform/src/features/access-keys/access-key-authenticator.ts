@@ -15,6 +15,7 @@ import type { AccessKeyState } from "./access-key-state.ts";
 import { isForAudience } from "./audiences.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
 import type { LastActivity, UsedFrom } from "./last-activity.ts";
+import { proofRefusal } from "./proof-of-possession.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
 import { isFromRanges } from "./source-ranges.ts";
 
@@ -28,8 +29,10 @@ export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly rotations?: RotationGuard;
   /** Called for every accepted value. Default: none. */
   readonly renewal?: DigestRenewal;
-  /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `AudienceNotAllowed`, `NotFound` or `Malformed`. Default: none. */
+  /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `AudienceNotAllowed`, `ProofMissing`, `NotFound` or `Malformed`. Default: none. */
   readonly onRefused?: (reason: string) => void;
+  /** Called for a good value without the client certificate that its key is bound to. Default: nothing. */
+  readonly onUnproven?: (key: AccessKeyState) => void;
 };
 
 export type AccessKeyAuthenticator = Authenticator &
@@ -47,7 +50,11 @@ type Proven = {
 };
 
 /** A key in a request, and not in a review. */
-type PresentedKey = { readonly from: UsedFrom; readonly behind: InnerRequest | undefined };
+type PresentedKey = {
+  readonly from: UsedFrom;
+  readonly behind: InnerRequest | undefined;
+  readonly request: Pick<ApiRequest, "peerCertificate">;
+};
 
 type Remembered = {
   readonly version: number;
@@ -87,6 +94,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     const { from } = asked ?? {};
     if (from !== undefined) checkSource(key, from.address);
     if (asked !== undefined && key.audiences.length > 0) checkAudience(key, asked.behind);
+    if (asked !== undefined && key.confirmation !== "") checkProof(key, asked.request);
     if (key.retired !== undefined && key.retired.length > 0) rotations?.accepted(key);
     activity.record(key.uid, clock.now(), from);
     return remember(key);
@@ -98,6 +106,15 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     const { reason, message } = sourceRefusal(address);
     onRefused?.(reason);
     throw keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
+  };
+
+  /** Throws ApiError 401 for a key that is bound to another client certificate. */
+  const checkProof = (key: AccessKeyState, request: PresentedKey["request"]): void => {
+    const refusal = proofRefusal(key.confirmation, request.peerCertificate());
+    if (refusal === undefined) return;
+    onRefused?.(refusal.reason);
+    deps.onUnproven?.(key);
+    throw keyNotFoundError(refusal.message, key.id, accessKeyAnnotations(key.name, key.origins));
   };
 
   /** Throws ApiError 401 for a key that is for other receivers. */
@@ -152,7 +169,8 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     authenticateToken: (token, wanted = []) => whenFound(token, "", () => authenticateToken(token, wanted)),
     authenticate(request, behind) {
       const known = provenOn(request);
-      if (known !== undefined) return authenticateFound(known.key, known.token, { from: usedFrom(request), behind });
+      if (known !== undefined)
+        return authenticateFound(known.key, known.token, { from: usedFrom(request), behind, request });
       if (bearerTokenOf(request).type === "invalid") {
         onRefused?.("Malformed");
         throw keyNotFoundError("malformed", undefined);
@@ -165,7 +183,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
           onRefused?.("NotFound");
           throw keyNotFoundError("unknown", undefined);
         }
-        const authentication = authenticateFound(key, token, { from: usedFrom(request), behind });
+        const authentication = authenticateFound(key, token, { from: usedFrom(request), behind, request });
         setProven(request, token, key);
         return authentication;
       });

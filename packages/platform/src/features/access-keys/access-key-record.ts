@@ -19,6 +19,7 @@ import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import { READY_REASONS } from "./key-validity.ts";
 import { amountOfKey } from "./owner-usage.ts";
+import { type CertificateThumbprint, parseThumbprint } from "./proof-of-possession.ts";
 import { acceptedUntil, type RetiredValue, readSealedAccessKey } from "./sealed-access-key.ts";
 import type { SourceRanges } from "./source-ranges.ts";
 import type { StoredAccessKey } from "./stored-access-key.ts";
@@ -48,6 +49,7 @@ export const COMMON_MEMBERS = [
   "restrictions",
   "sourceRanges",
   "audiences",
+  "confirmation",
   "parentUids",
   "groups",
   "disabled",
@@ -111,6 +113,7 @@ export class AccessKeyRecord implements AccessKeyState {
       restrictions: restrictionsOf(spec, names),
       sourceRanges: textsOf(spec.allowedSourceRanges),
       audiences: textsOf(spec.audiences),
+      confirmation: confirmationOf(spec.confirmation),
       disabled: spec.disabled === true,
       deletedFrom: deletedFromOf(metadata),
       isLocked: sealed.lockedAt !== undefined,
@@ -194,6 +197,10 @@ export class AccessKeyRecord implements AccessKeyState {
 
   get audiences(): Audiences {
     return this.#common.audiences;
+  }
+
+  get confirmation(): CertificateThumbprint {
+    return this.#common.confirmation;
   }
 
   get disabled(): boolean {
@@ -321,8 +328,16 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
 /** Whether both allow their bearers the same, while they are valid. */
 export function samePermissions(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   // All of it is plain JSON by its types.
-  const rights = ({ owner, ownerUid, groups, restrictions, sourceRanges, audiences }: AccessKeyRecord) =>
-    [owner, ownerUid ?? null, groups, restrictions ?? null, sourceRanges, audiences] as unknown as JsonValue;
+  const rights = ({ owner, ownerUid, groups, restrictions, sourceRanges, audiences, confirmation }: AccessKeyRecord) =>
+    [
+      owner,
+      ownerUid ?? null,
+      groups,
+      restrictions ?? null,
+      sourceRanges,
+      audiences,
+      confirmation,
+    ] as unknown as JsonValue;
   return equalJson(rights(a), rights(b));
 }
 
@@ -332,6 +347,12 @@ function readyReasonOf(conditions: JsonValue | undefined): string | undefined {
   const ready = conditions.find((condition) => isJsonObject(condition) && condition["type"] === "Ready");
   const reason = isJsonObject(ready) ? ready["reason"] : undefined;
   return READY_REASONS.find((known) => known === reason);
+}
+
+/** A key that is bound to something that is no thumbprint is bound to what no certificate has. */
+function confirmationOf(value: JsonValue | undefined): CertificateThumbprint {
+  const text = isJsonObject(value) ? textOf(value["certificateSHA256"]) : "";
+  return text === "" ? "" : (parseThumbprint(text) ?? text);
 }
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

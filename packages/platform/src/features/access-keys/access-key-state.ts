@@ -6,6 +6,7 @@ import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { Audiences } from "./audiences.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";
+import type { CertificateThumbprint } from "./proof-of-possession.ts";
 import type { SourceRanges } from "./source-ranges.ts";
 
 /** The owner that a key authenticates as. */
@@ -28,6 +29,8 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly sourceRanges: SourceRanges;
   /** spec.audiences; empty: accepted by all receivers. */
   readonly audiences: Audiences;
+  /** spec.confirmation; "": a bearer needs the value alone. */
+  readonly confirmation: CertificateThumbprint;
   readonly disabled: boolean;
   /** The part that it adds to the usage of its owner. */
   readonly amount?: StoredAmount;

@@ -1,6 +1,7 @@
 // Access keys in memory: the index of their values, who they are, and the records that are kept beside them.
 
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
+import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
 import { audienceOfRequest } from "../authorization/audience-of-request.ts";
@@ -8,6 +9,7 @@ import type { Directory } from "../directory/directory.ts";
 import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "./access-key-authenticator.ts";
 import type { GrantedGroups } from "./access-key-identity.ts";
 import { type AccessKeySecrets, createAccessKeySecrets } from "./access-key-secrets.ts";
+import type { AccessKeyState } from "./access-key-state.ts";
 import { type CatchUp, createCatchUp } from "./catch-up.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "./create-access-key-index.ts";
 import { createDigestRenewal } from "./digest-renewal.ts";
@@ -112,6 +114,7 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
       clock,
       audienceOf: (behind) => audienceOfRequest(behind, names),
       onRefused: metrics.refused,
+      onUnproven: oncePerKey((key) => recordEvent(eventOfKey(names, key, "UsedWithoutProof")), clock),
     }),
     rotations,
     sealedRecords,
@@ -135,6 +138,22 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
       valueAccounts[Symbol.dispose]();
       index[Symbol.dispose]();
     },
+  };
+}
+
+const HOUR_MS = 3_600_000;
+/** More are announced anew. */
+const MAX_ANNOUNCED = 10_000;
+
+/** Once an hour for each key: a job that lost its certificate tries again and again. */
+function oncePerKey(announce: (key: AccessKeyState) => void, clock: Pick<Clock, "elapsed">): typeof announce {
+  const announced = new Map<string, number>();
+  return (key) => {
+    const now = clock.elapsed();
+    if (now - (announced.get(key.uid) ?? Number.NEGATIVE_INFINITY) < HOUR_MS) return;
+    if (announced.size >= MAX_ANNOUNCED) announced.clear();
+    announced.set(key.uid, now);
+    announce(key);
   };
 }
 

@@ -19,7 +19,8 @@ export type KeyEventReason =
   | "Leaked"
   | "RetiredValueLeaked"
   | "ExpiresSoon"
-  | "NewNetwork";
+  | "NewNetwork"
+  | "UsedWithoutProof";
 
 export type KeyEvent = ObjectEvent & { readonly reason: KeyEventReason };
 
@@ -41,6 +42,8 @@ const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
   RetiredValueLeaked:
     "An old value of the access key was reported as leaked: credentials created with it are revoked, the key itself stays valid",
   ExpiresSoon: "The access key expires soon",
+  UsedWithoutProof:
+    "The value of the access key was used without the client certificate that it is bound to: another party may have it",
   NewNetwork: "The access key was used from a network that it was not used from before",
 };
 
@@ -52,6 +55,7 @@ const WARNINGS: ReadonlySet<KeyEventReason> = new Set([
   "Compromised",
   "ExpiresSoon",
   "NewNetwork",
+  "UsedWithoutProof",
 ]);
 
 export const keyEvent = (

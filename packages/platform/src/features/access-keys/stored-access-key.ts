@@ -21,6 +21,7 @@ const RECORD_MEMBERS = {
     allowPlatformCli: true,
     allowedSourceRanges: true,
     audiences: true,
+    confirmation: true,
   },
   status: { lastActivity: true, conditions: true },
 } as const satisfies MemberSelection;

@@ -1,5 +1,6 @@
 // The ancestors of a cluster's credential on the platform: access keys, certificates, and the cluster in which it was created.
 
+import type { X509Certificate } from "node:crypto";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
@@ -8,6 +9,7 @@ import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { accessKeyAnnotations, sourceRefusal } from "../access-keys/access-key-refusal.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
+import { proofRefusal } from "../access-keys/proof-of-possession.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import { isFromRanges } from "../access-keys/source-ranges.ts";
 import { keyReaches } from "./certificate-is-within.ts";
@@ -69,6 +71,20 @@ export function sourceRefusalOf(
     return !isFromRanges(sourceRanges, address);
   });
   return isOutside ? `the key it was created with: ${sourceRefusal(address).message}` : undefined;
+}
+
+/** The same for the certificate of its connection. */
+export function proofRefusalOf(
+  lineage: CredentialLineage,
+  certificate: X509Certificate | undefined,
+  keys: Pick<AccessKeyIndex, "byUid">,
+): string | undefined {
+  for (const { keys: origins } of decodeLineage(lineage)) {
+    const { confirmation = "" } = keys.byUid(origins.at(-1)?.uid ?? "") ?? {};
+    const refusal = proofRefusal(confirmation, certificate);
+    if (refusal !== undefined) return `the key it was created with: ${refusal.message}`;
+  }
+  return undefined;
 }
 
 export function createLineageVerifier(deps: {

@@ -22,7 +22,7 @@ import { threadBudgets } from "../budgets/thread-budgets.ts";
 import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import { describeCertificate } from "../certificates/describe-certificate.ts";
 import { issuedToCreator } from "../certificates/issued-to-creator.ts";
-import { createLineageVerifier, decodeLineage, sourceRefusalOf } from "../certificates/key-lineage.ts";
+import { createLineageVerifier, decodeLineage, proofRefusalOf, sourceRefusalOf } from "../certificates/key-lineage.ts";
 import type { ClusterTunnels } from "../cluster-tunnels/feature.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type BackendRegistry, createBackendRegistry } from "./backend-registry.ts";
@@ -191,6 +191,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
     holders: createCertificateHolders(directory, names),
     certificates,
     sourceRefusalOf: (lineage, address) => sourceRefusalOf(lineage, address, keys.index),
+    proofRefusalOf: (lineage, certificate) => proofRefusalOf(lineage, certificate, keys.index),
     catchUp: keys.catchUp,
   };
   const destinations = createDestinationChanges(

@@ -12,6 +12,7 @@ export const accessKey = (parts: Partial<AccessKeyState> = {}): AccessKeyState =
   restrictions: undefined,
   sourceRanges: [],
   audiences: [],
+  confirmation: "",
   disabled: false,
   expiresAt: undefined,
   parentUids: [],

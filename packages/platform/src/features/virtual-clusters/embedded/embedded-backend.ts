@@ -43,6 +43,11 @@ export type EmbeddedBackendDeps = {
   readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked">;
   /** Why a credential with this lineage is refused at this address of a client; undefined where it is accepted. Absent: all are. */
   readonly sourceRefusalOf?: (lineage: CredentialLineage, address: string) => string | undefined;
+  /** The same for the client certificate of a token's connection. Absent: none is needed. */
+  readonly proofRefusalOf?: (
+    lineage: CredentialLineage,
+    certificate: ReturnType<ApiRequest["peerCertificate"]>,
+  ) => string | undefined;
   /** For tokens whose ServiceAccount another server may just have created. Default: memory shows everything that has been written. */
   readonly catchUp?: CatchUp;
 };
@@ -58,6 +63,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     holders,
     certificates,
     sourceRefusalOf,
+    proofRefusalOf,
     catchUp,
   } = deps;
   /** A token of another cluster is not valid here, even if it was authenticated before. */
@@ -66,6 +72,12 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
   const checkSource = ({ credential }: Authentication, { remoteAddress }: ApiRequest): void => {
     const lineage = credential?.lineage?.();
     const why = lineage === undefined ? undefined : sourceRefusalOf?.(lineage, remoteAddress);
+    if (why !== undefined) throw keyNotFoundError(why, credential?.id, credential?.annotations);
+  };
+  /** A certificate proves itself; a token that goes back to a key which is bound to one needs it as well. */
+  const checkProof = ({ credential }: Authentication, request: ApiRequest): void => {
+    const lineage = credential?.lineage?.();
+    const why = lineage === undefined ? undefined : proofRefusalOf?.(lineage, request.peerCertificate());
     if (why !== undefined) throw keyNotFoundError(why, credential?.id, credential?.annotations);
   };
   return {
@@ -105,6 +117,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       });
       if (authentication?.credential === undefined) return undefined;
       checkSource(authentication, request);
+      checkProof(authentication, request);
       const { user, credential } = authentication;
       const id = `${accountCredential}${credential.id.slice(SERVICE_ACCOUNT_CREDENTIAL.length)}`;
       return { user, credential: { ...credential, id } };

@@ -175,6 +175,10 @@ function faultOfNarrowed(
     isWithinAudiences((specOf(key) as AccessKeySpec).audiences ?? [], creator.audiences);
   if (!isAddressed(object))
     return "spec.audiences: must be among those of the access key of the request, which has some";
+  const isConfirmed = (key: OwnedAccessKey) =>
+    creator.confirmation === "" || (key.spec?.confirmation?.certificateSHA256 ?? "") !== "";
+  if (!isConfirmed(object))
+    return "spec.confirmation: must be bound to a client certificate, as the access key of the request is";
   const foreign = (object.spec?.groups ?? []).find(
     (group) => !(old?.spec?.groups ?? []).includes(group) && !creator.groups.includes(group),
   );
@@ -183,6 +187,7 @@ function faultOfNarrowed(
   if (!fits(old)) return "it has more permissions than the access key of the request";
   if (!isBound(old)) return "it is accepted from more addresses than the access key of the request";
   if (!isAddressed(old)) return "it is accepted by more audiences than the access key of the request";
+  if (!isConfirmed(old)) return "it is bound to no client certificate, and the access key of the request is";
   const isOwnOrChild =
     old.metadata.uid === creator.uid || keys.byUid(old.metadata.uid ?? "")?.parentUids.includes(creator.uid) === true;
   if ((object.spec?.key ?? "") !== "" && !isOwnOrChild) {

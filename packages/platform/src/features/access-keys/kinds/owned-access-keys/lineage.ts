@@ -39,11 +39,13 @@ export const bindsItsChildren = ({
   restrictions,
   sourceRanges,
   audiences,
+  confirmation,
   grant,
-}: Pick<AccessKeyState, "restrictions" | "sourceRanges" | "audiences" | "grant">): boolean =>
+}: Pick<AccessKeyState, "restrictions" | "sourceRanges" | "audiences" | "confirmation" | "grant">): boolean =>
   restrictions !== undefined ||
   sourceRanges.length > 0 ||
   audiences.length > 0 ||
+  confirmation !== "" ||
   (grant !== undefined && grant.login === undefined);
 
 export type LineageDeps = {
@@ -81,7 +83,21 @@ export function parentsOf(
 
 /** As a key is accepted from no other addresses than its parents, it is by no other receivers. Throws ApiError 403 where none would be left. */
 export const withBoundsOf = (parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec =>
-  withAudiencesOf(parents, withRangesOf(parents, spec));
+  withConfirmationOf(parents, withAudiencesOf(parents, withRangesOf(parents, spec)));
+
+/** It may be bound to a certificate of its own. */
+function withConfirmationOf(parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec {
+  if ((spec.confirmation?.certificateSHA256 ?? "") !== "") return spec;
+  const certificates = new Set(parents.map(({ confirmation }) => confirmation).filter((one) => one !== ""));
+  if (certificates.size > 1)
+    throw forbiddenRequestError(
+      { group: "", resource: "ownedaccesskeys" },
+      "",
+      "the access keys that it would be created with are bound to different client certificates",
+    );
+  const [certificateSHA256] = certificates;
+  return certificateSHA256 === undefined ? spec : { ...spec, confirmation: { certificateSHA256 } };
+}
 
 function withAudiencesOf(parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec {
   if (spec.audiences !== undefined && spec.audiences.length > 0) return spec;

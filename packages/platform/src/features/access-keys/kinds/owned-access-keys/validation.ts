@@ -31,6 +31,7 @@ import { MAX_AUDIENCES } from "../../audiences.ts";
 import { estimateEntropy, MIN_ENTROPY_BITS } from "../../estimate-entropy.ts";
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../find-keys-in-text.ts";
 import { MAX_TTL_SECONDS } from "../../key-ttl.ts";
+import { parseThumbprint } from "../../proof-of-possession.ts";
 import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "../../secret-fields.ts";
 import { MAX_SOURCE_RANGES } from "../../source-ranges.ts";
 import { validateSecretRef } from "./delivery-secret.ts";
@@ -82,6 +83,7 @@ export function validateAccessKey(
     ...(spec.scope === undefined ? [] : validateScope(spec.scope, restrictionNames(names.name))),
     ...validateSourceRanges(spec.allowedSourceRanges ?? []),
     ...validateAudiences(spec.audiences ?? []),
+    ...validateConfirmation(spec),
     ...validateSecretRef(spec),
     ...validateSamePlace(spec, old?.spec),
     ...validateRules(spec.rules ?? [], "spec.rules"),
@@ -99,6 +101,16 @@ export function validateSourceRanges(ranges: readonly string[]): readonly FieldE
       return [invalidError(indexPath(path, at), range, "must be an IP address, or a network such as 10.20.0.0/16")];
     return ranges.indexOf(range) === at ? [] : [duplicateError(indexPath(path, at), range)];
   });
+}
+
+function validateConfirmation({ confirmation }: AccessKeySpec): readonly FieldError[] {
+  if (confirmation === undefined) return [];
+  const { certificateSHA256 = "" } = confirmation;
+  const path = "spec.confirmation.certificateSHA256";
+  if (certificateSHA256 === "") return [requiredError(path)];
+  return parseThumbprint(certificateSHA256) === undefined
+    ? [invalidError(path, certificateSHA256, "must be a SHA-256 hash in hexadecimal or base64url")]
+    : [];
 }
 
 function validateAudiences(audiences: readonly string[]): readonly FieldError[] {

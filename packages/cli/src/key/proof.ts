@@ -1,0 +1,42 @@
+// The client certificate that an access key is bound to: made here, or taken from a file. Its private key never leaves this machine.
+
+import { X509Certificate } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { CommandContext } from "../command-context.ts";
+import { UsageError } from "../usage-error.ts";
+
+export type ProofFlags = { readonly proof?: string; readonly certificate?: string };
+
+/** SHA-256 of the certificate; undefined where none is asked for. Throws UsageError. */
+export async function certificateOf(
+  { proof, certificate }: ProofFlags,
+  { workingDirectory }: Pick<CommandContext, "workingDirectory">,
+): Promise<string | undefined> {
+  if (proof !== undefined) return await makeProof(resolve(workingDirectory, proof));
+  if (certificate === undefined) return undefined;
+  const pem = await readFile(resolve(workingDirectory, certificate), "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`cannot read ${certificate} (${error.code})`);
+  });
+  try {
+    return new X509Certificate(pem).fingerprint256;
+  } catch {
+    throw new UsageError(`${certificate} contains no PEM certificate`);
+  }
+}
+
+async function makeProof(prefix: string): Promise<string> {
+  // Loads the platform's code only here: the other commands start without it.
+  const { createSelfSignedCertificate } = await import("@postern/platform/foundation/pki/self-signed-certificate");
+  const { certificatePem, privateKeyPem, sha256 } = createSelfSignedCertificate("postern access key");
+  await writeNew(`${prefix}.key`, privateKeyPem);
+  await writeNew(`${prefix}.crt`, certificatePem);
+  return sha256;
+}
+
+/** An existing key may be in use. */
+async function writeNew(path: string, text: string): Promise<void> {
+  await writeFile(path, text, { mode: 0o600, flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(error.code === "EEXIST" ? `${path} exists` : `cannot write ${path} (${error.code})`);
+  });
+}
