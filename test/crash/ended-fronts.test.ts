@@ -34,9 +34,9 @@ const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => 
 
 type Attacked = { readonly server: PosternProcess; readonly key: string };
 
-/** `ends`: threads end from the beginning to the end of the work. */
+/** Threads end from the beginning to the end of the work. */
 async function onThreads(
-  { threads, store, ends }: { readonly threads: number; readonly store: readonly string[]; readonly ends: boolean },
+  { threads, store }: { readonly threads: number; readonly store: readonly string[] },
   work: (attacked: Attacked) => Promise<void>,
 ): Promise<void> {
   await using directory = await temporaryDirectory();
@@ -46,7 +46,7 @@ async function onThreads(
     { env: { NODE_OPTIONS: `--import=${PRELOAD}`, ENDED_THREADS: "front-" }, node: NODE_WITH_THREADS ?? "" },
   );
   const [send, key] = [await httpClient(server), await adminKey(server)];
-  let isOver = !ends;
+  let isOver = false;
   const ending = (async () => {
     while (!isOver) {
       process.kill(server.pid, "SIGUSR2");
@@ -59,7 +59,6 @@ async function onThreads(
     isOver = true;
     await ending;
   }
-  if (!ends) return;
   const crashed = await metric(send, key, "postern_front_restarts_total", "crashed");
   process.stdout.write(`${crashed} threads ended\n`);
   // One that ends again and again is started again later and later.
@@ -109,11 +108,10 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([2, 3])(
   `with %i threads on SQLite (${title})`,
   { timeout: TIMEOUT_MS },
   (threads) => {
-    it("objects are linearizable while threads end", () =>
-      onThreads({ threads, store: SQLITE, ends: true }, expectRegisters));
+    it("objects are linearizable while threads end", () => onThreads({ threads, store: SQLITE }, expectRegisters));
 
     it("nothing is accepted after the answer while threads end", () =>
-      onThreads({ threads, store: SQLITE, ends: true }, expectRevocations));
+      onThreads({ threads, store: SQLITE }, expectRevocations));
   },
 );
 
@@ -121,7 +119,7 @@ describe.skipIf(NODE_WITH_THREADS === undefined || whyNoEtcd() !== undefined)(
   `with 2 threads on etcd (${title})`,
   { timeout: TIMEOUT_MS },
   () => {
-    const onEtcd = async (ends: boolean, work: (attacked: Attacked) => Promise<void>): Promise<void> => {
+    const onEtcd = async (work: (attacked: Attacked) => Promise<void>): Promise<void> => {
       await using etcd = await startEtcd();
       const store = [
         "--store",
@@ -130,12 +128,11 @@ describe.skipIf(NODE_WITH_THREADS === undefined || whyNoEtcd() !== undefined)(
         "--etcd-compaction",
         "always",
       ];
-      await onThreads({ threads: 2, store, ends }, work);
+      await onThreads({ threads: 2, store }, work);
     };
 
-    it("objects are linearizable while threads end", () => onEtcd(true, expectRegisters));
+    it("objects are linearizable while threads end", () => onEtcd(expectRegisters));
 
-    // The key of a thread that has ended stands in etcd until its lease expires: each end would wait for it.
-    it("nothing is accepted after the answer", () => onEtcd(false, expectRevocations));
+    it("nothing is accepted after the answer while threads end", () => onEtcd(expectRevocations));
   },
 );

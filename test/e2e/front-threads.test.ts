@@ -50,7 +50,9 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
       etcd === undefined
         ? ["--store", "sqlite"]
         : ["--store", `etcd://${etcd.endpoints[0]}`, "--etcd-new-installation", "--etcd-compaction", "always"];
-    server = await start(join(directory.path, "data"), threads, [...flags, "--print-sign-in-link"]);
+    // With three, virtual clusters run in threads of their own.
+    const clusters = threads === 3 ? ["--cluster-threads", "1"] : [];
+    server = await start(join(directory.path, "data"), threads, [...flags, ...clusters, "--print-sign-in-link"]);
     connections = await openConnections(server, CONNECTIONS);
     clients = connections.clients;
     [send = clients[0] as HttpClient] = clients;

@@ -97,9 +97,9 @@ export async function composeServer(parts: {
   const draining = new AbortController();
   // From before the objects are loaded, so that these are known to be the newest as soon as they are there.
   const followed = isShared ? teardown.use(followFreshness({ cache, runtime })) : undefined;
-  const identity = `${hostname()}-${process.pid}${further === undefined ? "" : `-${further.number}`}`;
+  const identity = further?.id ?? `${hostname()}-${process.pid}`;
   const replicas = store.enter?.({
-    id: `${identity}-${Buffer.from(random.bytes(6)).toString("hex")}`,
+    id: further?.id ?? `${identity}-${Buffer.from(random.bytes(6)).toString("hex")}`,
     waitFor: async (revision) => await cache.waitFor(revision, { timeoutMs: FRESHNESS_BOUND_MS }),
     revision: () => cache.revision,
     refresh: () => cache.refresh({ signal, timeoutMs: FRESHNESS_BOUND_MS }),

@@ -112,6 +112,7 @@ async function compose(
     isFirst: false,
     ticketKeys: data.ticketKeys,
     number: data.number,
+    id: data.id,
     port: data.port,
     audit: createAuditThroughFirst(async (events) => await link.call("audit", events)),
     link: {

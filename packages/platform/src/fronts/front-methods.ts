@@ -36,6 +36,8 @@ export type FurtherFrontData = {
   readonly isFront: true;
   /** From 1 on. */
   readonly number: number;
+  /** Its own among all servers on the store, also those that have ended. */
+  readonly id: string;
   /** Of the whole server. */
   readonly configuration: Configuration;
   /** Complete. */

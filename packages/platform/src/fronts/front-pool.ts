@@ -1,11 +1,12 @@
 // The further fronts as the first one sees them: started, watched, started again when one ends, and closed.
 
+import { hostname } from "node:os";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import { createSeriesCounter } from "@postern/apiserver/metrics/counter-series";
 import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { metricValuesOf } from "@postern/apiserver/metrics/merge-metrics";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import { publishServer } from "@postern/stores/sqlite/server-table";
 import { type ActivitySnapshot, addActivity } from "../features/activity/activity-snapshot.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
@@ -17,14 +18,15 @@ import { type FrontThread, type StartFrontThread, startFront } from "./front-thr
 import { type FrontMetrics, lastingMetrics, sharedMetrics, sumMetrics } from "./sum-metrics.ts";
 
 export type FrontPoolDeps = {
-  readonly data: Omit<FurtherFrontData, "isFront" | "number" | "port" | "serving" | "connection" | "state">;
-  readonly store: () => Pick<OpenedStore, "connect">;
+  readonly data: Omit<FurtherFrontData, "isFront" | "number" | "id" | "port" | "serving" | "connection" | "state">;
+  readonly store: () => Pick<OpenedStore, "connect" | "forget">;
   readonly startThread: StartFrontThread;
   readonly metrics: Pick<ServerMetrics, "registry">;
   readonly isMemoryShort: () => boolean;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  readonly random: Random;
 };
 
 /** The start of the first front gives these. */
@@ -67,7 +69,7 @@ export function showFronts({ registry }: Pick<ServerMetrics, "registry">, runnin
 }
 
 export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposable {
-  const { data, metrics, logger, clock, scheduler } = deps;
+  const { data, metrics, logger, clock, scheduler, random } = deps;
   const { configuration, table } = data;
   const places: Place[] = Array.from({ length: configuration.threads - 1 }, (_, index) => ({
     number: index + 1,
@@ -92,13 +94,16 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
   function begin(place: Place, { port, serving: first, audit, link, activity }: Parts): FrontThread {
     const { number } = place;
     place.startedAt = clock.elapsed();
-    const connection = deps.store().connect?.();
+    const store = deps.store();
+    const connection = store.connect?.();
+    const id = `${hostname()}-${process.pid}-${Buffer.from(random.bytes(6)).toString("hex")}`;
     const thread = startFront({
       startThread: deps.startThread,
       data: {
         ...data,
         isFront: true,
         number,
+        id,
         port,
         serving: serving ?? first,
         ...(connection === undefined ? {} : { connection }),
@@ -109,6 +114,9 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
       onEnd: (reason, error) => {
         // Nothing waits for it any more: neither revocations nor scrapes.
         publishServer(table, number, 0);
+        store.forget?.(id).catch((error: unknown) => {
+          logger.debug({ error, component: `front-${number}` }, "others wait until its lease expires");
+        });
         past = lastingMetrics(past, place.latest);
         place.latest = [];
         place.thread = undefined;

@@ -47,7 +47,7 @@ export function startFront(deps: {
   readonly calls: CallHandlers<FirstCalls>;
   readonly isMemoryShort: () => boolean;
   readonly scheduler: Scheduler;
-  /** Called once. */
+  /** Called once, when nothing of it runs any more. */
   readonly onEnd: (reason: FrontEnd, error: unknown) => void;
   readonly onError: (error: unknown) => void;
 }): FrontThread {
@@ -93,7 +93,7 @@ export function startFront(deps: {
     settle.reject(error);
     link.close(error instanceof Error ? error : new Error(`a front has ${reason}`));
     void worker.terminate();
-    onEnd(reason, error);
+    void exited.then(() => onEnd(reason, error));
   }
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   worker.on("error", (error) => end("crashed", error));

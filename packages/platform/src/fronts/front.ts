@@ -35,6 +35,8 @@ export type FurtherFront = {
   readonly ticketKeys: Uint8Array;
   /** From 1 on. */
   readonly number: number;
+  /** Its own among all servers on the store. */
+  readonly id: string;
   /** The port of the first. */
   readonly port: number;
   /** Hands events to the first. */

@@ -24,6 +24,15 @@ const LOOK_AGAIN_MS = 250;
 
 export const createEtcdReplicas = (deps: EtcdReplicasDeps): Replicas => new EtcdReplicas(deps);
 
+/** Takes the key of a server that has certainly ended, for which others would wait until its lease expires. */
+export async function forgetReplica(
+  { connection, keys }: Pick<EtcdStorage, "connection" | "keys">,
+  id: string,
+): Promise<void> {
+  const success = [{ request_delete_range: { key: keys.replica(id) } }];
+  await connection.call(connection.methods.txn, { compare: [], success }, { repeatable: true });
+}
+
 class EtcdReplicas implements Replicas {
   readonly entered: Promise<void>;
   readonly #deps: EtcdReplicasDeps;

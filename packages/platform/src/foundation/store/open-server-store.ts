@@ -25,7 +25,7 @@ const RELOAD_MS = 60_000;
 /** The members of etcd may start together with the server. */
 const LEADER_PATIENCE_MS = 60_000;
 
-export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" | "enter" | "connect"> & {
+export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" | "enter" | "forget" | "connect"> & {
   /** The store as it is on disk: for backups and re-encryption. */
   readonly disk: Storage;
   /** As everything else sees it. */
@@ -70,7 +70,7 @@ export async function openServerStore(deps: {
   const onChecked = reportStoreCheck(logger, metrics);
   const onFailure = (error: Error): void => logger.error({ error, component: "store" }, "the database failed");
   const store = await (join?.() ?? openStore(configuration, { isServer: true, onChecked, onFailure, waiting, table }));
-  const { storage: opened, election, isShared, enter, connect, reloadCredentials, checks } = store;
+  const { storage: opened, election, isShared, enter, forget, connect, reloadCredentials, checks } = store;
   teardown.use(opened);
   const { clock } = runtime;
   const { kind } = configuration.store;
@@ -102,6 +102,7 @@ export async function openServerStore(deps: {
     isShared,
     checks,
     ...(enter === undefined ? {} : { enter }),
+    ...(forget === undefined ? {} : { forget }),
     ...(connect === undefined ? {} : { connect }),
     serverKeys: deriveServerKeys(secret),
     secrets: { present: secret, previous: secrets.previous },

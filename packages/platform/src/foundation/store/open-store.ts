@@ -39,6 +39,8 @@ export type OpenedStore = {
   readonly enter?: (deps: ReplicasDeps & { readonly id: string }) => Replicas;
   /** Takes up credentials for the store whose files have changed. Rejects where they do not work: the old ones stay in use. */
   readonly reloadCredentials?: () => Promise<void>;
+  /** Others need not wait for a server that has entered with this id, and has certainly ended. Absent: they never do. */
+  readonly forget?: (id: string) => Promise<void>;
   /** A place in the store for a server in another thread, which can be sent there once. Absent: each opens the store for itself. */
   readonly connect?: () => SqliteConnection;
   /** Checks of `/readyz` beside those of the server itself. */
@@ -128,7 +130,7 @@ async function openEtcd(
     { createEtcdLeaderElection },
     { migrateEtcd },
     { EtcdPrefixError },
-    { createEtcdReplicas },
+    { createEtcdReplicas, forgetReplica },
     { openWithLeader },
   ] = await Promise.all([
     import("@postern/stores/etcd/etcd-storage"),
@@ -160,6 +162,7 @@ async function openEtcd(
       election: createEtcdLeaderElection({ storage }),
       isShared: true,
       enter: (deps) => createEtcdReplicas({ storage, ...deps }),
+      forget: (id) => forgetReplica(storage, id),
       checks: [storage.health],
       ...(tls === undefined ? {} : { reloadCredentials: createCredentialReload(etcd, tls, storage.connection) }),
     };

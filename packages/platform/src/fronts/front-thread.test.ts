@@ -1,0 +1,113 @@
+import { EventEmitter } from "node:events";
+import type { Worker } from "node:worker_threads";
+import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
+import { expect, it, vi } from "vitest";
+import { defaultConfiguration } from "../foundation/config/configuration.ts";
+import { BEAT_MS, beat, type FurtherFrontData, isMemoryShort } from "./front-methods.ts";
+import { startFront } from "./front-thread.ts";
+
+/** A thread that runs until `exit` is emitted, whoever terminates it. */
+class FakeThread extends EventEmitter {
+  terminated = 0;
+  data: FurtherFrontData | undefined;
+  postMessage(): void {}
+  async terminate(): Promise<void> {
+    this.terminated++;
+  }
+}
+
+/** As the thread sends it: one note in a batch. */
+const READY = [4, 0, "ready", undefined];
+const settle = () => new Promise(setImmediate);
+
+function start(isShort = false) {
+  const time = manualTime();
+  const worker = new FakeThread();
+  const onEnd = vi.fn();
+  const empty = new SharedArrayBuffer(8);
+  const front = startFront({
+    startThread(options) {
+      worker.data = options.workerData;
+      return worker as unknown as Worker;
+    },
+    data: {
+      ...{ isFront: true, number: 1, id: "front", port: 1, ticketKeys: new Uint8Array(48), table: empty },
+      configuration: defaultConfiguration("/"),
+      secrets: { present: new Uint8Array(32), previous: [] },
+      serving: {
+        tls: { key: "", cert: "" },
+        ...{ certificateAuthorityPem: undefined, caPath: "", renewAt: undefined, validFrom: undefined },
+      },
+    },
+    calls: {
+      audit: () => undefined,
+      isLinkValid: () => false,
+      takeLink: () => false,
+      scrape: () => "",
+      activity: never,
+    },
+    isMemoryShort: () => isShort,
+    scheduler: time.scheduler,
+    onEnd,
+    onError: never,
+  });
+  const beats = (count: number, withBeat: boolean): void => {
+    for (let at = 0; at < count; at++) {
+      if (withBeat && worker.data !== undefined) beat(worker.data.state);
+      time.advance(BEAT_MS);
+    }
+  };
+  return { time, worker, onEnd, front, beats };
+}
+
+const never = (): never => {
+  throw new Error("not expected");
+};
+
+it("one that stands still for ten seconds is ended, and is gone when its thread has exited", async () => {
+  const { worker, onEnd, front, beats } = start();
+  worker.emit("message", READY);
+  await front.ready;
+  expect(front.isReady).toBe(true);
+  beats(100, true);
+  beats(49, false);
+  expect(worker.terminated).toBe(0);
+  beats(3, false);
+  expect(worker.terminated).toBe(1);
+  expect(front.isReady).toBe(false);
+  await settle();
+  // It may still work on a request: revocations wait for it until then.
+  expect(onEnd).not.toHaveBeenCalled();
+  worker.emit("exit", 1);
+  await settle();
+  expect(onEnd).toHaveBeenCalledTimes(1);
+  expect(onEnd.mock.calls[0]?.[0]).toBe("stalled");
+});
+
+it("an error ends it, and calls in progress fail with it", async () => {
+  const { worker, onEnd, front } = start();
+  worker.emit("message", READY);
+  const asked = front.link.call("metrics", undefined);
+  const failure = new Error("the heap is full");
+  worker.emit("error", failure);
+  await expect(asked).rejects.toBe(failure);
+  worker.emit("exit", 1);
+  await settle();
+  expect(onEnd.mock.calls).toEqual([["crashed", failure]]);
+});
+
+it("one that does not start is ended after three minutes", async () => {
+  const { time, worker, front } = start();
+  time.advance(179_000);
+  expect(worker.terminated).toBe(0);
+  time.advance(1_000);
+  expect(worker.terminated).toBe(1);
+  await expect(front.ready).rejects.toThrow("did not start");
+});
+
+it("hears that memory is short", () => {
+  const { worker, beats } = start(true);
+  worker.emit("message", READY);
+  beats(1, true);
+  expect(worker.data && isMemoryShort(worker.data.state)).toBe(true);
+});
