@@ -1,30 +1,20 @@
 // The rate of durable writes of the SQLite store, compared to the disk's own in the same run.
 // Usage: npx tsx benchmarks/storage-writes.ts [folder] [seconds per measurement]
 
-import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { performance } from "node:perf_hooks";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { syncPages } from "./servers/measure-fsync.ts";
 import { type Measurement, measure, measured, printRounds } from "./storage-measure.ts";
 
 const VALUE = Buffer.alloc(1_200, "x");
 const ROUNDS = 3;
 
-/** The ceiling: append a page, sync, repeat. */
-function measureFsync(folder: string, seconds: number): Measurement {
-  const file = openSync(join(folder, "fsync"), "w");
-  const page = Buffer.alloc(4_096);
-  const latencies: number[] = [];
-  const startedAt = performance.now();
-  while (performance.now() - startedAt < seconds * 1_000) {
-    const before = performance.now();
-    writeSync(file, page);
-    fdatasyncSync(file);
-    latencies.push(performance.now() - before);
-  }
-  closeSync(file);
+/** The ceiling. */
+function measureDisk(folder: string, seconds: number): Measurement {
+  const { startedAt, latencies } = syncPages(join(folder, "fsync"), seconds);
   return measured("fdatasync loop", startedAt, latencies);
 }
 
@@ -63,7 +53,7 @@ try {
   await using storage = await openSqliteStorage({ path: join(folder, "store.db") });
   const rounds: Measurement[][] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    rounds.push([measureFsync(folder, seconds / 2), ...(await measureStore(storage, round, seconds))]);
+    rounds.push([measureDisk(folder, seconds / 2), ...(await measureStore(storage, round, seconds))]);
   }
   printRounds(rounds);
 } finally {

@@ -5,9 +5,12 @@ import { performance } from "node:perf_hooks";
 import { latenciesOf } from "../load/latencies.ts";
 import type { LoadReport } from "../load/order.ts";
 
-export function measureFsync(path: string, seconds: number): LoadReport {
+const PAGE_BYTES = 4_096;
+
+/** Milliseconds of each append, for `seconds`; `startedAt` by `performance.now()`. */
+export function syncPages(path: string, seconds: number): { readonly startedAt: number; readonly latencies: number[] } {
   const file = openSync(path, "w");
-  const page = Buffer.alloc(4_096);
+  const page = Buffer.alloc(PAGE_BYTES);
   const latencies: number[] = [];
   const startedAt = performance.now();
   while (performance.now() - startedAt < seconds * 1_000) {
@@ -17,10 +20,15 @@ export function measureFsync(path: string, seconds: number): LoadReport {
     latencies.push(performance.now() - before);
   }
   closeSync(file);
+  return { startedAt, latencies };
+}
+
+export function measureFsync(path: string, seconds: number): LoadReport {
+  const { startedAt, latencies } = syncPages(path, seconds);
   return {
     count: latencies.length,
     seconds: (performance.now() - startedAt) / 1_000,
-    bytes: latencies.length * page.length,
+    bytes: latencies.length * PAGE_BYTES,
     latencies: latenciesOf(latencies),
     failures: {},
   };

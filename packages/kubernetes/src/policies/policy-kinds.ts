@@ -1,7 +1,6 @@
 // ValidatingAdmissionPolicies and their bindings as resources.
 // Source: k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy{,binding}/strategy.go
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import {
@@ -13,21 +12,20 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import { ageColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
+import { defineBuiltin } from "../builtin/builtin-resource.ts";
 import { statusStrategy } from "../builtin/workloads/status-strategy.ts";
 import { compilePolicy } from "./compiled-policy.ts";
-import { validateActions, validateMatchResources, validateParamRef } from "./validate-match-resources.ts";
 import {
-  ADMISSION_GROUP,
-  bindingFields,
-  type MatchResources,
-  type Policy,
-  type PolicyBinding,
-  type PolicySpec,
-  policyFields,
-} from "./validating-admission-policy.ts";
+  bindingColumns,
+  FAILURE_POLICIES,
+  POLICY_KIND,
+  policyColumns,
+  withBindingDefaults,
+  withPolicyDefaults,
+} from "./policy-definition.ts";
+import { validateActions, validateMatchResources, validateParamRef } from "./validate-match-resources.ts";
+import { bindingFields, type Policy, type PolicyBinding, policyFields } from "./validating-admission-policy.ts";
 
-export const FAILURE_POLICIES = ["Fail", "Ignore"];
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
@@ -87,36 +85,8 @@ function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
   ];
 }
 
-export const withMatchDefaults = (match: MatchResources): MatchResources => ({
-  ...match,
-  matchPolicy: match.matchPolicy ?? "Equivalent",
-  namespaceSelector: match.namespaceSelector ?? {},
-  objectSelector: match.objectSelector ?? {},
-  ...(match.resourceRules === undefined
-    ? {}
-    : { resourceRules: match.resourceRules.map((rule) => ({ scope: "*", ...rule })) }),
-});
-
-export const paramKindText = (param: PolicySpec["paramKind"]): string =>
-  param === undefined ? "<unset>" : `${param.apiVersion}/${param.kind}`;
-
-export function paramRefText(ref: NonNullable<PolicyBinding["spec"]>["paramRef"]): string {
-  if (ref === undefined) return "<unset>";
-  if (ref.name === undefined) return "*";
-  return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
-}
-
-const COMMON = {
-  group: ADMISSION_GROUP,
-  version: "v1",
-  namespaced: false,
-  categories: ["api-extensions"],
-  tracksGeneration: true,
-} as const;
-
-// Stored objects, and bodies of built-in kinds where defaults are set, have passed their types.
 export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
-  ...COMMON,
+  ...POLICY_KIND,
   kind: "ValidatingAdmissionPolicy",
   plural: "validatingadmissionpolicies",
   singular: "validatingadmissionpolicy",
@@ -129,27 +99,9 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
       description: "Number of entries.",
       value: (o) => ((o as Policy).spec?.validations ?? []).length,
     },
-    {
-      name: "ParamKind",
-      type: "string",
-      description: "Kind of the parameters.",
-      value: (o) => paramKindText((o as Policy).spec?.paramKind),
-    },
-    ageColumn,
+    ...policyColumns,
   ],
-  setDefaults: (object) => {
-    const { spec } = object as Policy;
-    if (spec === undefined) return object;
-    const { matchConstraints } = spec;
-    return {
-      ...object,
-      spec: {
-        ...spec,
-        failurePolicy: spec.failurePolicy ?? "Fail",
-        ...(matchConstraints === undefined ? {} : { matchConstraints: withMatchDefaults(matchConstraints) }),
-      },
-    } as KubeObject;
-  },
+  setDefaults: withPolicyDefaults,
   strategy: {
     ...statusStrategy<Policy>(() => []),
     validate: async (policy: Policy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
@@ -159,27 +111,12 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
 });
 
 export const validatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin({
-  ...COMMON,
+  ...POLICY_KIND,
   kind: "ValidatingAdmissionPolicyBinding",
   plural: "validatingadmissionpolicybindings",
   singular: "validatingadmissionpolicybinding",
   schema: kindSchema(bindingFields.schema),
-  columns: [
-    { name: "PolicyName", type: "string", description: "The policy.", value: ".spec.policyName" },
-    {
-      name: "ParamRef",
-      type: "string",
-      description: "The parameters.",
-      value: (o) => paramRefText((o as PolicyBinding).spec?.paramRef),
-    },
-    ageColumn,
-  ],
-  setDefaults: (object) => {
-    const { spec } = object as PolicyBinding;
-    const matchResources = spec?.matchResources;
-    return matchResources === undefined
-      ? object
-      : ({ ...object, spec: { ...spec, matchResources: withMatchDefaults(matchResources) } } as KubeObject);
-  },
+  columns: bindingColumns,
+  setDefaults: withBindingDefaults,
   strategy: { allowUnconditionalUpdate: true, validate: validateBinding, validateUpdate: validateBinding },
 });

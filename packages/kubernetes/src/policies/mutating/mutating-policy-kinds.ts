@@ -1,7 +1,6 @@
 // MutatingAdmissionPolicies and their bindings as resources.
 // Source: k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy{,binding}/strategy.go, pkg/apis/admissionregistration/validation/validation.go
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import {
@@ -13,10 +12,17 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import { ageColumn, defineBuiltin } from "../../builtin/builtin-resource.ts";
-import { FAILURE_POLICIES, paramKindText, paramRefText, withMatchDefaults } from "../policy-kinds.ts";
+import { defineBuiltin } from "../../builtin/builtin-resource.ts";
+import {
+  bindingColumns,
+  FAILURE_POLICIES,
+  POLICY_KIND,
+  policyColumns,
+  withBindingDefaults,
+  withPolicyDefaults,
+} from "../policy-definition.ts";
 import { validateMatchResources, validateParamRef, validatePolicyName } from "../validate-match-resources.ts";
-import { ADMISSION_GROUP, type MatchResources } from "../validating-admission-policy.ts";
+import type { MatchResources } from "../validating-admission-policy.ts";
 import { compileMutations, isPatchType, PATCH_TYPES } from "./compiled-mutations.ts";
 import {
   type MutatingPolicy,
@@ -97,17 +103,8 @@ function validateBinding({ spec = {} }: MutatingPolicyBinding): readonly FieldEr
   ];
 }
 
-const COMMON = {
-  group: ADMISSION_GROUP,
-  version: "v1",
-  namespaced: false,
-  categories: ["api-extensions"],
-  tracksGeneration: true,
-} as const;
-
-// Stored objects, and bodies of built-in kinds where defaults are set, have passed their types.
 export const mutatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
-  ...COMMON,
+  ...POLICY_KIND,
   kind: "MutatingAdmissionPolicy",
   plural: "mutatingadmissionpolicies",
   singular: "mutatingadmissionpolicy",
@@ -119,27 +116,9 @@ export const mutatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
       description: "Number of entries.",
       value: (o) => ((o as MutatingPolicy).spec?.mutations ?? []).length,
     },
-    {
-      name: "ParamKind",
-      type: "string",
-      description: "Kind of the parameters.",
-      value: (o) => paramKindText((o as MutatingPolicy).spec?.paramKind),
-    },
-    ageColumn,
+    ...policyColumns,
   ],
-  setDefaults: (object) => {
-    const { spec } = object as MutatingPolicy;
-    if (spec === undefined) return object;
-    const { matchConstraints } = spec;
-    return {
-      ...object,
-      spec: {
-        ...spec,
-        failurePolicy: spec.failurePolicy ?? "Fail",
-        ...(matchConstraints === undefined ? {} : { matchConstraints: withMatchDefaults(matchConstraints) }),
-      },
-    } as KubeObject;
-  },
+  setDefaults: withPolicyDefaults,
   strategy: {
     allowUnconditionalUpdate: false,
     validate: async (policy: MutatingPolicy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
@@ -149,27 +128,12 @@ export const mutatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
 });
 
 export const mutatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin({
-  ...COMMON,
+  ...POLICY_KIND,
   kind: "MutatingAdmissionPolicyBinding",
   plural: "mutatingadmissionpolicybindings",
   singular: "mutatingadmissionpolicybinding",
   schema: kindSchema(mutatingBindingFields.schema),
-  columns: [
-    { name: "PolicyName", type: "string", description: "The policy.", value: ".spec.policyName" },
-    {
-      name: "ParamRef",
-      type: "string",
-      description: "The parameters.",
-      value: (o) => paramRefText((o as MutatingPolicyBinding).spec?.paramRef),
-    },
-    ageColumn,
-  ],
-  setDefaults: (object) => {
-    const { spec } = object as MutatingPolicyBinding;
-    const matchResources = spec?.matchResources;
-    return matchResources === undefined
-      ? object
-      : ({ ...object, spec: { ...spec, matchResources: withMatchDefaults(matchResources) } } as KubeObject);
-  },
+  columns: bindingColumns,
+  setDefaults: withBindingDefaults,
   strategy: { allowUnconditionalUpdate: false, validate: validateBinding, validateUpdate: validateBinding } as never,
 });
