@@ -118,6 +118,13 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: {},
   },
   {
+    name: "threads that serve requests and end at random",
+    project: "long",
+    paths: ["test/crash/ended-fronts.test.ts"],
+    environment: { CRASH_HTTP_OPERATIONS: 20_000, REVOCATIONS: 30 },
+    node: 24,
+  },
+  {
     name: "every resource on each store",
     project: "long",
     paths: ["test/conformance/resource-suite.test.ts"],

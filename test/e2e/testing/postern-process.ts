@@ -19,10 +19,11 @@ export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
 export const NODE = process.env["NODE_OF_SERVERS"] ?? process.execPath;
 /** CLUSTER_THREADS=2 runs the tests with virtual clusters in threads, FRONT_THREADS=2 with so many that serve requests; NODE_OF_SERVERS has to be new enough. */
 const { CLUSTER_THREADS: count, FRONT_THREADS: fronts } = process.env;
-const THREADS = {
+const threadsOf = (store: readonly string[]) => ({
   ...(count === undefined ? {} : { POSTERN_CLUSTER_THREADS: count }),
-  ...(fronts === undefined ? {} : { POSTERN_THREADS: fronts }),
-};
+  // Threads do not share memory.
+  ...(fronts === undefined || store.includes("memory") ? {} : { POSTERN_THREADS: fronts }),
+});
 /** So many turns of this process, which do not pass while it is stopped together with the server. */
 const READY_TURNS = 600;
 const TURN_MS = 100;
@@ -63,7 +64,13 @@ export async function startPostern(
   const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...store, ...flags], {
     cwd: REPOSITORY,
     // All that there is to log, since what is logged is looked through for secrets.
-    env: { PATH: process.env["PATH"], HOME: dataDir, POSTERN_LOG_LEVEL: "debug", ...THREADS, ...env },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: dataDir,
+      POSTERN_LOG_LEVEL: "debug",
+      ...threadsOf([...store, ...flags]),
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";
