@@ -153,6 +153,22 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
   {
     surface: "cluster",
     group: ADMISSION,
+    resource: "mutatingadmissionpolicies",
+    subresource: "",
+    bound: "they change what others write, including roles and bindings, and their expressions read it",
+    allowsAll: true,
+  },
+  {
+    surface: "cluster",
+    group: ADMISSION,
+    resource: "mutatingadmissionpolicybindings",
+    subresource: "",
+    bound: "they put such a policy into force, and its parameters may be Secrets",
+    allowsAll: true,
+  },
+  {
+    surface: "cluster",
+    group: ADMISSION,
     resource: "validatingwebhookconfigurations",
     subresource: "",
     bound: "they receive every object that they match, including Secrets",
