@@ -143,7 +143,7 @@ test("a quota of a namespace is enforced, and says what is used", async () => {
   );
   await expect
     .poll(async () => (await kubectl.json("get quota few -n small")).status?.used)
-    .toEqual({ "count/configmaps": "3", services: "1", "count/deployments.apps": "0" });
+    .toEqual({ "count/configmaps": "3", services: "1", "count/deployments.apps": "0", cpu: "0" });
   expect(await kubectl.run("describe quota few -n small")).toMatch(/count\/configmaps +3 +3/);
 });
 
@@ -288,7 +288,7 @@ test("the other kinds are applied by both ways of applying, and unchanged the se
   const manifests = `
 apiVersion: v1
 kind: Endpoints
-metadata: {name: web}
+metadata: {name: outside}
 subsets: [{addresses: [{ip: 10.1.2.3}, {ip: 10.1.2.4}], ports: [{port: 8080, protocol: TCP}]}]
 ---
 apiVersion: discovery.k8s.io/v1

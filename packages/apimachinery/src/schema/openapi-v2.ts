@@ -18,7 +18,9 @@ export function* toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions =
     renamed.set(stub, name);
     return stub;
   };
-  const reduced = yield* reduce(schema, reducePart, pace);
+  // As upstream: kubectl would take whatever else is said of it for all that there may be.
+  const root: StructuralSchema = schema["x-kubernetes-preserve-unknown-fields"] === true ? { type: "object" } : schema;
+  const reduced = yield* reduce(root, reducePart, pace);
   const refer = (name: string, { description }: StructuralSchema): JsonObject => ({
     ...(description === undefined ? {} : { description }),
     $ref: `#/definitions/${name}`,

@@ -114,3 +114,24 @@ describe("the schema of a kind", () => {
     expect(pruneUnknownFields(object, widget).unknownPaths).toEqual(["metadata.bogus", "spec.x"]);
   });
 });
+
+describe("an object that keeps whatever it has", () => {
+  const open: StructuralSchema = {
+    type: "object",
+    description: "Anything.",
+    properties: { a: { type: "string" } },
+    "x-kubernetes-preserve-unknown-fields": true,
+  };
+
+  it("is no more than an object in v2", () => {
+    const groupVersionKinds = [{ group: "example.com", version: "v1", kind: "Open" }];
+    expect(writeV2(open, { groupVersionKinds })).toEqual({
+      type: "object",
+      "x-kubernetes-group-version-kind": groupVersionKinds,
+    });
+  });
+
+  it("says everything in v3", () => {
+    expect(writeV3(open)).toMatchObject({ description: "Anything.", "x-kubernetes-preserve-unknown-fields": true });
+  });
+});
