@@ -363,7 +363,7 @@ spec:
   expect((await kubectl.run("apply -f -", manifests)).match(/ unchanged/g)).toHaveLength(count);
   await kubectl.run("apply --server-side --force-conflicts -f -", manifests);
   expect(await kubectl.run("diff -f -", manifests)).toBe("");
-  expect(await kubectl.run("get endpoints web")).toMatch(/\nweb +10.1.2.3:8080,10.1.2.4:8080 /);
+  expect(await kubectl.run("get endpoints outside")).toMatch(/\noutside +10.1.2.3:8080,10.1.2.4:8080 /);
   expect(await kubectl.run("get endpointslice web-1")).toMatch(
     /ADDRESSTYPE +PORTS +ENDPOINTS +AGE\nweb-1 +IPv4 +8080 +10.1.2.3 /,
   );

@@ -30,6 +30,7 @@ import { type ApiSurface, type ApiSurfaceDeps, createApiSurface } from "@postern
 import type { TokenRequestOptions } from "../builtin/authentication/token-requests.ts";
 import { builtinResources } from "../builtin/builtin-resources.ts";
 import { clusterKinds } from "../builtin/cluster-kinds.ts";
+import { createDefaultClass, INGRESS_CLASS, STORAGE_CLASS } from "../builtin/default-classes.ts";
 import { createQuotaAdmission } from "../builtin/quotas/quota-admission.ts";
 import {
   BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
@@ -166,6 +167,8 @@ const clusterAdmission = (
 ): readonly AdmissionPlugin[] => [
   createNoNodesAdmission(keepsWorkloads),
   ...podAdmission(registry, { random, scheduler }, hasTokens),
+  createDefaultClass(STORAGE_CLASS, requiredResource(registry, "storage.k8s.io", "StorageClass")),
+  createDefaultClass(INGRESS_CLASS, requiredResource(registry, "networking.k8s.io", "IngressClass")),
   createAdmissionLimit(registry),
   createParamsAccess({
     validatingPolicies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
