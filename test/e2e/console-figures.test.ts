@@ -26,7 +26,7 @@ let page: Page;
 let devtools: CDPSession;
 
 beforeAll(async () => {
-  served = await serveConsole();
+  served = await serveConsole({ "access-key-max-per-owner": "0", "access-key-max-mib-per-owner": "65536" });
   const { platform } = served;
   const now = Date.now();
   await inBatches(KEYS, (index) =>

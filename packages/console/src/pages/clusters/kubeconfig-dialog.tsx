@@ -17,7 +17,16 @@ import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { isBuiltIn } from "./cluster-badge.tsx";
-import { FLAGS, type Life, lifeText, livesWithin, REST, secondsLeft, USUAL_LIFE } from "./kubeconfig-lives.ts";
+import {
+  FLAGS,
+  type Life,
+  lifeText,
+  lifeWithin,
+  livesWithin,
+  REST,
+  secondsLeft,
+  USUAL_LIFE,
+} from "./kubeconfig-lives.ts";
 
 const KINDS = ["token", "certificate", "exec"] as const;
 type Kind = (typeof KINDS)[number];
@@ -48,15 +57,18 @@ export function KubeconfigDialog({
     name,
   });
   // Of the moment at which it is opened: the choices do not change under the cursor.
-  const [left] = useState(() => secondsLeft(session.expiresAt, Date.now()));
+  const [ofSession] = useState(() => secondsLeft(session.expiresAt, Date.now()));
   const [wish, setWish] = useState<Wish>({
     kind: "token",
-    life: left < Number(USUAL_LIFE) ? REST : USUAL_LIFE,
+    life: USUAL_LIFE,
     isReadOnly: false,
     isDirect: false,
   });
   const set = (changes: Partial<Wish>): void => setWish((before) => ({ ...before, ...changes }));
-  const { kind, life, isReadOnly, isDirect } = wish;
+  const { kind, isReadOnly, isDirect } = wish;
+  // The command asks with a credential of its own.
+  const left = kind === "exec" ? Number.POSITIVE_INFINITY : ofSession;
+  const life = lifeWithin(wish.life, left);
   const isElsewhere = !isBuiltIn(cluster);
   // A client certificate is only valid at the cluster's own address.
   const server = isElsewhere && !isDirect && kind !== "certificate" ? proxyAddressOf(cluster) : undefined;
@@ -117,7 +129,10 @@ export function KubeconfigDialog({
           >
             {t("kubeconfig.readOnly")}
           </Checkbox>
-          <Code label={t("kubeconfig.command")} text={commandOf(name, projectOf(namespace), wish, server)} />
+          <Code
+            label={t("kubeconfig.command")}
+            text={commandOf(name, projectOf(namespace), { ...wish, life }, server)}
+          />
           {may.isKnown && !may.isAllowed && <Notice tone="warn">{may.reason}</Notice>}
           {issue.isError && <ErrorNotice error={issue.error} />}
           <footer className="dialog-actions">

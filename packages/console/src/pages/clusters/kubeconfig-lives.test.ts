@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { livesWithin, REST, secondsLeft } from "./kubeconfig-lives.ts";
+import { lifeWithin, livesWithin, REST, secondsLeft } from "./kubeconfig-lives.ts";
 
 const NOW = Date.parse("2026-11-28T12:00:00Z");
 
@@ -10,6 +10,16 @@ it.each([
   ["without an end", undefined, ["3600", "86400", "604800", "2592000"]],
 ])("offers nothing longer than a session %s", (_what, end, lives) => {
   expect(livesWithin(secondsLeft(end, NOW))).toEqual(lives);
+});
+
+it.each([
+  ["86400", 43_200, REST],
+  ["3600", 43_200, "3600"],
+  [REST, 43_200, REST],
+  [REST, Number.POSITIVE_INFINITY, "86400"],
+  ["604800", Number.POSITIVE_INFINITY, "604800"],
+] as const)("makes of %s within %s seconds %s", (chosen, left, life) => {
+  expect(lifeWithin(chosen, left)).toBe(life);
 });
 
 it("has no time left after the end of a session", () => {

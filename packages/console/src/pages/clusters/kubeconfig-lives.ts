@@ -25,4 +25,10 @@ export function livesWithin(left: number): readonly Life[] {
   return fixed.length === FIXED.length ? fixed : [...fixed, REST];
 }
 
+/** `chosen`, or what is nearest to it within `left` seconds. */
+export function lifeWithin(chosen: Life, left: number): Life {
+  if (livesWithin(left).includes(chosen)) return chosen;
+  return chosen === REST ? USUAL_LIFE : REST;
+}
+
 export const lifeText = (life: Life): string => t(`kubeconfig.life.${life}`);
