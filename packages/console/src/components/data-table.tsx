@@ -11,7 +11,7 @@ export type Column<T> = SizedColumn<T> & { readonly cell: (row: T) => ReactNode 
 
 export type Sort = { readonly column: string; readonly isDescending: boolean };
 
-export type Selection<T> = {
+type Selection<T> = {
   /** The keys of the selected rows. */
   readonly selected: ReadonlySet<string>;
   readonly onChange: (selected: ReadonlySet<string>) => void;
