@@ -90,7 +90,7 @@ describe("files", () => {
     };
     const args = ["--kubeconfig", server.adminKubeconfig, "--namespace", "p-default"];
     await succeed(tool("kubectl", [...args, "apply", "-f", "-"], JSON.stringify(broken)));
-    const { code, stderr } = await kubeconfig("--all", "--out", join(home, "all.kubeconfig"));
+    const { code, stderr } = await kubeconfig("--all", "--client-cert", "--out", join(home, "all.kubeconfig"));
     await succeed(tool("kubectl", [...args, "delete", "virtualclusterinstances", "broken"]));
     expect(code).toBe(1);
     expect(stderr).toMatch(/^default\/broken: .*no ingress endpoint/);
