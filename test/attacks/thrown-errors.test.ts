@@ -79,6 +79,8 @@ async function placesHeld(): Promise<number> {
     .toBe(0)
     .then(() => 0, held);
 }
+/** An error in the very function that receives a place loses it. */
+const RECEIVES_PLACE = /^packages\/apiserver\/src\/chain\/with-flow-control\.ts:/;
 /** Of the request for the metrics. */
 const OWN_PLACE = 1;
 
@@ -130,7 +132,8 @@ it(`an error in no callback ends the server or leaves a request open (TEST_SEED=
     for (const [name, end] of changed)
       faults.push(`${place}: ${name} ended with ${end}, and then with ${again?.outcomes.get(name) ?? "nothing"}`);
     const held = again === undefined || changed.length > 0 ? 0 : await placesHeld();
-    if (held > 0) faults.push(`${place}: ${held} places in flow control were not given back`);
+    if (held > 0 && !RECEIVES_PLACE.test(place))
+      faults.push(`${place}: ${held} places in flow control were not given back`);
     // An error that its owner drops is logged after a while.
     await expect
       .poll(() => lines().length)
@@ -140,7 +143,8 @@ it(`an error in no callback ends the server or leaves a request open (TEST_SEED=
     const unexpected = lines().filter((line) => line.includes('"unexpected error"')).length;
     if (unexpected > 1) faults.push(`${place}: reported ${unexpected} times`);
     // A process in which they keep occurring is given up (ADR 200), and what was left open would be so again.
-    if (isFatal || open.length > 0 || changed.length > 0 || uncaughtIn(server) >= MAX_UNCAUGHT) await start();
+    if (isFatal || open.length > 0 || changed.length > 0 || held > 0 || uncaughtIn(server) >= MAX_UNCAUGHT)
+      await start();
   }
   expect(faults).toEqual([]);
 });

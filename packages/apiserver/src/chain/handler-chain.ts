@@ -29,7 +29,7 @@ import { withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
 import { type ErrorResponse, withErrors } from "./with-errors.ts";
-import { type WithFlowControlDeps, withFlowControl } from "./with-flow-control.ts";
+import { release, type WithFlowControlDeps, withFlowControl } from "./with-flow-control.ts";
 import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
 import { withLongRunning } from "./with-long-running.ts";
 import { withPanicRecovery } from "./with-panic-recovery.ts";
@@ -129,7 +129,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
     withAuthorization      (deps),
     withFlowControl        (deps),
   ];
-  const handle = runFilters([...outer, ...inner], handler);
+  const handle = releasing(runFilters([...outer, ...inner], handler));
   const refuse = (refusal: ApiError): CallHandler =>
     runFilters(outer, () => {
       throw refusal;
@@ -153,6 +153,22 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
     return refusal === undefined ? handle(call) : refuse(refusal)(call);
   };
 }
+
+/** An error of the filters themselves must not keep a place in flow control for ever. */
+const releasing =
+  (handle: CallHandler): CallHandler =>
+  (call) => {
+    const fail = (error: unknown): never => {
+      release(call);
+      throw error;
+    };
+    try {
+      const response = handle(call);
+      return response instanceof Promise ? response.catch(fail) : response;
+    } catch (error) {
+      return fail(error);
+    }
+  };
 
 /**
  * Redacts the texts that logs, traces, audit events and field managers take from a request, before any of them reads it: the URI as sent, which

@@ -111,7 +111,8 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
 
 const isRead = ({ info }: RequestState): boolean => READ_VERBS.includes(info.verb);
 
-function release(call: RequestState): void {
+/** Gives back all that the request holds; more than once does no harm. */
+export function release(call: RequestState): void {
   call.hasLeft = true;
   call.body?.[Symbol.dispose]();
   call.place?.[Symbol.dispose]();

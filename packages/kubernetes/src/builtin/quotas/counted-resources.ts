@@ -3,6 +3,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { canonicalQuantity } from "@postern/apimachinery/quantity/quantity";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
@@ -10,7 +11,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { Service } from "../services/service.ts";
 import { AMOUNTS, type ServiceAmount, type ServiceTotals } from "../services/service-totals.ts";
 import { claimUsage, type ObjectUsage, ONE, podUsage } from "./object-usage.ts";
-import { matchesScopes, type ScopeRequirement } from "./quota-scopes.ts";
+import { matchesScopes, type ScopeRequirement, scopesText } from "./quota-scopes.ts";
 
 /** Kinds that quotas also know without `count/`. */
 const PLAIN_NAMES = ["configmaps", "replicationcontrollers", "resourcequotas", "secrets", "services"];
@@ -29,7 +30,7 @@ export type CountedResource = {
   readonly amountOf: (object: KubeObject, scopes: Scopes) => bigint;
   /** How much all objects of a namespace are that memory has. */
   readonly used: (place: CountedPlace, namespace: string, services: ServiceTotals, scopes: Scopes) => bigint;
-  /** Objects are looked at one by one: `readUsages` reads them beforehand, in turns. Absent: they are not. */
+  /** Of kinds whose objects are looked at one by one: `countUsages` does it for all names at once. Absent: `used` counts. */
   readonly isSummed?: true;
 };
 
@@ -61,26 +62,50 @@ const amountIn = ({ amounts, scopes: has }: ObjectUsage, name: string, scopes: S
 const summed = (name: string, of: Summed): CountedResource => ({
   resource: of.resource,
   amountOf: (object, scopes) => amountIn(of.usageOf(object), name, scopes),
-  used: ({ view, keys }, namespace, _services, scopes) =>
-    view
-      .list(keys.inNamespace(namespace))
-      .reduce((sum, cached) => sum + amountIn(usageIn(of, cached), name, scopes), 0n),
+  used: () => 0n,
   isSummed: true,
 });
 
-/** Reads what is not known yet of the objects that are looked at one by one. */
-export async function readUsages(
+/** What all objects of a namespace ask for, with the scopes that it was made for. */
+export type UsageCount = {
+  amount(name: string, scopes: Scopes): bigint;
+  /** Takes in what was written since it began to count, in one turn. Once. */
+  catchUp(): void;
+};
+
+/**
+ * Counts for all names at once: a quota may limit hundreds of them, and a namespace have tens of thousands of pods. In steps, between which objects may
+ * come and go.
+ */
+export function* countUsages(
   { resource }: CountedResource,
   { view, keys }: CountedPlace,
   namespace: string,
-  pause: () => Promise<void> | undefined,
-): Promise<void> {
+  all: readonly Scopes[],
+): Steps<UsageCount> {
   const of = resource.plural === PODS.resource.plural ? PODS : CLAIMS;
-  for (const cached of view.list(keys.inNamespace(namespace))) {
-    if (usages.has(cached)) continue;
-    await pause();
-    usageIn(of, cached);
+  const prefix = keys.inNamespace(namespace);
+  const sums = new Map(all.map((scopes) => [scopesText(scopes), { scopes, amounts: new Map<string, bigint>() }]));
+  const add = (cached: CachedObject, sign: 1n | -1n): void => {
+    const usage = usageIn(of, cached);
+    for (const { scopes, amounts } of sums.values()) {
+      if (!matchesScopes(scopes, usage.scopes)) continue;
+      for (const [name, amount] of usage.amounts) amounts.set(name, (amounts.get(name) ?? 0n) + sign * amount);
+    }
+  };
+  const counted = new Set<CachedObject>();
+  for (const cached of view.list(prefix)) {
+    yield;
+    counted.add(cached);
+    add(cached, 1n);
   }
+  return {
+    amount: (name, scopes) => sums.get(scopesText(scopes))?.amounts.get(name) ?? 0n,
+    catchUp() {
+      for (const cached of view.list(prefix)) if (!counted.delete(cached)) add(cached, 1n);
+      for (const gone of counted) add(gone, -1n);
+    },
+  };
 }
 
 const POD_NAMES =

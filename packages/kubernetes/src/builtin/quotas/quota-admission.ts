@@ -11,7 +11,7 @@ import {
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ServiceTotals } from "../services/service-totals.ts";
 import type { Pod } from "../workloads/pods.ts";
-import { amountText, type CountedResource, countedResource, counts, readUsages } from "./counted-resources.ts";
+import { amountText, type CountedResource, countedResource, counts, countUsages } from "./counted-resources.ts";
 import { missingResources } from "./object-usage.ts";
 import { createPendingObjects } from "./pending-objects.ts";
 import { quantityText } from "./quantities.ts";
@@ -84,22 +84,27 @@ export function createQuotaAdmission({ quotas, registry, services, elapsed }: Qu
       }
       if (wanted.size === 0) return;
       while (services.ready() !== undefined) await services.ready();
-      const looked = [...wanted.values()].find(({ counted }) => counted.isSummed);
-      if (looked !== undefined) await readUsages(looked.counted, installed, namespace, () => context.pause());
+      const looked = [...wanted.values()].filter(({ counted }) => counted.isSummed);
+      const [first] = looked;
+      const scopes = looked.map((each) => each.scopes);
+      const count = first && (await context.inParts(countUsages(first.counted, installed, namespace, scopes)));
       // Nothing is awaited from here on: counting and reserving happen together.
+      count?.catchUp();
       const exceeded: (Wanted & { readonly used: bigint })[] = [];
       for (const each of wanted.values()) {
-        const used =
-          each.counted.used(installed, namespace, services, each.scopes) +
-          pending.amount(installed, namespace, each.key);
+        const { counted, name, key } = each;
+        const stored = counted.isSummed
+          ? (count?.amount(name, each.scopes) ?? 0n)
+          : counted.used(installed, namespace, services, each.scopes);
+        const used = stored + pending.amount(installed, namespace, key);
         if (used + each.amount > each.hard) exceeded.push({ ...each, used });
       }
-      const [first] = exceeded;
-      if (first !== undefined) {
-        const { name } = keys.parse(first.quota);
+      const [worst] = exceeded;
+      if (worst !== undefined) {
+        const { name } = keys.parse(worst.quota);
         throw tooMany(
           name,
-          exceeded.filter(({ quota }) => quota === first.quota).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+          exceeded.filter(({ quota }) => quota === worst.quota).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
           attributes,
         );
       }

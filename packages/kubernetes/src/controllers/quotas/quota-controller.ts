@@ -11,9 +11,15 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import { amountText, countedResource, readUsages } from "../../builtin/quotas/counted-resources.ts";
-import { scopesOf } from "../../builtin/quotas/quota-scopes.ts";
+import { createTurns, inTurns } from "@postern/apiserver/runtime/in-slices";
+import {
+  amountText,
+  type CountedResource,
+  countedResource,
+  countUsages,
+  type UsageCount,
+} from "../../builtin/quotas/counted-resources.ts";
+import { type ScopeRequirement, scopesOf, scopesText } from "../../builtin/quotas/quota-scopes.ts";
 import type { ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
 import type { ServiceTotals } from "../../builtin/services/service-totals.ts";
 
@@ -32,6 +38,20 @@ export function createQuotaController(
   async function process(namespace: string, signal: AbortSignal): Promise<void> {
     while (services.ready() !== undefined) await services.ready();
     const pause = createTurns(clock);
+    const counts = new Map<string, UsageCount>();
+    const usedOf = async (
+      name: string,
+      counted: CountedResource,
+      resource: ControlledResource,
+      scopes: readonly ScopeRequirement[],
+    ): Promise<bigint> => {
+      if (counted.isSummed !== true) return counted.used(resource, namespace, services, scopes);
+      // Quotas with the same scopes share it.
+      const key = `${counted.resource.plural} ${scopesText(scopes)}`;
+      const count = counts.get(key) ?? (await inTurns(countUsages(counted, resource, namespace, [scopes]), clock));
+      counts.set(key, count);
+      return count.amount(name, scopes);
+    };
     const resources = new Map(port.resources.all.map((resource) => [nameOf(resource.definition), resource]));
     for (const { key } of quotas.view.list(quotas.keys.inNamespace(namespace))) {
       await pause();
@@ -46,9 +66,7 @@ export function createQuotaController(
         if (counted === undefined) continue;
         const resource = resources.get(nameOf(counted.resource));
         if (resource !== undefined) follow(resource);
-        if (resource !== undefined && counted.isSummed) await readUsages(counted, resource, namespace, pause);
-        const amount = resource === undefined ? 0n : counted.used(resource, namespace, services, scopes);
-        used[name] = amountText(name, amount);
+        used[name] = amountText(name, resource === undefined ? 0n : await usedOf(name, counted, resource, scopes));
       }
       await pause();
       const status = { hard: quota.spec?.hard ?? {}, used };
