@@ -66,7 +66,7 @@ const summed = (name: string, of: Summed): CountedResource => ({
   isSummed: true,
 });
 
-/** What all objects of a namespace ask for, with the scopes that it was made for. */
+/** The sum of what all objects of a namespace ask for, by the scopes that it was made for. */
 export type UsageCount = {
   amount(name: string, scopes: Scopes): bigint;
   /** Takes in what was written since it began to count, in one turn. Once. */

@@ -59,7 +59,7 @@ describe("the Service of the API", () => {
 
   it("comes back when it is deleted, and its addresses when they are changed", async () => {
     const { uid } = (await get(SERVICE)).metadata;
-    // What belongs to a Service may go with it by itself.
+    // The endpoints of a Service go with it.
     for (const url of [ENDPOINTS, SLICE, SERVICE]) await remove(url);
     await host.settled("one");
     expect((await get(SERVICE)).metadata.uid).not.toBe(uid);
