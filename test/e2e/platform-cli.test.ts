@@ -25,6 +25,7 @@ beforeAll(async () => {
     body: object("Team", { name: "devs" }, { displayName: "Devs", users: ["admin"] }),
   });
   expect(team.status, team.text).toBe(201);
+  await expect.poll(async () => (await ok(`${INSTANCES}/demo`)).status?.phase, { timeout: 30_000 }).toBe("Ready");
 });
 
 afterAll(() => server?.[Symbol.asyncDispose]());

@@ -75,6 +75,28 @@ export const SERVED_THINGS: readonly StoredThing[] = [
     }),
   },
   {
+    name: "pods that quotas count by many names",
+    place: "cluster",
+    base: { count: 60, size: 15 },
+    before: async (store, size) => {
+      const hard = Object.fromEntries(range(size).map((number) => [`requests.example.com/r${number}`, "1000000"]));
+      for (const index of range(size)) {
+        const quota = { metadata: { name: `q${index}` }, spec: { hard: { pods: "1000000", ...hard } } };
+        if (!(await store(`${DEFAULT}/resourcequotas`, quota))) return false;
+      }
+      return true;
+    },
+    path: `${DEFAULT}/pods`,
+    object: (index, size) => {
+      const amounts = Object.fromEntries(range(size).map((number) => [`example.com/r${number}`, "1"]));
+      const resources = { requests: amounts, limits: amounts };
+      return {
+        metadata: { name: `p${index}` },
+        spec: { containers: [{ name: "c", image: "example.com/image", resources }] },
+      };
+    },
+  },
+  {
     name: "groups of a directory with members",
     place: "project",
     by: "directory",
