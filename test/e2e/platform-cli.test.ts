@@ -1,6 +1,6 @@
 // The requests that existing command-line clients of the platform send, and what they read from the answers, with the domain they know.
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Answer, adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
 import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
 
@@ -25,7 +25,9 @@ beforeAll(async () => {
     body: object("Team", { name: "devs" }, { displayName: "Devs", users: ["admin"] }),
   });
   expect(team.status, team.text).toBe(201);
-  await expect.poll(async () => (await ok(`${INSTANCES}/demo`)).status?.phase, { timeout: 30_000 }).toBe("Ready");
+  await vi.waitFor(async () => expect((await ok(`${INSTANCES}/demo`)).status?.phase).toBe("Ready"), {
+    timeout: 30_000,
+  });
 });
 
 afterAll(() => server?.[Symbol.asyncDispose]());
