@@ -65,6 +65,7 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/conditions\[\]\.expression$/, () => "claims.ref == 'refs/heads/main'"],
   [/spec\.ttl$/, () => 600],
   [/allowedSourceRanges\[\]$/, () => "10.20.0.0/16"],
+  [/certificateSHA256$/, () => "ab".repeat(32)],
   [/requesters\.expression$/, () => "'full' in user.groups"],
   [/spec\.autoApprove$/, () => "request.role == 'none'"],
   [/targets\[\]\.kind$/, () => "VirtualCluster"],

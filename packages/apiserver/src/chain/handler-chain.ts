@@ -154,17 +154,21 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
   };
 }
 
-/** An error of the filters themselves must not keep a place in flow control for ever. */
+/** Whichever filters an error of the filters themselves passes by: the place in flow control is not kept for ever. */
 const releasing =
   (handle: CallHandler): CallHandler =>
   (call) => {
+    const done = (response: ApiResponse): ApiResponse => {
+      if (response.body.type !== "stream") release(call);
+      return response;
+    };
     const fail = (error: unknown): never => {
       release(call);
       throw error;
     };
     try {
       const response = handle(call);
-      return response instanceof Promise ? response.catch(fail) : response;
+      return response instanceof Promise ? response.then(done, fail) : done(response);
     } catch (error) {
       return fail(error);
     }

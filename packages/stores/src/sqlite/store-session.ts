@@ -151,17 +151,23 @@ export class StoreSession {
   }
 
   #commit(): void {
-    const parts = this.#takeWrites();
-    if (parts.length === 0) return;
-    const batch = parts.flatMap(({ writes }) => writes);
+    /** Those whose clients have no answer yet. */
+    const parts: Part[] = [];
     try {
+      this.#takeWrites(parts);
+      if (parts.length === 0) return;
+      const batch = parts.flatMap(({ writes }) => writes);
       const table = this.#usableTable();
       const results = table.append(batch);
       this.#toldRevision = table.revision;
       this.#onCommitted(table.revision);
       let at = 0;
-      for (const { client, writes } of parts) {
-        this.#tellCommitted(client, writes, results.slice(at, at + writes.length));
+      for (let part = parts[0]; part !== undefined; part = parts[0]) {
+        const { client, writes } = part;
+        const own = results.slice(at, at + writes.length);
+        client.send({ type: "committed", ...packOutcomes(own) });
+        parts.shift();
+        this.#tellWritten(client, writes, own);
         at += writes.length;
       }
       this.#countPages(batch);
@@ -173,8 +179,7 @@ export class StoreSession {
   }
 
   /** Each client is once the first: none waits for more than one commit of the others. */
-  #takeWrites(): readonly Part[] {
-    const parts: Part[] = [];
+  #takeWrites(parts: Part[]): void {
     let left = COMMIT_LIMIT;
     for (const client of this.#clients) {
       if (left === 0) break;
@@ -185,12 +190,10 @@ export class StoreSession {
     }
     const first = this.#clients.shift();
     if (first !== undefined) this.#clients.push(first);
-    return parts;
   }
 
   /** The client has its writes; the others need them whole. */
-  #tellCommitted(client: SessionClient, writes: readonly Write[], results: readonly WriteResult[]): void {
-    client.send({ type: "committed", ...packOutcomes(results) });
+  #tellWritten(client: SessionClient, writes: readonly Write[], results: readonly WriteResult[]): void {
     if (this.#clients.length === 1) return;
     const rows = writes.flatMap(({ key, value }, index): HistoryRow[] => {
       const result = results[index];
