@@ -120,7 +120,7 @@ test("with the keyboard alone a kubeconfig is got, and a member added to a proje
 
 test("with the keyboard alone a user finds out why a colleague does not see a virtual cluster", async () => {
   await go("Virtual clusters");
-  await press(link("Demo", page.getByRole("row")));
+  await press(page.getByRole("row").getByRole("link", { name: /Demo$/ }));
   await press(link("Check access of a user"));
   await type(field("Name of the user"), "jane");
   await press(button("Check"));

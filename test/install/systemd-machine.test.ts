@@ -49,7 +49,8 @@ it("runs the single file under systemd, installed by the commands of the guide",
     url: "https://127.0.0.1:8443",
     directory: home,
     at: "/root",
-    command: ["/usr/local/bin/postern"],
+    // The last line of the block, for another shell.
+    command: ["env", "POSTERN_DATA_DIR=data", "/usr/local/bin/postern"],
     run: machine.run,
   });
 
