@@ -20,7 +20,7 @@ const CHARACTER = 7;
 const AROUND = 28;
 const NARROWEST = 76;
 const WIDEST = 440;
-/** A column of texts can get as narrow as this before others go; the first has bold texts, by which rows are told apart. */
+/** A column of texts can get as narrow as this before others go; the first has bold texts, which identify the rows. */
 const SQUEEZED = 132;
 const SQUEEZED_FIRST = 190;
 const BOLD = 1.12;

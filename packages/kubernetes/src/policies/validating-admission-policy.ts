@@ -108,6 +108,20 @@ export const paramRefFields = s
   )
   .describe("paramRef specifies the parameter resource used to configure the admission control policy.");
 
+export const failurePolicyField = s
+  .string()
+  .describe(
+    "failurePolicy defines how to handle failures for the admission policy. Allowed values are Ignore or Fail. Defaults to Fail.",
+  );
+
+export const matchConditionsField = mergedInPatches(
+  s.listMap(
+    namedExpression("Expression represents the expression which will be evaluated by CEL. Must evaluate to bool."),
+    ["name"],
+  ),
+  "name",
+);
+
 export const policyFields = s
   .object({
     spec: s
@@ -139,11 +153,7 @@ export const policyFields = s
             }),
           )
           .describe("Validations contain CEL expressions which are used to apply the validation."),
-        failurePolicy: s
-          .string()
-          .describe(
-            "failurePolicy defines how to handle failures for the admission policy. Allowed values are Ignore or Fail. Defaults to Fail.",
-          ),
+        failurePolicy: failurePolicyField,
         auditAnnotations: s
           .list(
             s.object({
@@ -162,15 +172,9 @@ export const policyFields = s
           .describe(
             "auditAnnotations contains CEL expressions which are used to produce audit annotations for the audit event of the API request.",
           ),
-        matchConditions: mergedInPatches(
-          s.listMap(
-            namedExpression(
-              "Expression represents the expression which will be evaluated by CEL. Must evaluate to bool.",
-            ),
-            ["name"],
-          ),
-          "name",
-        ).describe("MatchConditions is a list of conditions that must be met for a request to be validated."),
+        matchConditions: matchConditionsField.describe(
+          "MatchConditions is a list of conditions that must be met for a request to be validated.",
+        ),
         variables: mergedInPatches(
           s.listMap(
             namedExpression("Expression is the expression that will be evaluated as the value of the variable."),

@@ -6,7 +6,7 @@ import { defaultConfiguration } from "../foundation/config/configuration.ts";
 import { BEAT_MS, beat, type FurtherFrontData, isMemoryShort } from "./front-methods.ts";
 import { startFront } from "./front-thread.ts";
 
-/** A thread that runs until `exit` is emitted, whoever terminates it. */
+/** A thread that runs until `exit` is emitted, by its own end or by `terminate`. */
 class FakeThread extends EventEmitter {
   terminated = 0;
   data: FurtherFrontData | undefined;

@@ -14,6 +14,7 @@ import { counted, named, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
 import { HostBadge } from "../hosts/host-badge.tsx";
 import { type Attention, keyState, type Moment, ownerOf } from "../keys/key-state.ts";
+import { CountedKeyName } from "./counted-key-name.tsx";
 import type { KeyCounts } from "./key-counts.ts";
 import type { CountedKey } from "./use-activity.ts";
 
@@ -156,19 +157,12 @@ function KeyLine({ accessKey, now }: { readonly accessKey: OwnedAccessKey; reado
 function RefusedKeys({ keys }: { readonly keys: readonly CountedKey[] }) {
   return (
     <Card title={t("home.refusedKeys")} count={keys.length} hint={t("home.refusedKeys.hint")}>
-      {keys.slice(0, SHOWN).map(({ id, name, owner, count }) => (
-        <li key={id}>
+      {keys.slice(0, SHOWN).map((key) => (
+        <li key={key.id}>
           <span className="two-lines">
-            {name === undefined ? (
-              <code>{id}</code>
-            ) : (
-              <Link to="/keys/$name" params={{ name }}>
-                {name}
-              </Link>
-            )}
-            {owner !== undefined && <span className="muted">{owner}</span>}
+            <CountedKeyName of={key} />
           </span>
-          <span className="muted">{counted("home.refusals", count)}</span>
+          <span className="muted">{counted("home.refusals", key.count)}</span>
         </li>
       ))}
     </Card>

@@ -10,6 +10,7 @@ import { Time } from "../../components/time.tsx";
 import { timeOfDay } from "../../format/ages.ts";
 import { counted, numberText, t } from "../../texts/text.tsx";
 import { changeLines } from "./change-words.ts";
+import { CountedKeyName } from "./counted-key-name.tsx";
 import { AGES, type KeyCounts, WEEKS } from "./key-counts.ts";
 import type { Activity, Change, CountedKey } from "./use-activity.ts";
 
@@ -133,20 +134,13 @@ function MostUsed({ keys }: { readonly keys: readonly CountedKey[] }) {
       <h3>{t("home.used")}</h3>
       {first === undefined && <p className="muted">{t("home.used.none")}</p>}
       <ol className="ranking">
-        {shown.map(({ id, name, owner, count }) => (
-          <li key={id}>
+        {shown.map((key) => (
+          <li key={key.id}>
             <span className="ranking-name">
-              {name === undefined ? (
-                <code>{id}</code>
-              ) : (
-                <Link to="/keys/$name" params={{ name }}>
-                  {name}
-                </Link>
-              )}
-              {owner !== undefined && <span className="muted">{owner}</span>}
+              <CountedKeyName of={key} />
             </span>
-            <meter min={0} max={first?.count ?? 1} value={count} aria-label={counted("home.used.of", count)} />
-            <span className="ranking-count">{numberText(count)}</span>
+            <meter min={0} max={first?.count ?? 1} value={key.count} aria-label={counted("home.used.of", key.count)} />
+            <span className="ranking-count">{numberText(key.count)}</span>
           </li>
         ))}
       </ol>

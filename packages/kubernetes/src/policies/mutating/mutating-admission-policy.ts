@@ -3,8 +3,14 @@
 
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
-import { mergedInPatches } from "../../builtin/builtin-resource.ts";
-import { matchFields, namedExpression, paramKindFields, paramRefFields } from "../validating-admission-policy.ts";
+import {
+  failurePolicyField,
+  matchConditionsField,
+  matchFields,
+  namedExpression,
+  paramKindFields,
+  paramRefFields,
+} from "../validating-admission-policy.ts";
 
 const expressionOf = (what: string) =>
   s.object({ expression: s.string().describe(`expression is evaluated by CEL to ${what}.`) });
@@ -36,20 +42,10 @@ export const mutatingPolicyFields = s
             }),
           )
           .describe("mutations contain operations to perform on matching objects, in their order."),
-        failurePolicy: s
-          .string()
-          .describe(
-            "failurePolicy defines how to handle failures for the admission policy. Allowed values are Ignore or Fail. Defaults to Fail.",
-          ),
-        matchConditions: mergedInPatches(
-          s.listMap(
-            namedExpression(
-              "Expression represents the expression which will be evaluated by CEL. Must evaluate to bool.",
-            ),
-            ["name"],
-          ),
-          "name",
-        ).describe("matchConditions is a list of conditions that must be met for a request to be mutated."),
+        failurePolicy: failurePolicyField,
+        matchConditions: matchConditionsField.describe(
+          "matchConditions is a list of conditions that must be met for a request to be mutated.",
+        ),
         reinvocationPolicy: s
           .string()
           .describe(

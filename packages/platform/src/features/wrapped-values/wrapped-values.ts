@@ -171,7 +171,7 @@ export function createWrappedValues(deps: {
       return { value, id, expiresAt };
     },
     async unwrap(value, reading, refusalOf) {
-      // Noise is told apart without asking the store.
+      // A value of another form is refused before the store is asked.
       if (format.idOf(value) === undefined) return { outcome: "unknown" };
       const key = prefix + recordNameOf(value);
       for (;;) {
