@@ -1,5 +1,6 @@
 // How the console is built, and served with live reload: `npm run dev -w @postern/console`.
 
+import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vite";
 
 /** Paths that the server answers, and the console does not. */
@@ -28,6 +29,37 @@ const preloadSteps: Plugin = {
   },
 };
 
+type Modules = {
+  getModuleInfo(
+    id: string,
+  ): { readonly importedIds: readonly string[]; readonly dynamicallyImportedIds: readonly string[] } | null;
+};
+
+const FIRST_MODULE = fileURLToPath(new URL("src/main.ts", import.meta.url));
+
+/**
+ * The file of a module that the first page evaluates: one for each step of the first module, so that small modules that other pages share take no
+ * request each. The server limits requests by source address, and many people may share one. Undefined for all other modules.
+ */
+function createStepOf(): (id: string, modules: Modules) => string | undefined {
+  let steps: Map<string, string> | undefined;
+  return (id, modules) => {
+    if (steps === undefined) {
+      steps = new Map();
+      for (const [at, first] of (modules.getModuleInfo(FIRST_MODULE)?.dynamicallyImportedIds ?? []).entries()) {
+        const open = [first];
+        for (const each of open) {
+          if (steps.has(each)) continue;
+          steps.set(each, `step-${at}`);
+          open.push(...(modules.getModuleInfo(each)?.importedIds ?? []));
+        }
+      }
+    }
+    return steps.get(id);
+  };
+}
+const stepOf = createStepOf();
+
 export default defineConfig({
   plugins: [preloadSteps],
   resolve: { conditions: ["@postern/source", "module", "browser", "development|production"] },
@@ -41,6 +73,9 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 800,
     rolldownOptions: {
+      output: {
+        codeSplitting: { groups: [{ debugName: "steps", name: (id, modules) => stepOf(id, modules) ?? null }] },
+      },
       onLog(level, log, report) {
         // "use client" is for servers that render.
         if (log.code !== "MODULE_LEVEL_DIRECTIVE") report(level, log);
