@@ -23,8 +23,9 @@ space = "default"
 
 
 def shown(name, create, read, listed):
-    create()
-    status = read("py", space).status
+    # A controller may have written the status by the time of the read.
+    status = create().status
+    read("py", space)
     seen[name] = [len(listed(space).items), {key: value for key, value in status.to_dict().items() if value is not None}]
 
 
