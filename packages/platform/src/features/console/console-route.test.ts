@@ -158,3 +158,11 @@ it("can be switched off", async () => {
   const { status, text } = await off.send({ path: "/", key: "", headers: { accept: BROWSER } });
   expect([status, JSON.parse(text).kind]).toEqual([403, "Status"]);
 });
+
+it("answers the files of a hundred browsers behind one address", async () => {
+  const path = "/console/index-1234.js";
+  const statuses: number[] = [];
+  for (let at = 0; at < 1200; at += 100)
+    statuses.push(...(await Promise.all(Array.from({ length: 100 }, () => get(path)))).map(({ status }) => status));
+  expect(new Set(statuses)).toEqual(new Set([200]));
+});

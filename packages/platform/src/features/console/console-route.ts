@@ -10,10 +10,12 @@ import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
-import { signInLimits } from "../sign-in/sign-in-routes.ts";
 import type { ConsoleBuild, ConsoleFile, ConsoleSettings } from "./console-build.ts";
 
 const FILES = "/console/";
+
+/** A first page loads up to 12 files, and all people of an office may share one address. The files are in memory, and browsers keep them. */
+const PER_SOURCE = { qps: 200, burst: 2000 };
 
 /** The first steps of the addresses of its views. None of them is a path of an API. */
 export const CONSOLE_VIEWS: readonly string[] = [
@@ -55,7 +57,7 @@ export const consoleRoute = (base: Foundation, load: ConsoleRouteDeps["load"]): 
   handle: createConsoleRoute({ load, settings: base.names }),
   authenticator: anonymousCallers,
   authorizer: allowExchange,
-  rateLimits: signInLimits(base),
+  rateLimits: { perSource: base.rateLimiter(PER_SOURCE) },
 });
 
 export function createConsoleRoute({ load, settings }: ConsoleRouteDeps): Handler {
