@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await served?.[Symbol.asyncDispose]();
   // Policy violations and errors of all tests before.
-  expect(served?.pageErrors).toEqual([]);
+  expect(served?.pageErrors.filter((error) => !error.includes("/directory-views-"))).toEqual([]);
 });
 
 test("a user signs in with a key, sees their keys, and signs out", async () => {
@@ -81,5 +81,32 @@ test("the first page loads less than 160 kB of JavaScript, compressed", async ()
   process.stdout.write(`JavaScript of the first page: ${bytes} bytes\n`);
   expect(bytes).toBeGreaterThan(50_000);
   expect(bytes).toBeLessThan(160_000);
+  // The server limits requests by source address, and many people may share one.
+  expect(sizes.length).toBeLessThan(15);
+  await page.context().close();
+});
+
+test("the files of a view that are missing reload the page once, and not for a link that the mouse is over", async () => {
+  const page = await served.openAs(admin, "/");
+  await page.locator(".tiles").waitFor();
+  let pages = 0;
+  page.on("request", (sent) => {
+    if (sent.resourceType() === "document") pages++;
+  });
+  let missing = 0;
+  await page.route("**/console/directory-views-*.js", (route) => {
+    missing++;
+    return route.fulfill({ status: 404 });
+  });
+  const users = page.getByRole("link", { name: "Users", exact: true });
+  await users.hover();
+  await expect.poll(() => missing).toBeGreaterThan(0);
+  expect(pages).toBe(0);
+  await users.click();
+  await page.getByRole("heading", { name: "This page could not be shown" }).waitFor();
+  expect(pages).toBe(1);
+  await page.unroute("**/console/directory-views-*.js");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("link", { name: "Jane" }).waitFor();
   await page.context().close();
 });

@@ -61,9 +61,6 @@ function SignedInRoot({ session }: { readonly session: SignedIn }) {
   );
 }
 
-// A newer build has other files: reload the same page with them.
-addEventListener("vite:preloadError", () => location.reload());
-
 const place = document.getElementById("root");
 if (place === null) throw new Error("the page has no place for the console");
 createRoot(place).render(

@@ -14,6 +14,7 @@ const root = createRootRoute({ component: Shell });
 const searchTexts = (search: Record<string, unknown>): { readonly [name: string]: string } =>
   Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
 
+// A file that is missing reloads the page once, since a newer build has other files; then the error is shown.
 const keyViews = () => import("./pages/keys/key-views.tsx");
 const directoryViews = () => import("./pages/directory-views.tsx");
 const trustViews = () => import("./pages/trust/trust-views.tsx");
@@ -175,10 +176,11 @@ export const router = createRouter({
   routeTree: root.addChildren(routes),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
-  defaultErrorComponent: ({ error, reset }) => (
+  // A browser keeps the failure of a file until the page is loaded again.
+  defaultErrorComponent: ({ error }) => (
     <>
       <PageHead title={t("state.failed")} />
-      <ErrorNotice error={error} onRetry={reset} />
+      <ErrorNotice error={error} onRetry={() => location.reload()} />
     </>
   ),
   defaultNotFoundComponent: () => <PageHead title={t("state.notFound")} lead={t("state.notFoundHint")} />,

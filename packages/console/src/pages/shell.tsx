@@ -1,7 +1,7 @@
 // The frame around every page: navigation, the signed-in user, and the state of the connection.
 
 import type { AccessRequest } from "@postern/api/access-request";
-import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { Link, lazyRouteComponent, Outlet, useRouterState } from "@tanstack/react-router";
 import {
   Box,
   CircleHelp,
@@ -24,7 +24,7 @@ import {
   Users,
   WifiOff,
 } from "lucide-react";
-import { type ComponentType, lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { type ComponentType, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS, ACCESS_REQUESTS } from "../api/resources.ts";
 import { useLive, useLiveObject } from "../api/use-live.ts";
@@ -38,7 +38,7 @@ import { isWaiting } from "./requests/request-state.ts";
 import { nextTheme, useTheme } from "./theme.ts";
 
 // Loaded when it is first opened.
-const Palette = lazy(() => import("./palette/palette.tsx").then(({ Palette: component }) => ({ default: component })));
+const Palette = lazyRouteComponent(() => import("./palette/palette.tsx"), "Palette");
 
 type Place = {
   readonly to: string;

@@ -3,8 +3,8 @@
 import type { Cluster } from "@postern/api/cluster";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { Link } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo } from "react";
+import { Link, lazyRouteComponent } from "@tanstack/react-router";
+import { Suspense, useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, CLUSTERS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -21,10 +21,8 @@ import { NextSteps } from "./next-steps.tsx";
 import { type Activity, useActivity } from "./use-activity.ts";
 
 // Loaded after the page can be used: they are below what needs attention.
-const HomePlots = lazy(() => import("./home-plots.tsx").then(({ HomePlots: component }) => ({ default: component })));
-const MemberHome = lazy(() =>
-  import("./member-home.tsx").then(({ MemberHome: component }) => ({ default: component })),
-);
+const HomePlots = lazyRouteComponent(() => import("./home-plots.tsx"), "HomePlots");
+const MemberHome = lazyRouteComponent(() => import("./member-home.tsx"), "MemberHome");
 
 const HOUR_MINUTES = 60;
 
