@@ -2,7 +2,7 @@
 // one, or a new role, fails here until it is classified. `vitest --update` writes the page of it in the reference.
 
 import { createPlatformNames } from "@postern/api/platform-names";
-import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
+import { ruleAllows } from "@postern/apiserver/authorization/rbac/testing/rule-oracle";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { alwaysAllowedRules } from "../features/authorization/always-allowed.ts";
 import { builtInClusterRoles } from "../features/authorization/built-in-roles.ts";

@@ -13,7 +13,7 @@ import type { PolicyVersion } from "../policy-version.ts";
 import { type PolicyRule, RBAC_GROUP } from "./policy-rule.ts";
 import type { Grant, RbacSource } from "./rbac-source.ts";
 import { describeBinding, type RoleRef } from "./role-binding.ts";
-import { combinedResource } from "./rule-allows.ts";
+import { combinedResource } from "./rule-attributes.ts";
 import type { RuleIndex, RulesByPlace } from "./rule-index.ts";
 
 /** Decisions are synchronous: the source is in memory. */

@@ -4,9 +4,9 @@ import type { AuthorizationAttributes } from "../authorizer.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import { createRbacAuthorizer, policyRulesOf } from "./rbac-authorizer.ts";
 import { RbacIndex } from "./rbac-index.ts";
-import { firstApplicableSubject, type RbacBinding } from "./role-binding.ts";
-import { ruleAllows } from "./rule-allows.ts";
+import type { RbacBinding } from "./role-binding.ts";
 import { uncoveredRules } from "./rule-coverage.ts";
+import { firstApplicableSubject, ruleAllows } from "./testing/rule-oracle.ts";
 
 const some = (values: readonly string[]) => fc.subarray([...values], { minLength: 0, maxLength: 2 });
 const rule: fc.Arbitrary<PolicyRule> = fc.record({

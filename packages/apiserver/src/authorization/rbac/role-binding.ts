@@ -5,7 +5,6 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { serviceAccountUsername } from "../../authentication/service-account.ts";
-import type { UserInfo } from "../../authentication/user-info.ts";
 
 export type RbacSubject = {
   /** `User`, `Group` or `ServiceAccount`; subjects of other kinds are ignored. */
@@ -58,19 +57,6 @@ export function principalOf(
   if (subject.kind !== "ServiceAccount") return undefined;
   const namespace = subject.namespace === "" ? bindingNamespace : subject.namespace;
   return namespace === "" ? undefined : { type: "user", name: serviceAccountUsername(namespace, subject.name) };
-}
-
-/** Index of the first subject that means the user; -1 when none does. */
-export function firstApplicableSubject(
-  user: Pick<UserInfo, "name" | "groups">,
-  subjects: readonly RbacSubject[],
-  bindingNamespace: string,
-): number {
-  return subjects.findIndex((subject) => {
-    const principal = principalOf(subject, bindingNamespace);
-    if (principal === undefined) return false;
-    return principal.type === "user" ? principal.name === user.name : user.groups.includes(principal.name);
-  });
 }
 
 /** `ClusterRoleBinding "x" of ClusterRole "y" to Group "z"`: how a decision names its ground. */

@@ -5,9 +5,10 @@ import type { AuthorizationAttributes } from "../authorizer.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import { createRbacAuthorizer } from "./rbac-authorizer.ts";
 import { RbacIndex } from "./rbac-index.ts";
-import { pathMatches, ruleAllows } from "./rule-allows.ts";
+import { pathMatches } from "./rule-attributes.ts";
 import { breakDown, HeldRules, MAX_COMPARISONS, uncoveredRules, uncoveredRulesInSteps } from "./rule-coverage.ts";
 import { PathPatterns, RuleIndex } from "./rule-index.ts";
+import { ruleAllows } from "./testing/rule-oracle.ts";
 
 const some = (values: readonly string[]) => fc.subarray([...values], { minLength: 0, maxLength: 3 });
 const rule: fc.Arbitrary<PolicyRule> = fc.record({

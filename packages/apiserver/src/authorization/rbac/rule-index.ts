@@ -3,7 +3,7 @@
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { ResolvedRules } from "../authorizer.ts";
 import type { PolicyRule } from "./policy-rule.ts";
-import { combinedResource, type RuleAttributes } from "./rule-allows.ts";
+import { combinedResource, type RuleAttributes } from "./rule-attributes.ts";
 
 /** Rules about a resource with the same verbs and API groups, and the names that they open. */
 type ResourceRules = {
@@ -40,7 +40,7 @@ export class RuleIndex {
     return this.#resolved;
   }
 
-  /** Like `ruleAllows` for any of the rules. `combined` may be passed if many roles are checked for one request. */
+  /** Whether any of the rules allows the request. `combined` may be passed if many roles are checked for one request. */
   allows(request: RuleAttributes, combined: string = combinedResource(request)): boolean {
     if (!request.isResourceRequest) return this.#allowsPath(request.verb, request.path);
     for (const rules of this.#about(combined, request.subresource)) {

@@ -2,7 +2,7 @@
 
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { pathMatches } from "@postern/apiserver/authorization/rbac/rule-allows";
+import { pathMatches } from "@postern/apiserver/authorization/rbac/rule-attributes";
 
 /** Comparisons of values for one answer. It leaves out the rules beyond: a key may have as many rules as its owner. */
 export const MAX_VALUE_COMPARISONS = 250_000;
