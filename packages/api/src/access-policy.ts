@@ -103,5 +103,4 @@ export const accessPolicyFields = s
   .describe("Lets users ask for access for a limited time, with approval by others.");
 
 export type AccessPolicy = KindOf<typeof accessPolicyFields>;
-export type AccessPolicySpec = Infer<typeof spec>;
 export type AccessPolicyTarget = Infer<typeof target>;

@@ -2,7 +2,6 @@
 // in testdata/06c-request-options.json and testdata/06d-list-options.json.
 
 import { describe, expect, it } from "vitest";
-import { validateConditions } from "./conditions.ts";
 import type { FieldError } from "./field-error.ts";
 import { validateLabelSelector } from "./labels.ts";
 import { validateListOptions } from "./list-options.ts";
@@ -15,7 +14,6 @@ const VALIDATORS: { readonly [kind: string]: (vector: any) => readonly FieldErro
   ValidateDeleteOptions: ({ options }) => validateDeleteOptions(options),
   ValidatePatchOptions: ({ options, patchType }) => validatePatchOptions(options, patchType),
   ValidateManagedFields: ({ managedFields }) => validateManagedFields(managedFields, "managedFields"),
-  ValidateConditions: ({ conditions }) => validateConditions(conditions, "status.conditions"),
   ValidateLabelSelector: ({ labelSelector }) => validateLabelSelector(labelSelector, "labelSelector"),
 };
 

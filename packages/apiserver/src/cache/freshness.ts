@@ -55,10 +55,8 @@ export type FollowedFreshness = Freshness &
 export function followFreshness(deps: {
   readonly cache: Pick<WatchCache, "refresh">;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
-  /** In milliseconds; FRESHNESS_BOUND_MS when absent. */
-  readonly boundMs?: number;
 }): FollowedFreshness {
-  const { cache, runtime, boundMs = FRESHNESS_BOUND_MS } = deps;
+  const { cache, runtime } = deps;
   const { clock, scheduler } = runtime;
   const stopping = new AbortController();
   const listeners = new Set<() => void>();
@@ -72,12 +70,12 @@ export function followFreshness(deps: {
   });
 
   // By elapsed time: a process that was suspended notices it first, and setting the clock has no effect.
-  const isFresh = (): boolean => clock.elapsed() - confirmedAt <= boundMs;
+  const isFresh = (): boolean => clock.elapsed() - confirmedAt <= FRESHNESS_BOUND_MS;
 
   const tellWhenStale = (): void => {
     end?.[Symbol.dispose]();
     // One more than the bound, which is still fresh.
-    const left = Math.max(confirmedAt + boundMs + 1 - clock.elapsed(), 0);
+    const left = Math.max(confirmedAt + FRESHNESS_BOUND_MS + 1 - clock.elapsed(), 0);
     end = scheduler.schedule(left, () => {
       if (isFresh()) return tellWhenStale();
       for (const listener of [...listeners]) listener();
@@ -86,7 +84,7 @@ export function followFreshness(deps: {
   const confirm = async (): Promise<void> => {
     const askedAt = clock.elapsed();
     // A confirmation of any age within the bound will do: a slow store does not lock clients out.
-    await cache.refresh({ signal: stopping.signal, timeoutMs: boundMs });
+    await cache.refresh({ signal: stopping.signal, timeoutMs: FRESHNESS_BOUND_MS });
     if (askedAt <= confirmedAt || stopping.signal.aborted) return;
     confirmedAt = askedAt;
     tellWhenStale();

@@ -58,7 +58,7 @@ export type EtcdStorageOptions = {
 export type EtcdStorage = Storage & {
   /**
    * For `/readyz`: rejects with StorageUnavailableError if etcd has no reachable quorum, or if watches have been cut off
-   * for longer than CUT_OFF_BOUND_MS of watch-feed.ts.
+   * for longer than `CUT_OFF_MS` of watch-feed.ts.
    */
   readonly health: { readonly name: "etcd"; check(): Promise<void> };
   /** Connection and keys, for users such as leader election. */

@@ -41,19 +41,21 @@ export type EtcdExamination = {
   readonly versionFault: string | undefined;
 };
 
+/** For each request to etcd. */
+const TIMEOUT_MS = 5_000;
+
 /** Never rejects because of an endpoint: what cannot be determined is absent. */
 export async function examineEtcd(deps: {
   readonly endpoints: readonly string[];
   readonly prefix: string;
   readonly tls?: EtcdTls | undefined;
-  readonly timeoutMs?: number;
 }): Promise<EtcdExamination> {
-  const { endpoints, prefix, tls, timeoutMs = 5_000 } = deps;
-  const members = await Promise.all(endpoints.map((address) => examineMember(address, tls, timeoutMs)));
+  const { endpoints, prefix, tls } = deps;
+  const members = await Promise.all(endpoints.map((address) => examineMember(address, tls)));
   const answering = members.filter(({ fault }) => fault === undefined).map(({ address }) => address);
   const unknown = { members, alarms: [], otherUser: undefined, isInstalled: false, versionFault: undefined };
   if (answering.length === 0) return unknown;
-  using connection = connect(answering, tls, timeoutMs);
+  using connection = connect(answering, tls, TIMEOUT_MS);
   const place = { connection, keys: new EtcdKeys(prefix) };
   const call = { repeatable: true };
   try {
@@ -89,11 +91,11 @@ async function versionFaultOf(place: Parameters<typeof readEtcdSchema>[0]): Prom
   }
 }
 
-async function examineMember(address: string, tls: EtcdTls | undefined, timeoutMs: number): Promise<EtcdMember> {
+async function examineMember(address: string, tls: EtcdTls | undefined): Promise<EtcdMember> {
   // First, because it reports at once what a gRPC connection keeps retrying.
-  const reason = await whyUnreachable(address, tls, timeoutMs);
+  const reason = await whyUnreachable(address, tls, TIMEOUT_MS);
   if (reason !== undefined) return { address, fault: reason, reason };
-  using connection = connect([address], tls, timeoutMs);
+  using connection = connect([address], tls, TIMEOUT_MS);
   let status: StatusResponse;
   try {
     status = await connection.call(connection.methods.status, {}, { repeatable: false });
@@ -108,7 +110,7 @@ async function examineMember(address: string, tls: EtcdTls | undefined, timeoutM
     quotaBytes: dbSizeQuota === 0 ? undefined : dbSizeQuota,
     hasLeader: leader !== 0,
     errors,
-    clockOffsetMs: await clockOffset(address, tls, timeoutMs),
+    clockOffsetMs: await clockOffset(address, tls, TIMEOUT_MS),
   };
 }
 

@@ -14,7 +14,6 @@ const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 export type AccessKeyFormat = {
-  readonly prefix: string;
   /** A new key: 256 bits of randomness. */
   generate(random: Random): { readonly id: string; readonly value: string };
   /** The handle in a key of this format; undefined for anything else, also where the checksum is wrong. */
@@ -46,7 +45,6 @@ export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
       : NONE;
 
   return {
-    prefix,
     generate(random) {
       const id = newAccessKeyId(random);
       const body = `${prefix}_${id}_${randomDigits(random, SECRET_LENGTH)}`;

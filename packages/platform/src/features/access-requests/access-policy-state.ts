@@ -25,8 +25,6 @@ export type CompiledTarget = {
 export type AccessPolicyState = PolicyName & {
   readonly uid: string;
   readonly generation: number;
-  /** Undefined for a policy of the whole platform. */
-  readonly project: string | undefined;
   readonly isOff: boolean;
   readonly requesters: People & { readonly expression: CelExpression | undefined };
   readonly targets: readonly CompiledTarget[];
@@ -53,7 +51,6 @@ export function readAccessPolicy(
     name: metadata.name ?? "",
     uid: metadata.uid ?? "",
     generation: metadata.generation ?? 1,
-    project,
     isOff: spec.disabled === true || isBeingDeleted({ metadata }),
     requesters: {
       ...peopleOf(requesters),
@@ -145,6 +142,3 @@ export const isListedRequester = ({ requesters }: AccessPolicyState, person: Per
 /** Whether the policy names the user as an approver, directly or by a team. */
 export const isListedApprover = ({ approvers }: AccessPolicyState, person: Person): boolean =>
   isListed(approvers, person);
-
-export const hasListedApprovers = ({ approvers }: AccessPolicyState): boolean =>
-  approvers.users.size > 0 || approvers.teams.size > 0;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { insideClusterRoles, insideGroups, insideIdentity } from "./inside-groups.ts";
+import { insideClusterRoles, insideIdentity } from "./inside-groups.ts";
 import { admin, instanceWith, memorySources, type Project, userInfo, world } from "./testing/memory-world.ts";
 
 const project: Project = {
@@ -88,19 +88,19 @@ describe("nothing of Kubernetes' own is carried inside (security book 29)", () =
     "%s",
     (group) => {
       const user = { name: "carl", groups: [group, "staff"] };
-      expect(insideGroups(user, place, sources)).toEqual(["staff"]);
+      expect(insideIdentity(user, place, sources).groups).toEqual(["staff"]);
     },
   );
 
   test("only the platform assigns a group that means a role", () => {
     const user = { ...userInfo("vera"), groups: [...userInfo("vera").groups, "postern:role:cluster-admin"] };
-    expect(insideGroups(user, place, sources)).toContain("postern:role:deployer");
-    expect(insideGroups(user, place, sources)).not.toContain("postern:role:cluster-admin");
+    expect(insideIdentity(user, place, sources).groups).toContain("postern:role:deployer");
+    expect(insideIdentity(user, place, sources).groups).not.toContain("postern:role:cluster-admin");
   });
 
   test("no group is carried without a name, or twice", () => {
     const user = { name: "carl", groups: ["", "staff", "staff", "not-system:x"] };
-    expect(insideGroups(user, place, sources)).toEqual(["staff", "not-system:x"]);
+    expect(insideIdentity(user, place, sources).groups).toEqual(["staff", "not-system:x"]);
   });
 
   test("a refusal names what was to be reached", () => {

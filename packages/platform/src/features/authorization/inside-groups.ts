@@ -73,10 +73,6 @@ export function groupsKeptInside(
   return then.groups.filter(isKept);
 }
 
-/** The groups alone. */
-export const insideGroups = (user: UserInfo, place: InstancePlace, deps: InsideDeps): readonly string[] =>
-  insideIdentity(user, place, deps).groups;
-
 /** A role's group from outside would be a role that was never granted here; an access request means nothing inside. */
 const isPlatformsOwn = (group: string, names: PlatformNames): boolean =>
   group.startsWith(names.insideRoleGroup("")) || group.startsWith(names.accessRequestGroup(""));

@@ -11,8 +11,6 @@ export type TunnelAgent = { readonly id: string; readonly version: string };
 
 export type Tunnel = Disposable & {
   readonly agent: TunnelAgent;
-  /** Of the key that opened it. */
-  readonly keyUid: string;
   /** Milliseconds of the last ping and its answer; undefined before the first. */
   readonly roundTripMs: number | undefined;
   /** Streams that are open. */
@@ -34,7 +32,6 @@ export type TunnelDeps = {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly agent: TunnelAgent;
-  readonly keyUid: string;
   /** Called after each answer to a ping, and when the agent begins to leave. */
   readonly onChange: () => void;
 };
@@ -51,7 +48,7 @@ const MAX_HEADER_PAIRS = 16;
 
 /** `head` came behind the request for the upgrade. The 101 has been written. */
 export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): Tunnel {
-  const { clock, scheduler, agent, keyUid, onChange } = deps;
+  const { clock, scheduler, agent, onChange } = deps;
   if (head.length > 0) socket.unshift(head);
   const session = connect("http://agent", {
     createConnection: () => socket,
@@ -99,7 +96,6 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
 
   return {
     agent,
-    keyUid,
     get roundTripMs() {
       return roundTripMs;
     },

@@ -109,7 +109,6 @@ export function signInRoute(
   const { providers, client, users, isReserved, publicUrl } = signIn;
   const deps: SignInRoutesDeps = {
     names,
-    directory,
     keys: keys.index,
     providers,
     client,

@@ -4,7 +4,6 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import type { Directory } from "../directory/directory.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import type { OneTimeLink } from "./one-time-link.ts";
 import type { ProviderClient } from "./provider-client.ts";
@@ -14,7 +13,6 @@ import type { SignInService } from "./sign-in-service.ts";
 
 export type SignInRoutesDeps = {
   readonly names: PlatformNames;
-  readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
   readonly providers: Pick<IdentityProviders, "get" | "all">;
   readonly client: ProviderClient;

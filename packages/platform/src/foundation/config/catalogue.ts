@@ -35,7 +35,6 @@ export type CatalogueEntry = {
 };
 
 export const ENVIRONMENT_PREFIX = "POSTERN_";
-export const CONFIG_FLAG = "config";
 export const CONFIG_ENVIRONMENT_NAME = `${ENVIRONMENT_PREFIX}CONFIG`;
 
 export const environmentNameOf = (flag: string): string =>

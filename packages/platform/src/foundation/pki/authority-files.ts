@@ -12,8 +12,6 @@ type AuthorityFileOptions = {
   readonly commonName: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** File names without their endings; `ca` gives `ca.crt` and `ca.key`. */
-  readonly fileName?: string;
 };
 
 /**
@@ -23,11 +21,11 @@ type AuthorityFileOptions = {
  */
 export async function loadOrCreateAuthority(
   directory: string,
-  { commonName, clock, random, fileName = "ca" }: AuthorityFileOptions,
+  { commonName, clock, random }: AuthorityFileOptions,
 ): Promise<CertificateAuthority> {
   await ensurePrivateDirectory(directory);
-  const certificatePath = join(directory, `${fileName}.crt`);
-  const keyPath = join(directory, `${fileName}.key`);
+  const certificatePath = join(directory, "ca.crt");
+  const keyPath = join(directory, "ca.key");
   const certificatePem = await readFileIfPresent(certificatePath, "the certificate of the certificate authority");
   const keyPem = await readFileIfPresent(keyPath, "the private key of the certificate authority");
 

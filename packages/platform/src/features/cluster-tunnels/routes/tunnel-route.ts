@@ -108,7 +108,7 @@ async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRout
     throw upgradeRequired();
   }
   mustRunInItsCluster(context, agent, deps);
-  const { clusterUid, key, cluster } = agent;
+  const { clusterUid, cluster } = agent;
   if (registry.of(clusterUid).length >= MAX_TUNNELS_OF_CLUSTER) {
     metrics.refused("limit");
     throw new ApiError({
@@ -138,7 +138,6 @@ async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRout
   const tunnel = openTunnel(socket, head, {
     ...runtime,
     agent: described,
-    keyUid: key.uid,
     onChange: () => registry.changed(clusterUid),
   });
   const isFirst = registry.of(clusterUid).length === 0;

@@ -15,7 +15,7 @@ export const SIGNING_DURATION_SECONDS = 365 * 86_400;
 const MIN_EXPIRATION_SECONDS = 600;
 
 export type SignOutcome =
-  | { readonly certificatePem: string; readonly notAfter: number }
+  | { readonly certificatePem: string }
   /** The request can never be signed; the message is for its sender. */
   | { readonly failure: string };
 
@@ -43,8 +43,7 @@ export function signRequest(
     const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
     const expirationSeconds = Math.min(spec?.expirationSeconds ?? SIGNING_DURATION_SECONDS, SIGNING_DURATION_SECONDS);
     const signed = { ...subject, alternativeNames, publicKeyInfo, expirationSeconds };
-    const { pem, notAfter } = signSubject(signed, authority, runtime);
-    return { certificatePem: pem, notAfter };
+    return { certificatePem: signSubject(signed, authority, runtime).pem };
   } catch (error) {
     if (error instanceof CertificateRequestError) return { failure: error.message };
     throw error;
