@@ -245,6 +245,21 @@ describe("a disk that fails", () => {
     expect(outcomes()[0]).toEqual([{ type: "written", revision: 2 }]);
   });
 
+  test("after all writers have their answers: it is reported", () => {
+    const failing = session.join((message) => {
+      if (message.type === "stored") throw new Error("this message cannot be sent");
+    });
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    runToEnd();
+    expect(outcomes()).toEqual([[{ type: "written", revision: 2 }]]);
+    expect(ofType("notCommitted")).toEqual([]);
+    expect(ofType("upkeepFailed")).toMatchObject([{ failure: { message: "this message cannot be sent" } }]);
+    session.leave(failing);
+    session.receive(requests([{ key: "/b", value: "y" }]));
+    runToEnd();
+    expect(outcomes()[1]).toEqual([{ type: "written", revision: 3 }]);
+  });
+
   test("while sweeping: it is reported once, and retried later without an error", () => {
     session.receive(requests([{ key: "/a", value: "x" }]));
     session.receive(requests([{ key: "/a", value: "y", expected: 2 }]));

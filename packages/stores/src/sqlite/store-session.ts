@@ -174,6 +174,8 @@ export class StoreSession {
     } catch (error) {
       this.#unclear = true;
       const failure = toFailure(error);
+      // No answer has it: it is logged all the same.
+      if (parts.length === 0) this.#first.send({ type: "upkeepFailed", failure });
       for (const { client, writes } of parts) client.send({ type: "notCommitted", count: writes.length, failure });
     }
   }

@@ -101,7 +101,7 @@ export type FromWorker =
       readonly upTo: Revision;
       readonly caughtUp: boolean;
     }
-  /** Sweeping or a checkpoint failed: they are tried again. Not told again before one has worked. */
+  /** A failure that no answer has. Sweeping and checkpoints are tried again, and reported again once one has worked. */
   | { readonly type: "upkeepFailed"; readonly failure: StoreFailure }
   /** The whole database was checked while it served; `fault` is "" if it is intact. */
   | { readonly type: "checked"; readonly fault: string }
