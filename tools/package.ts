@@ -16,13 +16,13 @@ const DIST = join(REPOSITORY, "dist");
 const PARTS: { readonly [name: string]: () => Promise<readonly string[]> } = {
   npm: async () => [packNpmPackage(await writeNpmPackage())],
   "single-file": () => writeExecutables([process.arch === "arm64" ? "arm64" : "x64"]),
-  chart: writeChart,
+  chart: writeCharts,
   image: async () => buildImage(),
   all: async () => {
     // Files of an earlier version would look like a part of this one.
     rmSync(DIST, { recursive: true, force: true });
     const npm = packNpmPackage(await writeNpmPackage());
-    return [npm, ...(await writeExecutables(["x64", "arm64"])), ...(await writeChart()), copyUnit()];
+    return [npm, ...(await writeExecutables(["x64", "arm64"])), ...(await writeCharts()), copyUnit()];
   },
 };
 
@@ -51,11 +51,11 @@ async function writeExecutables(architectures: readonly ("x64" | "arm64")[]): Pr
   return await writeSingleFiles(architectures, DIST);
 }
 
-/** It uses the helm of the tests, which the container build does not have. */
-async function writeChart(): Promise<readonly string[]> {
+/** They use the helm of the tests, which the container build does not have. */
+async function writeCharts(): Promise<readonly string[]> {
   runScript("test-packages");
-  const { writeHelmChart } = await import("./release/helm-chart.ts");
-  return [await writeHelmChart(DIST)];
+  const { writeHelmCharts } = await import("./release/helm-charts.ts");
+  return await writeHelmCharts(DIST);
 }
 
 function buildImage(): readonly string[] {

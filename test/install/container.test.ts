@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { writeHelmChart } from "../../tools/release/helm-chart.ts";
+import { writeHelmCharts } from "../../tools/release/helm-charts.ts";
 import { type KubernetesTools, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
 import { REPOSITORY, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
 import { buildImage, DOCKERFILE, LEFT_OUT, runCommand } from "./testing/container-image.ts";
@@ -112,7 +112,7 @@ describe("the image", () => {
     [
       "the packaged Helm chart",
       async () => {
-        const archive = await writeHelmChart(await made("helm"));
+        const [archive] = await writeHelmCharts(await made("helm"));
         return await succeed(tool(tools.helm, ["template", "postern", archive]));
       },
     ],

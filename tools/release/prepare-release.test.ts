@@ -54,9 +54,8 @@ it("moves what is unreleased below the version, writes it everywhere, commits an
   expect(old).toEqual(expect.arrayContaining(["package.json", "packages/cli/package.json", "package-lock.json"]));
   for (const path of ["packages/cli/package.json", "package-lock.json"])
     expect(read(path).match(/"@postern\/[\w-]+": "(?!7\.8\.9")\d[^"]*"/g)).toBeNull();
-  expect(read("deploy/charts/postern/Chart.yaml")).toMatch(
-    /^version: 7\.8\.9\n.*\nappVersion: "7\.8\.9"$|^version: 7\.8\.9\nappVersion: "7\.8\.9"$/m,
-  );
+  for (const chart of ["postern", "postern-agent"])
+    expect(read(`deploy/charts/${chart}/Chart.yaml`)).toMatch(/^version: 7\.8\.9\nappVersion: "7\.8\.9"$/m);
   expect(read("deploy/kustomize/base/postern.yaml")).toContain("image: postern:7.8.9\n");
   expect(read("packages/apimachinery/src/build-info.ts")).toContain('"7.8.9-dev"');
 });

@@ -17,7 +17,7 @@ export type ReleaseOptions = {
 /** https://semver.org, without build metadata, which comes from the commit. */
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-(rc\.[1-9]\d*))?$/;
 const UNRELEASED = "## Unreleased\n";
-const CHART = "deploy/charts/postern/Chart.yaml";
+const CHARTS = ["deploy/charts/postern/Chart.yaml", "deploy/charts/postern-agent/Chart.yaml"];
 const BASE = "deploy/kustomize/base/postern.yaml";
 /** The version of a server that runs from source, without a build. */
 const SOURCES = "packages/apimachinery/src/build-info.ts";
@@ -37,12 +37,13 @@ export function prepareRelease({ version, folder, today, git }: ReleaseOptions):
 
   write("CHANGELOG.md", changelog.replace(UNRELEASED, `${UNRELEASED}\n## ${version} - ${today}\n`));
   for (const path of manifestsOf(folder, read)) write(path, withVersion(read(path), version, path));
-  write(
-    CHART,
-    read(CHART)
-      .replace(/^version: .*$/m, `version: ${version}`)
-      .replace(/^appVersion: .*$/m, `appVersion: "${version}"`),
-  );
+  for (const chart of CHARTS)
+    write(
+      chart,
+      read(chart)
+        .replace(/^version: .*$/m, `version: ${version}`)
+        .replace(/^appVersion: .*$/m, `appVersion: "${version}"`),
+    );
   // The kustomize base is rendered from the chart.
   write(BASE, read(BASE).replaceAll(/^( *image: postern:).*$/gm, `$1${version}`));
   write(SOURCES, read(SOURCES).replace(/version: "[^"]*-dev"/, `version: "${version}-dev"`));
