@@ -65,6 +65,14 @@ const STATES: {
   "delete-key": { view: "/keys/ci", open: (page) => press(page, "Delete") },
   "get-kubeconfig": { view: "/clusters/default/demo", open: (page) => press(page, "Get kubeconfig") },
   "set-kubeconfig": { view: "/host-clusters/eu-west", open: (page) => press(page, "Set kubeconfig") },
+  "join-cluster": {
+    view: "/host-clusters/edge",
+    async open(page) {
+      await press(page, "Connect agent");
+      await press(page, "Make command");
+      await page.getByText("It works once.").waitFor();
+    },
+  },
   "add-member": { view: "/projects/shop", open: (page) => press(page, "Add member") },
   "give-role": { view: "/roles/cluster-reader", open: (page) => press(page, "Grant to a user or team") },
   "choose-owner": {
@@ -146,6 +154,10 @@ beforeAll(async () => {
       user: "shop-ci",
       scope: { projects: [{ project: "shop" }] },
     },
+  });
+  await platform.create("clusters", {
+    metadata: { name: "edge" },
+    spec: { displayName: "Edge", networkPeer: true },
   });
   await platform.create("clusters", {
     metadata: { name: "eu-west" },

@@ -217,6 +217,7 @@ test("a cluster is connected, with its kubeconfig pasted into the page, and allo
   await page.getByRole("row", { name: /Built-in cluster/ }).waitFor();
   await follow("Connect cluster");
   await field("Display name").fill("EU West");
+  await page.getByText("This server connects with a kubeconfig").click();
   await press("Create");
   await title("EU West");
   expect(await specOf("clusters/eu-west")).toMatchObject({

@@ -38,8 +38,21 @@ describe("a host cluster in its form", () => {
     expect(patchOf(spec, false)).toEqual(patch);
   });
 
+  it("has an agent or the Secret of a kubeconfig, and one of them when it is changed", () => {
+    const kubeConfigRef = { secretNamespace: "clusters", secretName: "eu-west" };
+    const byKubeconfig = hostDraftOf(clusterWith({ local: false, kubeConfigRef }));
+    const byAgent = hostDraftOf(clusterWith({ local: false, networkPeer: true }));
+    expect([byKubeconfig.way, byAgent.way]).toEqual(["kubeconfig", "agent"]);
+    expect(mergePatchOf(hostSpecOf(byKubeconfig), hostSpecOf({ ...byKubeconfig, way: "agent" }))).toEqual({
+      kubeConfigRef: null,
+      networkPeer: true,
+    });
+    expect(hostSpecOf({ ...EMPTY_HOST, name: "eu-west", way: "kubeconfig" })).toEqual({ kubeConfigRef });
+    expect(hostSpecOf({ ...EMPTY_HOST, name: "eu-west" })).toEqual({ networkPeer: true });
+  });
+
   it("is closed by spec.usable", () => {
     expect(patchOf({}, true)).toEqual({ usable: false });
-    expect(hostSpecOf({ ...EMPTY_HOST, isLocal: true, isClosed: true })).toEqual({ usable: false });
+    expect(hostSpecOf({ ...EMPTY_HOST, way: "local", isClosed: true })).toEqual({ usable: false });
   });
 });

@@ -7,7 +7,9 @@ import { NO_OWNED, type OwnedDraft, ownedDraftOf, ownedSpecOf } from "../../comp
 import { NO_SECRET, type SecretDraft, secretDraftOf, secretRefOf } from "../../components/secret-fields.tsx";
 
 export type HostDraft = OwnedDraft & {
-  readonly isLocal: boolean;
+  /** How the server reaches it. */
+  readonly way: "local" | "agent" | "kubeconfig";
+  /** Of the way by a kubeconfig. */
   readonly secret: SecretDraft;
   readonly isClosed: boolean;
   /** The fields that close the cluster: the API has two for one thing, and an open cluster may have neither. */
@@ -16,7 +18,7 @@ export type HostDraft = OwnedDraft & {
 
 export const EMPTY_HOST: HostDraft = {
   ...NO_OWNED,
-  isLocal: false,
+  way: "agent",
   secret: { ...NO_SECRET, namespace: "clusters" },
   isClosed: false,
   closedBy: { usable: false },
@@ -27,11 +29,11 @@ export const isClosedCluster = ({ spec }: Pick<Cluster, "spec">): boolean =>
   spec?.usable === false || spec?.unusable === true;
 
 export function hostDraftOf(cluster: Cluster): HostDraft {
-  const { local, usable, unusable, kubeConfigRef } = cluster.spec ?? {};
+  const { local, networkPeer, usable, unusable, kubeConfigRef } = cluster.spec ?? {};
   const isClosed = isClosedCluster(cluster);
   return {
     ...ownedDraftOf(cluster),
-    isLocal: local === true,
+    way: local === true ? "local" : networkPeer === true ? "agent" : "kubeconfig",
     secret: secretDraftOf(kubeConfigRef),
     isClosed,
     closedBy: isClosed
@@ -44,7 +46,9 @@ export const hostSpecOf = (draft: HostDraft): JsonObject => ({
   ...withoutEmpty({
     ...ownedSpecOf(draft),
     // One Secret per cluster, unless another one is named.
-    kubeConfigRef: draft.isLocal ? {} : secretRefOf({ ...draft.secret, name: draft.secret.name.trim() || draft.name }),
+    kubeConfigRef:
+      draft.way === "kubeconfig" ? secretRefOf({ ...draft.secret, name: draft.secret.name.trim() || draft.name }) : {},
   }),
+  ...(draft.way === "agent" ? { networkPeer: true } : {}),
   ...(draft.isClosed ? draft.closedBy : {}),
 });

@@ -1,8 +1,8 @@
-// Connects a cluster, and edits a host cluster: names, owner, and the Secret with its kubeconfig.
+// Connects a cluster, and edits a host cluster: names, owner, and how the server reaches it.
 
 import type { Cluster } from "@postern/api/cluster";
 import { CLUSTERS } from "../../api/resources.ts";
-import { Checkbox, GroupError } from "../../components/fields.tsx";
+import { Checkbox, type Choice, GroupError, RadioField } from "../../components/fields.tsx";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { OwnedFields } from "../../components/owned-fields.tsx";
 import { SecretFields } from "../../components/secret-fields.tsx";
@@ -18,16 +18,25 @@ export const { New: NewHostPage, Edit: EditHostPage } = formPages<HostDraft, Clu
   empty: EMPTY_HOST,
   draftOf: hostDraftOf,
   contentOf: (draft) => ({ spec: hostSpecOf(draft) }),
-  paths: ["spec.owner", "spec.kubeConfigRef", "spec.usable", "spec.unusable"],
+  paths: ["spec.owner", "spec.networkPeer", "spec.kubeConfigRef", "spec.usable", "spec.unusable"],
   fieldsOf: (props) => <Fields {...props} />,
 });
+
+const WAYS: readonly Choice<HostDraft["way"]>[] = [
+  { id: "agent", label: t("host.way.agent"), description: t("host.way.agent.hint") },
+  { id: "kubeconfig", label: t("host.way.kubeconfig"), description: t("host.way.kubeconfig.hint") },
+];
 
 function Fields(props: FieldsProps<HostDraft>) {
   const { draft, errorAt, onChange } = props;
   return (
     <>
       <OwnedFields {...props} />
-      {!draft.isLocal && (
+      {draft.way !== "local" && (
+        <RadioField label={t("host.way")} value={draft.way} choices={WAYS} onChange={(way) => onChange({ way })} />
+      )}
+      <GroupError text={errorAt("spec.networkPeer")} />
+      {draft.way === "kubeconfig" && (
         <SecretFields
           label={t("host.secret")}
           hint={t("host.secret.hint")}

@@ -19,6 +19,7 @@ import { sentence, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
 import { HostBadge } from "./host-badge.tsx";
 import { isClosedCluster } from "./host-draft.ts";
+import { JoinCluster } from "./join-cluster.tsx";
 import { SetKubeconfig } from "./set-kubeconfig.tsx";
 
 export function HostPage() {
@@ -46,6 +47,7 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
         object={cluster}
         actions={
           <>
+            {spec.networkPeer === true && <JoinCluster cluster={cluster} />}
             {!isLocal && secretName !== "" && (
               <SetKubeconfig
                 title={spec.displayName || name}
@@ -73,6 +75,7 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
             [t("cluster.fact.state"), <HostBadge key="state" cluster={cluster} />],
             [t("cluster.fact.name"), <code key="name">{name}</code>],
             [t("host.fact.kind"), t(isLocal ? "host.local" : "host.connected")],
+            ...(spec.networkPeer === true ? [[t("host.fact.agent"), agentWords(status.agent)] as const] : []),
             [t("cluster.fact.version"), status.version || "–"],
             [t("cluster.fact.owner"), ownerName(spec.owner) || "–"],
             ...(secretName === ""
@@ -87,6 +90,17 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
       <Instances name={name} />
     </>
   );
+}
+
+/** Nothing of an agent that is not connected. */
+function agentWords(agent: NonNullable<Cluster["status"]>["agent"]): string {
+  if (agent === undefined) return t("host.agent.none");
+  const { version = "", connections = 0, roundTripMilliseconds = 0 } = agent;
+  return t("host.agent.some", {
+    version,
+    connections: String(connections),
+    milliseconds: String(roundTripMilliseconds),
+  });
 }
 
 function Projects({ name }: { readonly name: string }) {
