@@ -76,9 +76,9 @@ export const templateFields = s.object({
   spaceTemplate: ignoredObject("For the namespace of the virtual cluster."),
   workloadVirtualClusterTemplateSpec: ignoredObject("For a virtual cluster beside it that runs the workloads."),
   workloads: s
-    .string({ enum: ["", "stored", "completed"] })
+    .string({ enum: ["", "stored", "controlled", "completed"] })
     .describe(
-      "How a built-in virtual cluster treats Pods, Deployments, Jobs and the like. stored: it stores them without running them. completed: it also completes every Job immediately, for charts that wait for a Job. Unset: it refuses them.",
+      "How a built-in virtual cluster treats Pods, Deployments, Jobs and the like. stored: it stores them without running them. controlled: its controllers also create the ReplicaSets, Jobs and pods that Kubernetes would, which run nowhere. completed: as stored, and it completes every Job immediately, for charts that wait for a Job. Unset: it refuses them.",
     ),
   objects: s
     .string()

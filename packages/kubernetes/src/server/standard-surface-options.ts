@@ -38,6 +38,8 @@ export type ClusterOptions = {
   readonly keepsWorkloads: () => boolean;
   /** Whether Jobs are taken for complete, though no pod of theirs runs. */
   readonly completesJobs: () => boolean;
+  /** Whether controllers make pods of Deployments, Jobs and the like. Absent: they do not. */
+  readonly runsWorkloads?: (() => boolean) | undefined;
   /** Asks its admission webhooks. */
   readonly webhooks: WebhookCaller;
   /** Where those calls are counted. Absent: nowhere. */

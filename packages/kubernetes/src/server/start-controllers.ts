@@ -24,6 +24,7 @@ import {
 import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
+import { createWorkloadControllers } from "../controllers/workloads/workload-controllers.ts";
 import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
 import { createPolicyStatusController } from "../policies/policy-status-controller.ts";
@@ -89,6 +90,14 @@ export function startControllers(
             ],
           }),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
+          ...(deps.cluster.runsWorkloads === undefined
+            ? []
+            : [
+                createWorkloadControllers(port, {
+                  resource: (group, kind) => requiredResource(registry, group, kind),
+                  runsWorkloads: deps.cluster.runsWorkloads,
+                }),
+              ]),
           createPolicyStatusController(
             port,
             requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),

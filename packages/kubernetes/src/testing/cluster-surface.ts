@@ -26,12 +26,17 @@ export type ClusterSurface = AsyncDisposable & {
   settled(): Promise<void>;
 };
 
+export type ClusterSurfaceOptions = { readonly runsWorkloads?: () => boolean };
+
 /** Webhooks are never called. With a key, ServiceAccounts have tokens. */
-export async function openClusterSurface(serviceAccountKey?: ServiceAccountKey): Promise<ClusterSurface> {
+export async function openClusterSurface(
+  serviceAccountKey?: ServiceAccountKey,
+  options: ClusterSurfaceOptions = {},
+): Promise<ClusterSurface> {
   const cluster = await openSuiteSurface([], {
     ...(serviceAccountKey === undefined ? {} : { serviceAccountKey }),
     customResources: createCompiledDefinitions(),
-    cluster: { keepsWorkloads: () => true, completesJobs: () => false, webhooks: { call: fail } },
+    cluster: { keepsWorkloads: () => true, completesJobs: () => false, webhooks: { call: fail }, ...options },
   });
   await cluster.settled();
   return {

@@ -96,8 +96,10 @@ export type EmbeddedClusterDeps = {
 };
 
 export type ClusterSettings = {
-  /** Workloads are stored: `spec.template.workloads` is `stored` or `completed`. */
+  /** Workloads are stored: `spec.template.workloads` is `stored`, `controlled` or `completed`. */
   readonly keepsWorkloads: boolean;
+  /** Controllers make pods of them: `controlled`. */
+  readonly runsWorkloads: boolean;
   /** Jobs complete immediately: `completed`. */
   readonly completesJobs: boolean;
   /** Its quota of the store. */
@@ -147,6 +149,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     cluster: {
       keepsWorkloads: () => options.settings?.().keepsWorkloads === true,
       completesJobs: () => options.settings?.().completesJobs === true,
+      runsWorkloads: () => options.settings?.().runsWorkloads === true,
       webhooks: options.aroundWebhooks?.(webhooks) ?? webhooks,
       webhookMetrics: options.webhookMetrics,
       apiAddress: options.apiAddress,

@@ -99,6 +99,7 @@ export type EmbeddedClustersDeps = {
 
 export const NO_SETTINGS: ClusterSettings = {
   keepsWorkloads: false,
+  runsWorkloads: false,
   completesJobs: false,
   share: DEFAULT_SHARE,
   project: "",

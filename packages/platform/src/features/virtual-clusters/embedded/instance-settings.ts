@@ -48,7 +48,8 @@ export function createInstanceSettings(
     of(uid) {
       const { namespace = "", workloads = "" } = told.get(uid) ?? {};
       return {
-        keepsWorkloads: workloads === "stored" || workloads === "completed",
+        keepsWorkloads: workloads !== "",
+        runsWorkloads: workloads === "controlled",
         completesJobs: workloads === "completed",
         share: shares.get(namespace) ?? DEFAULT_SHARE,
         project: namespace,

@@ -1,0 +1,174 @@
+// Deployments, their ReplicaSets, and the numbers that a rollout is made of.
+// Source: k8s.io/kubernetes/pkg/controller/deployment/util/deployment_util.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
+import type { Condition } from "./conditions.ts";
+import { derivedSuffix } from "./pod-control.ts";
+import type { ReplicaSet } from "./replica-set-controller.ts";
+
+export type DeploymentStatus = {
+  readonly replicas?: number;
+  readonly updatedReplicas?: number;
+  readonly readyReplicas?: number;
+  readonly availableReplicas?: number;
+  readonly observedGeneration?: number;
+  readonly collisionCount?: number;
+  readonly conditions?: readonly Condition[];
+};
+
+export type Deployment = KubeObject & {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly minReadySeconds?: number;
+    readonly selector?: JsonObject;
+    readonly template: PodTemplate;
+    readonly paused?: boolean;
+    readonly revisionHistoryLimit?: number;
+    readonly progressDeadlineSeconds?: number;
+    readonly strategy?: {
+      readonly type?: string;
+      readonly rollingUpdate?: { readonly maxSurge?: number | string; readonly maxUnavailable?: number | string };
+    };
+  };
+  readonly status?: DeploymentStatus;
+};
+
+export const HASH_LABEL = "pod-template-hash";
+export const REVISION = "deployment.kubernetes.io/revision";
+export const REVISION_HISTORY = "deployment.kubernetes.io/revision-history";
+export const DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas";
+export const MAX_REPLICAS = "deployment.kubernetes.io/max-replicas";
+
+/** As of Go: no deadline. */
+const NO_DEADLINE = 2 ** 31 - 1;
+const HASH_LENGTH = 10;
+
+export const replicasOf = ({ spec }: ReplicaSet | Deployment): number => spec.replicas ?? 1;
+export const sumOf = <T>(items: readonly T[], amount: (item: T) => number): number =>
+  items.reduce((sum, item) => sum + amount(item), 0);
+export const specReplicas = (sets: readonly ReplicaSet[]): number => sumOf(sets, replicasOf);
+export const activeSets = (sets: readonly ReplicaSet[]): readonly ReplicaSet[] =>
+  sets.filter((set) => replicasOf(set) > 0);
+
+export const isRolling = ({ spec }: Deployment): boolean => spec.strategy?.type !== "Recreate";
+export const hasDeadline = ({ spec }: Deployment): boolean =>
+  spec.progressDeadlineSeconds !== undefined && spec.progressDeadlineSeconds !== NO_DEADLINE;
+
+function share(value: number | string | undefined, of: number, round: (amount: number) => number): number {
+  if (typeof value === "string") return round((Number.parseInt(value, 10) * of) / 100);
+  return value ?? 0;
+}
+
+/** Pods beyond those that are wanted. */
+export function maxSurge(deployment: Deployment): number {
+  if (!isRolling(deployment)) return 0;
+  return share(deployment.spec.strategy?.rollingUpdate?.maxSurge, replicasOf(deployment), Math.ceil);
+}
+
+export function maxUnavailable(deployment: Deployment): number {
+  const replicas = replicasOf(deployment);
+  if (!isRolling(deployment) || replicas === 0) return 0;
+  const most = share(deployment.spec.strategy?.rollingUpdate?.maxUnavailable, replicas, Math.floor);
+  // Where neither more nor fewer pods may be, nothing could ever change.
+  return Math.min(replicas, most === 0 && maxSurge(deployment) === 0 ? 1 : most);
+}
+
+/** How many pods the newest ReplicaSet may have now. */
+export function newReplicas(deployment: Deployment, all: readonly ReplicaSet[], present: number): number {
+  const replicas = replicasOf(deployment);
+  if (!isRolling(deployment)) return replicas;
+  const room = replicas + maxSurge(deployment) - specReplicas(all);
+  return room <= 0 ? present : present + Math.min(room, replicas - present);
+}
+
+const annotatedNumber = ({ metadata }: KubeObject, name: string): number | undefined => {
+  const text = metadata.annotations?.[name] ?? "";
+  return /^\d{1,10}$/.test(text) ? Number(text) : undefined;
+};
+export const desiredReplicas = (set: ReplicaSet): number | undefined => annotatedNumber(set, DESIRED_REPLICAS);
+
+/** Its part of `toAdd` (negative: to remove), of which the others have `added` already. */
+export function proportionOf(deployment: Deployment, set: ReplicaSet, toAdd: number, added: number): number {
+  const size = replicasOf(set);
+  if (size === 0 || toAdd === 0 || toAdd === added) return 0;
+  const fraction = fractionOf(deployment, set, size);
+  return toAdd > 0 ? Math.min(fraction, toAdd - added) : Math.max(fraction, toAdd - added);
+}
+
+function fractionOf(deployment: Deployment, set: ReplicaSet, size: number): number {
+  if (replicasOf(deployment) === 0) return -size;
+  const before = annotatedNumber(set, MAX_REPLICAS) || (deployment.status?.replicas ?? 0);
+  if (before === 0) return 0;
+  return Math.round((size * (replicasOf(deployment) + maxSurge(deployment))) / before) - size;
+}
+
+export const isSaturated = (deployment: Deployment, set: ReplicaSet | undefined): boolean => {
+  const replicas = replicasOf(deployment);
+  return (
+    set !== undefined &&
+    replicasOf(set) === replicas &&
+    desiredReplicas(set) === replicas &&
+    (set.status?.availableReplicas ?? 0) === replicas
+  );
+};
+
+export const isComplete = (deployment: Deployment, status: DeploymentStatus = {}): boolean => {
+  const replicas = replicasOf(deployment);
+  return (
+    [status.updatedReplicas, status.replicas, status.availableReplicas].every((count) => (count ?? 0) === replicas) &&
+    (status.observedGeneration ?? 0) >= (deployment.metadata.generation ?? 0)
+  );
+};
+
+/** A template is JSON; only its named types hide it. */
+const asJson = (template: PodTemplate): JsonObject => template as never;
+
+function withoutHash(template: PodTemplate): JsonObject {
+  const { [HASH_LABEL]: _, ...labels } = template.metadata?.labels ?? {};
+  return { ...asJson(template), metadata: { ...template.metadata, labels } as never };
+}
+
+export const sameTemplate = (a: PodTemplate, b: PodTemplate): boolean => equalJson(withoutHash(a), withoutHash(b));
+
+/** With all members in one order, so that the same template has one text. */
+function inOrder(value: JsonValue | undefined): unknown {
+  if (Array.isArray(value)) return value.map((item: JsonValue) => inOrder(item));
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value as JsonObject)
+    .filter(([, member]) => member !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => [name, inOrder(member)]);
+}
+
+/** Another one than upstream's, which hashes the memory of Go's structs: it differs between releases there. */
+export const templateHash = (template: PodTemplate, collisionCount = 0): string =>
+  derivedSuffix(JSON.stringify([inOrder(asJson(template)), collisionCount]), HASH_LENGTH);
+
+export const revisionOf = ({ metadata }: KubeObject): number => Number(metadata.annotations?.[REVISION] ?? 0) || 0;
+
+const createdAt = ({ metadata }: KubeObject): string => metadata.creationTimestamp ?? "";
+const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? "";
+const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
+export const oldestFirst = (a: ReplicaSet, b: ReplicaSet): number =>
+  compare(createdAt(a), createdAt(b)) || compare(nameOf(a), nameOf(b));
+
+/** The ReplicaSet that has the template of the Deployment. */
+export function findNewSet(deployment: Deployment, sets: readonly ReplicaSet[]): ReplicaSet | undefined {
+  const { template } = deployment.spec;
+  const same = sets.toSorted(oldestFirst).find((set) => sameTemplate(set.spec.template, template));
+  if (same !== undefined) return same;
+  // Admission may have changed the template of the one that was made of it: making another, and another, would never end.
+  const name = newSetName(deployment);
+  return sets.find((set) => set.metadata.name === name);
+}
+
+const MAX_NAME_LENGTH = 253;
+
+export function newSetName({ metadata, spec, status }: Deployment): string {
+  const hash = templateHash(spec.template, status?.collisionCount);
+  return `${(metadata.name ?? "").slice(0, MAX_NAME_LENGTH - HASH_LENGTH - 1)}-${hash}`;
+}
