@@ -1,15 +1,18 @@
 // A cluster that an agent connects, over real TLS: what works with a kubeconfig works through the tunnel.
 
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { temporaryDirectory } from "./testing/postern-process.ts";
+import { kubernetesTools } from "./testing/kubernetes-tools.ts";
+import { succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 import { type AgentProcess, connectByAgent } from "./testing/tunnelled-cluster.ts";
-import { clusterPath, MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts";
+import { clusterPath, INSTANCES, MANAGEMENT, ownAddress, type Server, startServer } from "./testing/two-posterns.ts";
 
 const WAIT = { timeout: 60_000, interval: 100 };
 const SPACES = `${MANAGEMENT}/namespaces/p-default/spaceinstances`;
+/** A vcluster whose kubeconfig names a loopback address is looked for inside its cluster. */
+const FAR_ADDRESS = ownAddress();
 /** The connected cluster, through the tunnel, and at the far server itself. */
 const THROUGH = "/kubernetes/cluster/edge";
 const DIRECT = clusterPath("demo");
@@ -43,7 +46,7 @@ beforeAll(async () => {
   const flags = ["--proxy-health-check-interval-seconds", "1"];
   [near, far] = await Promise.all([
     startServer(join(directory.path, "near"), flags),
-    startServer(join(directory.path, "far")),
+    startServer(join(directory.path, "far"), FAR_ADDRESS === undefined ? [] : ["--bind-address", FAR_ADDRESS]),
   ]);
   ({ agent } = await connectByAgent({ near, far, directory: directory.path }, "edge"));
 });
@@ -127,6 +130,63 @@ describe("a cluster that an agent connects", () => {
     });
     expect(made.status, made.text).toBe(201);
     await near.send(`${SPACES}/team`, undefined, "DELETE");
+  });
+
+  it("takes a release of helm, its changes, and its end", async () => {
+    await letAdminIn();
+    const { helm } = await kubernetesTools("1.35");
+    const chart = join(directory.path, "chart");
+    await mkdir(join(chart, "templates"), { recursive: true });
+    await writeFile(join(chart, "Chart.yaml"), "apiVersion: v2\nname: small\nversion: 1.0.0\n");
+    await writeFile(join(chart, "values.yaml"), "size: small\n");
+    const map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-helm}\ndata: {size: {{ .Values.size }}}\n";
+    await writeFile(join(chart, "templates", "map.yaml"), map);
+    const kubeconfig = join(directory.path, "through.kubeconfig");
+    const config = {
+      ...{ apiVersion: "v1", kind: "Config", "current-context": "c" },
+      clusters: [
+        {
+          name: "c",
+          cluster: { server: `${near.process.url}${THROUGH}`, "certificate-authority": near.process.caFile },
+        },
+      ],
+      contexts: [{ name: "c", context: { cluster: "c", user: "c" } }],
+      users: [{ name: "c", user: { token: near.key } }],
+    };
+    await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 });
+    const homes = ["CACHE", "CONFIG", "DATA"].map((home) => `HELM_${home}_HOME=${join(directory.path, "helm", home)}`);
+    const run = (...args: string[]) => succeed(tool("env", [...homes, helm, "--kubeconfig", kubeconfig, ...args]));
+    const made = `${DIRECT}/api/v1/namespaces/default/configmaps/of-helm`;
+    expect(await run("install", "small", chart)).toContain("STATUS: deployed");
+    expect((await far.send(made)).data).toEqual({ size: "small" });
+    expect(await run("upgrade", "small", chart, "--set=size=large")).toContain("STATUS: deployed");
+    expect((await far.send(made)).data).toEqual({ size: "large" });
+    await run("uninstall", "small", "--wait");
+    expect((await far.http(made, { key: far.key })).status).toBe(404);
+  });
+
+  it.runIf(FAR_ADDRESS !== undefined)("has a vcluster, whose Secret is read through the tunnel", async () => {
+    await far.create(INSTANCES, {
+      kind: "VirtualClusterInstance",
+      metadata: { name: "inner" },
+      spec: { template: { accessPoint: { ingress: { enabled: true } } } },
+    });
+    await expect.poll(async () => (await far.send(`${INSTANCES}/inner`)).status.phase, WAIT).toBe("Ready");
+    const asked = await far.send(`${INSTANCES}/inner/kubeconfig`, { spec: { clientCert: true } });
+    await far.send(`${DIRECT}/api/v1/namespaces`, { metadata: { name: "p-default" } });
+    const secret = { metadata: { name: "vc-inner" }, stringData: { config: asked.status.kubeConfig } };
+    await far.send(`${DIRECT}/api/v1/namespaces/p-default/secrets`, secret);
+    await near.create(INSTANCES, {
+      kind: "VirtualClusterInstance",
+      metadata: { name: "inner" },
+      spec: { clusterRef: { cluster: "edge" } },
+    });
+    await expect
+      .poll(async () => (await near.send(`${INSTANCES}/inner`)).status, WAIT)
+      .toMatchObject({ phase: "Ready" });
+    const maps = `${clusterPath("inner")}/api/v1/namespaces/default/configmaps`;
+    await near.send(maps, { metadata: { name: "from-near" } });
+    expect((await far.send(`${maps}/from-near`)).metadata.name).toBe("from-near");
   });
 
   it("answers requests, by the names of their callers", async () => {
