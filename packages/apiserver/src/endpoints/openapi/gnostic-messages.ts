@@ -14,36 +14,39 @@ export type MessageField = {
   readonly shape?: (value: JsonValue) => JsonValue;
 };
 
-type Message = {
+export type Message = {
   readonly fields: { readonly [member: string]: MessageField };
   /** The number of the field that holds members beginning with `x-`. */
   readonly extensions?: number;
 };
 
-const string = (number: number): MessageField => ({ number, type: "string" });
-const strings = (number: number): MessageField => ({ number, type: "string", repeated: true });
-const bool = (number: number): MessageField => ({ number, type: "bool" });
-const int64 = (number: number): MessageField => ({ number, type: "int64" });
-const double = (number: number): MessageField => ({ number, type: "double" });
-const message = (number: number, type: string, shape?: MessageField["shape"]): MessageField =>
+/** Messages by their names. */
+export type Messages = { readonly [name: string]: Message };
+
+export const string = (number: number): MessageField => ({ number, type: "string" });
+export const strings = (number: number): MessageField => ({ number, type: "string", repeated: true });
+export const bool = (number: number): MessageField => ({ number, type: "bool" });
+export const int64 = (number: number): MessageField => ({ number, type: "int64" });
+export const double = (number: number): MessageField => ({ number, type: "double" });
+export const message = (number: number, type: string, shape?: MessageField["shape"]): MessageField =>
   shape === undefined ? { number, type } : { number, type, shape };
-const messages = (number: number, type: string, shape?: MessageField["shape"]): MessageField => ({
+export const messages = (number: number, type: string, shape?: MessageField["shape"]): MessageField => ({
   ...message(number, type, shape),
   repeated: true,
 });
 
 /** A map becomes a list of messages with a name and a value. */
-const namedAs =
+export const namedAs =
   (member: string) =>
   (value: JsonValue): JsonObject => ({
     [member]: Object.entries(isJsonObject(value) ? value : {}).map(([name, entry]) => ({ name, value: entry })),
   });
-const named = namedAs("additional_properties");
+export const named = namedAs("additional_properties");
 
 /** Free values travel as YAML, of which JSON is a part. */
-const anyOf = (value: JsonValue): JsonObject => ({ yaml: stringifyJson(value) });
+export const anyOf = (value: JsonValue): JsonObject => ({ yaml: stringifyJson(value) });
 
-const isReference = (value: JsonValue): boolean => isJsonObject(value) && value["$ref"] !== undefined;
+export const isReference = (value: JsonValue): boolean => isJsonObject(value) && value["$ref"] !== undefined;
 
 const parameterOf = (value: JsonValue): JsonObject => {
   const place = isJsonObject(value) ? value["in"] : undefined;
@@ -60,14 +63,18 @@ const responseItem = (value: JsonValue): JsonObject => ({
 const additionalProperties = (value: JsonValue): JsonObject =>
   typeof value === "boolean" ? { boolean: value } : { schema: value };
 
-const listOf =
+export const listOf =
   (member: string) =>
   (value: JsonValue): JsonObject => ({ [member]: Array.isArray(value) ? value : [value] });
+
+/** The same in both versions. */
+export const ANY: Message = { fields: { yaml: string(2) } };
+export const NAMED_ANY: Message = { fields: { name: string(1), value: message(2, "Any", anyOf) } };
 
 const parameterFields = { required: bool(1), in: string(2), description: string(3), name: string(4) };
 
 /** Those members that documents of ours can have. Members that are not listed are left out. */
-export const GNOSTIC_MESSAGES: { readonly [name: string]: Message } = {
+export const GNOSTIC_MESSAGES: Messages = {
   Document: {
     fields: {
       swagger: string(1),
@@ -165,6 +172,6 @@ export const GNOSTIC_MESSAGES: { readonly [name: string]: Message } = {
   NamedSecurityDefinition: { fields: { name: string(1), value: message(2, "SecurityDefinition", (key) => ({ key })) } },
   SecurityDefinition: { fields: { key: message(2, "ApiKeySecurity") } },
   ApiKeySecurity: { fields: { type: string(1), name: string(2), in: string(3), description: string(4) } },
-  Any: { fields: { yaml: string(2) } },
-  NamedAny: { fields: { name: string(1), value: message(2, "Any", anyOf) } },
+  Any: ANY,
+  NamedAny: NAMED_ANY,
 };

@@ -21,7 +21,7 @@ import {
   sharedComponents,
   writeComponent,
 } from "./components.ts";
-import { encodeGnosticDocument, encodeGnosticMember, gnosticMember } from "./encode-gnostic.ts";
+import { encodeGnosticDocument, encodeGnosticMember, encodeV3Document, gnosticMember } from "./encode-gnostic.ts";
 import { nonResourcePaths } from "./non-resource-paths.ts";
 import { writeV2Paths } from "./write-v2-paths.ts";
 import { writeV3Paths } from "./write-v3-paths.ts";
@@ -33,6 +33,8 @@ export type OpenApiDocuments = {
   readonly names: readonly string[];
   /** Undefined for an unknown name. */
   v3(name: string): Steps<PreparedBody> | undefined;
+  /** That of the document `name`, which must be one of `names`. */
+  v3Protobuf(name: string): Steps<PreparedBody>;
   /** That of the document `name`, which must be one of `names`. */
   v3Hash(name: string): Steps<string>;
   v2(): Steps<PreparedBody>;
@@ -184,6 +186,16 @@ function documentsOf(
       const part = parts.get(name);
       return part === undefined ? undefined : v3Body(name, part);
     },
+    *v3Protobuf(name) {
+      const part = parts.get(name);
+      if (part === undefined) throw new Error(`no document ${name}`);
+      const key = `${name} protobuf`;
+      const kept = bodies.get(key);
+      if (kept?.part === part) return kept.body;
+      const body = yield* encodeV3(part, fixed, info);
+      keep(key, part, body);
+      return body;
+    },
     v3Hash,
     *v2() {
       const written: V2Part[] = [];
@@ -263,8 +275,14 @@ const parametersOf = (parts: readonly V2Part[], { parameters }: Fixed): string =
 
 const member = (name: string, text: string): string => `${JSON.stringify(name)}:${text}`;
 
+type V3Document = {
+  readonly paths: JsonObject;
+  /** Sorted by name. */
+  readonly schemas: readonly (readonly [name: string, text: string])[];
+};
+
 /** The paths, and all components that they refer to. */
-function* writeV3(part: Part, fixed: Fixed, info: ApiInfo): Steps<PreparedBody> {
+function* collectV3(part: Part, fixed: Fixed): Steps<V3Document> {
   const names = namesFor(part, fixed);
   const own = new Map(part.own.map((component) => [component.name, component]));
   const written = new Map<string, WrittenComponent>();
@@ -281,9 +299,20 @@ function* writeV3(part: Part, fixed: Fixed, info: ApiInfo): Steps<PreparedBody> 
     written.set(name, text);
     pending.push(...text.references);
   }
-  const schemas = [...written].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, { text }]) => member(name, text));
+  const sorted = [...written].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { paths, schemas: sorted.map(([name, { text }]) => [name, text] as const) };
+}
+
+function* writeV3(part: Part, fixed: Fixed, info: ApiInfo): Steps<PreparedBody> {
+  const { paths, schemas } = yield* collectV3(part, fixed);
   const head = stringifyJson({ openapi: "3.0.0", info, paths }).slice(0, -1);
-  return yield* prepareBodyInSteps([Buffer.from(`${head},"components":{"schemas":{${schemas.join(",")}}}}`)]);
+  const members = schemas.map(([name, text]) => member(name, text));
+  return yield* prepareBodyInSteps([Buffer.from(`${head},"components":{"schemas":{${members.join(",")}}}}`)]);
+}
+
+function* encodeV3(part: Part, fixed: Fixed, info: ApiInfo): Steps<PreparedBody> {
+  const { paths, schemas } = yield* collectV3(part, fixed);
+  return yield* prepareBodyInSteps(yield* encodeV3Document({ openapi: "3.0.0", info, paths }, schemas));
 }
 
 function* writeV3Component(component: Component, names: SchemaNames): Steps<WrittenComponent> {

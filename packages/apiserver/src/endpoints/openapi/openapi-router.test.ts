@@ -6,6 +6,7 @@ import { createDiscoveryRouter } from "../discovery/discovery-router.ts";
 import { goldenResources, keys, widgets } from "../discovery/testing/golden-resources.ts";
 import { bodyOf, jsonOf, requestContext, type TestRequest } from "../discovery/testing/request-context.ts";
 import { decodeGnosticDocument } from "./testing/decode-gnostic.ts";
+import { decodeGnosticV3Document } from "./testing/decode-gnostic-v3.ts";
 
 const recorded = (name: string): any =>
   JSON.parse(readFileSync(new URL(`./testdata/${name}.json`, import.meta.url), "utf8"));
@@ -119,6 +120,48 @@ describe("OpenAPI v3", () => {
     expect((await ask(`/openapi/v3/${GV}`, { headers: { "if-none-match": String(etag) } })).status).toBe(304);
     expect((await ask("/openapi/v3/apis/nosuch/v1")).status).toBe(404);
     expect((await ask(`/openapi/v3/${GV}`, { headers: { accept: "text/html" } })).status).toBe(406);
+  });
+
+  it.each(["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"])(
+    "has the same content as %s",
+    async (subtype) => {
+      const headers = { accept: `application/${subtype}` };
+      const json = await ask(`/openapi/v3/${GV}`);
+      const response = await ask(`/openapi/v3/${GV}`, { headers });
+      expect(response).toMatchObject({
+        status: 200,
+        headers: {
+          "content-type": "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+          etag: json.headers["etag"],
+        },
+      });
+      const document = await jsonOf(json);
+      expect(decodeGnosticV3Document(await bodyOf(response))).toEqual(document);
+      expect(JSON.stringify(document)).toMatch(/"default":\{\}|"default":"/);
+      // Later requests get what was kept.
+      expect(decodeGnosticV3Document(await bodyOf(await ask(`/openapi/v3/${GV}`, { headers })))).toEqual(document);
+      const hash = String(json.headers["etag"]).replaceAll('"', "");
+      expect((await ask(`/openapi/v3/${GV}?hash=${hash}`, { headers })).headers["cache-control"]).toBe(
+        "public, immutable",
+      );
+      expect((await ask(`/openapi/v3/${GV}?hash=OLD`, { headers })).status).toBe(301);
+    },
+  );
+
+  it("writes negative limits of a schema in protobuf as Go does", async () => {
+    const odd: ResourceDefinition = {
+      ...keys,
+      schema: { type: "object", properties: { spec: { type: "string", minLength: -1, maxLength: 3 } } },
+    };
+    const own = createDiscoveryRouter({ resources: () => [odd], revision: () => 1 });
+    const headers = { accept: "application/com.github.proto-openapi.spec.v3.v1.0+protobuf" };
+    const document = decodeGnosticV3Document(
+      await bodyOf((await own(requestContext(`/openapi/v3/${GV}`, { headers })))!),
+    );
+    expect(document.components.schemas["com.example.management.v1.OwnedAccessKey"].properties.spec).toMatchObject({
+      minLength: -1,
+      maxLength: 3,
+    });
   });
 
   it("advertises strategic merge patches for built-in kinds alone", async () => {

@@ -1,4 +1,4 @@
-// Serves OpenAPI v3 per group and version, and OpenAPI v2 of everything as JSON and protobuf.
+// Serves OpenAPI v3 per group and version, and OpenAPI v2 of everything, as JSON and protobuf.
 // Source: k8s.io/kube-openapi/pkg/handler3, k8s.io/kube-openapi/pkg/handler
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
@@ -25,13 +25,12 @@ export const OPENAPI_PATHS: readonly string[] = ["/openapi/v2", "/openapi/v3", "
 
 const JSON_TYPE = "application/json";
 
-/** The type that clients ask for, and the name under which it is answered: `@` is no character of media types. */
-const V2_PROTOBUF_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-const V2_MEDIA_TYPES: readonly string[] = [
-  JSON_TYPE,
-  "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
-  V2_PROTOBUF_TYPE,
+/** The name under which a document is answered, and the one that clients ask for: `@` is no character of media types. */
+const protobufTypes = (version: "v2" | "v3"): readonly [answered: string, asked: string] => [
+  `application/com.github.proto-openapi.spec.${version}.v1.0+protobuf`,
+  `application/com.github.proto-openapi.spec.${version}@v1.0+protobuf`,
 ];
+const [V2_TYPES, V3_TYPES] = [protobufTypes("v2"), protobufTypes("v3")];
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
 
@@ -98,31 +97,36 @@ async function answerIndex(context: RequestContext, { documents, of }: Builds): 
 async function answerV3(context: RequestContext, { documents }: Builds, name: string): Promise<ApiResponse> {
   const steps = documents.v3(name);
   if (steps === undefined) return textResponse(404, "404 page not found\n");
-  if (accepted(context, [JSON_TYPE]) === undefined) return notAcceptable();
+  const mediaType = accepted(context, [JSON_TYPE, ...V3_TYPES]);
+  if (mediaType === undefined) return notAcceptable();
   context.weigh(LONG_WORK_BYTES);
-  const body = await context.inParts(steps);
+  const json = await context.inParts(steps);
   const hash = context.request.query.get("hash") ?? "";
-  if (hash === "") return answer(context, body, JSON_TYPE);
-  if (hash !== body.hash) {
+  if (hash !== "" && hash !== json.hash) {
     const { basePath } = context.request;
     return {
       status: 301,
-      headers: { location: documentUrl(basePath, name, body.hash) },
+      headers: { location: documentUrl(basePath, name, json.hash) },
       body: { type: "bytes", bytes: "" },
     };
   }
-  return answer(context, body, JSON_TYPE, {
+  const isJson = mediaType === JSON_TYPE;
+  // The index has one hash for both, as upstream.
+  const body = isJson ? json : { ...(await context.inParts(documents.v3Protobuf(name))), hash: json.hash };
+  const answered = isJson ? JSON_TYPE : V3_TYPES[0];
+  if (hash === "") return answer(context, body, answered);
+  return answer(context, body, answered, {
     "cache-control": "public, immutable",
     expires: new Date(context.receivedAt + YEAR_MS).toUTCString(),
   });
 }
 
 async function answerV2(context: RequestContext, { documents, of }: Builds): Promise<ApiResponse> {
-  const mediaType = accepted(context, V2_MEDIA_TYPES);
+  const mediaType = accepted(context, [JSON_TYPE, ...V2_TYPES]);
   if (mediaType === undefined) return notAcceptable();
   return mediaType === JSON_TYPE
     ? answer(context, await of(context, "v2", documents.v2), JSON_TYPE)
-    : answer(context, await of(context, "v2 protobuf", documents.v2Protobuf), V2_PROTOBUF_TYPE);
+    : answer(context, await of(context, "v2 protobuf", documents.v2Protobuf), V2_TYPES[0]);
 }
 
 const accepted = ({ request }: RequestContext, mediaTypes: readonly string[]): string | undefined =>

@@ -17,9 +17,8 @@ export class ProtobufWriter {
     this.bytes(field, Buffer.from(text));
   }
 
-  /** Non-negative only: nothing here has negative ones. */
   integer(field: number, value: number | bigint): void {
-    this.#chunks.push(tag(field, VARINT), varint(value));
+    this.#chunks.push(tag(field, VARINT), varint(value < 0 ? BigInt.asUintN(64, BigInt(value)) : value));
   }
 
   double(field: number, value: number): void {

@@ -1,14 +1,14 @@
 // Reads a protobuf OpenAPI v2 document back into its JSON, with a table of its own: what Go clients would see.
 
-type Fields = {
+export type Fields = {
   readonly [number: number]: readonly [name: string, read: (content: Buffer | bigint) => any, list?: "list"];
 };
 
-const text = (content: Buffer | bigint): string => content.toString();
-const flag = (content: Buffer | bigint): boolean => content === 1n;
-const integer = (content: Buffer | bigint): number => Number(content);
-const double = (content: Buffer | bigint): number => (content as Buffer).readDoubleLE();
-const any = (content: Buffer | bigint): any => JSON.parse(decode(content, { 2: ["yaml", text] }).yaml);
+export const text = (content: Buffer | bigint): string => content.toString();
+export const flag = (content: Buffer | bigint): boolean => content === 1n;
+export const integer = (content: Buffer | bigint): number => Number(BigInt.asIntN(64, content as bigint));
+export const double = (content: Buffer | bigint): number => (content as Buffer).readDoubleLE();
+export const any = (content: Buffer | bigint): any => JSON.parse(decode(content, { 2: ["yaml", text] }).yaml);
 
 function* wireFields(buffer: Buffer): Generator<readonly [number, Buffer | bigint]> {
   let offset = 0;
@@ -33,7 +33,7 @@ function* wireFields(buffer: Buffer): Generator<readonly [number, Buffer | bigin
   }
 }
 
-function decode(content: Buffer | bigint, fields: Fields, extensions?: number): any {
+export function decode(content: Buffer | bigint, fields: Fields, extensions?: number): any {
   const message: any = {};
   for (const [number, value] of wireFields(content as Buffer)) {
     if (number === extensions) {
@@ -51,7 +51,7 @@ function decode(content: Buffer | bigint, fields: Fields, extensions?: number): 
 }
 
 /** A map travels as messages with a name and a value, in field `number`. */
-const map =
+export const map =
   (number: number, read: (content: Buffer | bigint) => any) =>
   (content: Buffer | bigint): any => {
     const pair = (entry: Buffer | bigint) => decode(entry, { 1: ["name", text], 2: ["value", read] });
@@ -60,7 +60,7 @@ const map =
   };
 
 /** One of several messages, each in its own field. */
-const oneOf =
+export const oneOf =
   (readers: { readonly [number: number]: (content: Buffer | bigint) => any }) =>
   (content: Buffer | bigint): any => {
     for (const [number, value] of wireFields(content as Buffer)) return readers[number]!(value);
