@@ -30,6 +30,7 @@ import { StrategicMergePatchError } from "@postern/apimachinery/patch/patch-dire
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
 import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-merge-patch";
 import { findMetadataError } from "@postern/apimachinery/schema/find-metadata-error";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { oneStep, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -38,6 +39,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import type { ReadYaml } from "../../limits/work-threads.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
+import { findConversionFault, goText } from "../decode/conversion-fault.ts";
 import { type BodyKind, conform, notAnObject, notAString } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
 import { checkValues } from "../decode/parse-body.ts";
@@ -75,6 +77,8 @@ export type Patch = {
   readonly apply: (document: JsonObject) => Steps<JsonValue>;
   /** Faults that a strict reader finds in the patch itself. */
   readonly strictErrors: readonly string[];
+  /** The content of a strategic merge patch: refusals show it in place of the patched object. */
+  readonly strategic?: JsonObject;
 };
 
 const utf8 = new TextDecoder();
@@ -98,7 +102,7 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
       checkValues(stringifyJson(withoutOwners(patched)));
       yield;
     }
-    const next = yield* asObject(patched, definition, input, patch.strictErrors, current);
+    const next = yield* asObject(patched, definition, input, patch, current);
     addDeprecationWarnings(resource, next, context.warnings);
     checkNameOfPath(next, context);
     const placed = tidyMetadata(inNamespaceOfPath(next, definition, context), context.warnings);
@@ -128,7 +132,11 @@ export function* readPatch(
     const strictErrors = findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`);
     if (patchType === MERGE_PATCH)
       return { apply: (document) => oneStep(() => applyMergePatch(document, patch)), strictErrors };
-    return { apply: (document) => oneStep(() => strategicMerge(document, patch, schema)), strictErrors };
+    return {
+      apply: (document) => oneStep(() => strategicMerge(document, patch, schema)),
+      strictErrors,
+      strategic: patch,
+    };
   } catch (error) {
     if (error instanceof PatchDecodeError) throw badRequestError(error.message, error);
     throw error;
@@ -187,49 +195,64 @@ export function* asObject(
   patched: JsonValue,
   definition: BodyKind,
   { context, fieldValidation }: Pick<PatchInput, "context" | "fieldValidation">,
-  strictErrors: readonly string[],
+  { strictErrors, strategic }: Pick<Patch, "strictErrors" | "strategic">,
   current: KubeObject,
 ): Steps<KubeObject> {
-  if (!isJsonObject(patched)) throw patchError(patched, () => notAnObject(patched));
-  const { apiVersion, kind } = typeMetaOf(patched, definition);
+  const refusal: Refusal = strategic === undefined ? patchError : strategicRefusal(strategic, definition);
+  if (!isJsonObject(patched)) throw refusal(patched, () => notAnObject(patched));
+  const { apiVersion, kind } = typeMetaOf(patched, definition, refusal);
   checkKind(apiVersion, kind, definition, current);
   const { metadata = {} } = patched;
   const goType = definition.strategicMergePatch === true ? definition.kind : undefined;
   // Patches seldom touch it, and what they leave alone stays the same object.
   const isStored = metadata === current.metadata;
   const fault = metadata === null || isStored ? undefined : findMetadataError(metadata, goType);
-  if (fault !== undefined) throw patchError(patched, () => fault);
+  if (fault !== undefined) throw refusal(patched, () => fault);
   const isTyped = patched["apiVersion"] === apiVersion && patched["kind"] === kind && isStored;
   const typed = isTyped ? patched : { ...patched, apiVersion, kind, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
   const conformed = yield* conform(typed as unknown as KubeObject, definition, isStored);
-  if ("fault" in conformed) throw patchError(patched, () => conformed.fault);
+  if ("fault" in conformed) throw refusal(patched, () => conformed.fault);
   const { object, unknown } = conformed;
   const faults = [...strictErrors, ...unknown];
   const directive = fieldValidationOf(fieldValidation);
   applyFieldValidation(directive, { warnings: faults, errors: faults }, context.warnings, (why) =>
-    patchError(patched, () => why),
+    refusal(patched, () => why),
   );
   return object;
 }
 
-function patchError(patched: JsonValue, why: (text: string) => string): ApiError {
+type Refusal = (patched: JsonValue, why: (text: string) => string) => ApiError;
+
+const patchError: Refusal = (patched, why) => {
   const text = stringifyJson(withSortedMembers(patched));
-  return invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", text, why(text))]);
-}
+  return invalidPatch(text, why(text));
+};
+
+const strategicRefusal =
+  (patch: JsonObject, { schema }: BodyKind): Refusal =>
+  (patched, why) =>
+    invalidPatch(goText(patch), findConversionFault(patched, kindSchema(schema)) ?? why(""));
+
+const invalidPatch = (shown: string, why: string): ApiError =>
+  invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", shown, why)]);
 
 /** An object with a Go type need not name its apiVersion and kind. */
-function typeMetaOf(patched: JsonObject, definition: BodyKind): { readonly apiVersion: string; readonly kind: string } {
+function typeMetaOf(
+  patched: JsonObject,
+  definition: BodyKind,
+  refusal: Refusal,
+): { readonly apiVersion: string; readonly kind: string } {
   const isTyped = definition.strategicMergePatch === true;
   const apiVersion = patched["apiVersion"] || (isTyped ? formatApiVersion(definition) : "");
   const kind = patched["kind"] || (isTyped ? definition.kind : "");
   // In the order of the text that upstream reads, whose members are sorted.
-  if (typeof apiVersion !== "string") throw patchError(patched, () => notAString("apiVersion", apiVersion));
-  if (typeof kind !== "string") throw patchError(patched, () => notAString("kind", kind));
+  if (typeof apiVersion !== "string") throw refusal(patched, () => notAString("apiVersion", apiVersion));
+  if (typeof kind !== "string") throw refusal(patched, () => notAString("kind", kind));
   if (parseApiVersion(apiVersion) === undefined) {
-    throw patchError(patched, () => `unexpected GroupVersion string: ${apiVersion}`);
+    throw refusal(patched, () => `unexpected GroupVersion string: ${apiVersion}`);
   }
-  if (kind === "") throw patchError(patched, (text) => `Object 'Kind' is missing in '${text}'`);
+  if (kind === "") throw refusal(patched, (text) => `Object 'Kind' is missing in '${text}'`);
   return { apiVersion, kind };
 }
 

@@ -144,7 +144,7 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
     const scaled = patchedScale(current, scale);
     const applied = yield* patch.apply(scaled);
     yield;
-    const patched = yield* asObject(applied, scaleKind, { context, fieldValidation }, patch.strictErrors, scaled);
+    const patched = yield* asObject(applied, scaleKind, { context, fieldValidation }, patch, scaled);
     return yield* updated(current, patched, input);
   };
 }
