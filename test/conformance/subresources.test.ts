@@ -88,7 +88,7 @@ test("records an applier of a scale as the owner of the replicas of the object (
 test("refuses a negative number, POST, and an object without replicas (B-03)", async () => {
   await api.post(WIDGETS, widget("b03-none"));
   expect((await api.put(scaleOf("b03-none"), scale("b03-none", -1))).json.message).toBe(
-    'Scale.autoscaling "b03-none" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0',
+    'Widget.management.example.com "b03-none" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer',
   );
   expect((await api.post(scaleOf("b03-none"), scale("b03-none", 1))).json).toMatchObject({
     code: 405,

@@ -32,6 +32,9 @@ const RESERVED = new Set(
   ),
 );
 
+/** Whether a name can be used for a variable. */
+export const isCelIdentifier = (name: string): boolean => /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !RESERVED.has(name);
+
 /** How many variables a macro has, and how many bodies. */
 type MacroForm = readonly [variables: number, bodies: number];
 

@@ -17,9 +17,9 @@ describe.each(files)("%s", (file) => {
   });
   afterAll(() => cluster[Symbol.asyncDispose]());
 
-  test.each(steps)("$title", async ({ response, ...request }) => {
+  test.each(steps)("$title", async ({ response, onlyStatus, ...request }) => {
     const { status, json } = await cluster.send(request);
-    expect(answerOf(status, json)).toEqual(response);
+    expect(onlyStatus === true ? { status } : answerOf(status, json)).toEqual(response);
     if (request.path.includes("/customresourcedefinitions") && !request.path.includes("dryRun"))
       await cluster.settled();
   });

@@ -25,13 +25,14 @@ import {
   type CustomResourceNames,
   isEstablished,
 } from "./custom-resource-definition.ts";
+import { validateSelectableFields } from "./selectable-fields.ts";
 
 type Spec = CustomResourceDefinition["spec"];
 type Version = Spec["versions"][number];
 
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
-/** Paths for columns and field selectors, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
+/** Paths for columns and replicas, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
 const SIMPLE_PATH = /^(\.([A-Za-z0-9_$/-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\([^\]]*\)\]|\[\*\]|\.\*)+$/;
 /** Several times those of any published definition: each version and column costs every reader of Tables and of OpenAPI documents. */
 const MAX_VERSIONS = 20;
@@ -136,6 +137,7 @@ function validateVersions({ versions }: Spec): readonly FieldError[] {
   const stored = versions.filter(({ storage }) => storage).length;
   return [
     ...versions.flatMap((version, index) => validateVersion(version, indexPath(path, index))),
+    ...eachOnce(versions, validateServing),
     ...(new Set(names).size === names.length ? [] : [invalidError(path, names, "must contain unique version names")]),
     ...(stored === 1 ? [] : [invalidError(path, names, "must have exactly one version marked as storage version")]),
   ];
@@ -145,18 +147,18 @@ function validateLimits({ versions }: Spec): readonly FieldError[] {
   const path = "spec.versions";
   return [
     ...atMost(versions, MAX_VERSIONS, path),
-    ...versions.flatMap(({ additionalPrinterColumns = [], selectableFields = [], subresources }, index) => {
-      const at = indexPath(path, index);
-      const columns = childPath(at, "additionalPrinterColumns");
-      const fields = childPath(at, "selectableFields");
-      const scale = childPath(at, "subresources.scale");
+    ...eachOnce(versions, (version, at) => {
+      const { additionalPrinterColumns = [], selectableFields = [], subresources } = version;
+      const columns = at("additionalPrinterColumns");
+      const fields = at("selectableFields");
+      const scale = childPath(at("subresources"), "scale");
       const { specReplicasPath, statusReplicasPath, labelSelectorPath } = subresources?.scale ?? {};
       return [
         ...atMost(additionalPrinterColumns, MAX_COLUMNS, columns),
         ...additionalPrinterColumns
           .slice(0, MAX_COLUMNS)
           .flatMap(({ jsonPath }, i) => limitedPath(jsonPath, `${indexPath(columns, i)}.jsonPath`)),
-        ...atMost(selectableFields, MAX_SELECTABLE_FIELDS, fields),
+        ...atMost([...new Set(selectableFields.map(({ jsonPath }) => jsonPath))], MAX_SELECTABLE_FIELDS, fields),
         ...selectableFields
           .slice(0, MAX_SELECTABLE_FIELDS)
           .flatMap(({ jsonPath }, i) => limitedPath(jsonPath, `${indexPath(fields, i)}.jsonPath`)),
@@ -178,26 +180,59 @@ function limitedPath(jsonPath: string, path: string): readonly FieldError[] {
 
 function validateVersion(version: Version, path: string): readonly FieldError[] {
   const { name, deprecated = false, deprecationWarning } = version;
-  const scale = version.subresources?.scale;
-  const scalePath = childPath(path, "subresources.scale");
   const warningPath = childPath(path, "deprecationWarning");
   return [
     ...isDNS1035Label(name).map((fault) => invalidError(childPath(path, "name"), name, fault)),
     ...(deprecationWarning === undefined || deprecated
       ? []
       : [invalidError(warningPath, deprecationWarning, "can only be set for deprecated versions")]),
-    ...(version.additionalPrinterColumns ?? []).flatMap((column, index) =>
-      validateColumn(column, indexPath(childPath(path, "additionalPrinterColumns"), index)),
+  ];
+}
+
+type HoistedMember = "additionalPrinterColumns" | "selectableFields" | "subresources";
+const HOISTED: readonly HoistedMember[] = ["subresources", "additionalPrinterColumns", "selectableFields"];
+
+/**
+ * The faults of these members of each version. A member that all versions have alike is checked once, at the path of upstream's internal form, which has
+ * it in the spec.
+ */
+function eachOnce(
+  versions: readonly Version[],
+  faultsOf: (version: Version, path: (member: HoistedMember) => string) => readonly FieldError[],
+): readonly FieldError[] {
+  const [first] = versions;
+  const shared = new Set(
+    HOISTED.filter((member) => versions.every((version) => equalJson(version[member], first?.[member]))),
+  );
+  return versions.flatMap((version, index) => {
+    const { subresources, additionalPrinterColumns, selectableFields, ...rest } = version;
+    const own = (member: HoistedMember): boolean => index === 0 || !shared.has(member);
+    const checked: Version = {
+      ...rest,
+      ...(own("subresources") ? { subresources } : {}),
+      ...(own("additionalPrinterColumns") ? { additionalPrinterColumns } : {}),
+      ...(own("selectableFields") ? { selectableFields } : {}),
+    };
+    return faultsOf(checked, (member) =>
+      shared.has(member) ? `spec.${member}` : childPath(indexPath("spec.versions", index), member),
+    );
+  });
+}
+
+function validateServing(version: Version, path: (member: HoistedMember) => string): readonly FieldError[] {
+  const { subresources, additionalPrinterColumns = [], selectableFields = [], schema } = version;
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath = "" } = subresources?.scale ?? {};
+  const scale = childPath(path("subresources"), "scale");
+  return [
+    ...(specReplicasPath === undefined ? [] : below(specReplicasPath, [".spec."], `${scale}.specReplicasPath`)),
+    ...(statusReplicasPath === undefined ? [] : below(statusReplicasPath, [".status."], `${scale}.statusReplicasPath`)),
+    ...(labelSelectorPath === "" ? [] : below(labelSelectorPath, [".spec.", ".status."], `${scale}.labelSelectorPath`)),
+    ...additionalPrinterColumns.flatMap((column, index) =>
+      validateColumn(column, indexPath(path("additionalPrinterColumns"), index)),
     ),
-    ...(version.selectableFields ?? []).flatMap(({ jsonPath }, index) =>
-      simplePath(jsonPath, `${indexPath(childPath(path, "selectableFields"), index)}.jsonPath`),
-    ),
-    ...(scale === undefined
+    ...(schema?.openAPIV3Schema === undefined
       ? []
-      : [
-          ...below(scale.specReplicasPath, ".spec.", childPath(scalePath, "specReplicasPath")),
-          ...below(scale.statusReplicasPath, ".status.", childPath(scalePath, "statusReplicasPath")),
-        ]),
+      : validateSelectableFields(selectableFields, schema.openAPIV3Schema, path("selectableFields"))),
   ];
 }
 
@@ -205,22 +240,28 @@ function validateColumn(
   { name, type, jsonPath }: NonNullable<Version["additionalPrinterColumns"]>[number],
   path: string,
 ): readonly FieldError[] {
+  const types = `must be one of ${COLUMN_TYPES.join(",")}`;
   return [
     ...(name === "" ? [requiredError(childPath(path, "name"))] : []),
-    ...(COLUMN_TYPES.includes(type) ? [] : [notSupportedError(childPath(path, "type"), type, COLUMN_TYPES)]),
-    ...(jsonPath === "" ? [requiredError(childPath(path, "jsonPath"))] : simplePath(jsonPath, `${path}.jsonPath`)),
+    ...(type === "" ? [requiredError(childPath(path, "type"), types)] : []),
+    ...(type === "" || COLUMN_TYPES.includes(type) ? [] : [invalidError(childPath(path, "type"), type, types)]),
+    // Upstream's internal name of the field.
+    ...(jsonPath === "" ? [requiredError(childPath(path, "JSONPath"))] : simplePath(jsonPath, `${path}.JSONPath`)),
   ];
 }
 
-const simplePath = (jsonPath: string, path: string): readonly FieldError[] =>
-  SIMPLE_PATH.test(jsonPath) ? [] : [invalidError(path, jsonPath, "is an invalid path: must begin with a dot")];
+function simplePath(jsonPath: string, path: string): readonly FieldError[] {
+  if (!jsonPath.startsWith(".")) return [invalidError(path, jsonPath, "must be a simple json path starting with .")];
+  return SIMPLE_PATH.test(jsonPath) ? [] : [invalidError(path, jsonPath, "is an invalid path")];
+}
 
-const below = (jsonPath: string, parent: string, path: string): readonly FieldError[] =>
-  jsonPath === ""
-    ? [requiredError(path)]
-    : jsonPath.startsWith(parent) && SIMPLE_PATH.test(jsonPath)
-      ? []
-      : [invalidError(path, jsonPath, `should be a json path under ${parent.slice(0, -1)}`)];
+function below(jsonPath: string, parents: readonly string[], path: string): readonly FieldError[] {
+  if (jsonPath === "") return [requiredError(path)];
+  const faults = simplePath(jsonPath, path);
+  if (faults.length > 0 || parents.some((parent) => jsonPath.startsWith(parent))) return faults;
+  const names = parents.map((parent) => parent.slice(0, -1)).join(" or ");
+  return [invalidError(path, jsonPath, `should be a json path under ${parents.length > 1 ? "either " : ""}${names}`)];
+}
 
 function validateNames(names: CustomResourceNames): readonly FieldError[] {
   const { plural, singular = "", kind, listKind = "", shortNames = [], categories = [] } = names;

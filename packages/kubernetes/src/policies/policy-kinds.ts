@@ -23,6 +23,7 @@ import {
   withBindingDefaults,
   withPolicyDefaults,
 } from "./policy-definition.ts";
+import { validateAuditKeys, validateConditionNames, validateParamKind, validateVariableNames } from "./policy-names.ts";
 import { validateActions, validateMatchResources, validateParamRef } from "./validate-match-resources.ts";
 import { bindingFields, type Policy, type PolicyBinding, policyFields } from "./validating-admission-policy.ts";
 
@@ -30,9 +31,10 @@ const ACTIONS = ["Audit", "Deny", "Warn"];
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 
 function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
-  const { spec = {} } = policy;
-  const { validations = [], auditAnnotations = [], failurePolicy = "Fail", matchConstraints } = spec;
+  const { spec = {}, metadata } = policy;
+  const { validations = [], auditAnnotations = [], failurePolicy = "Fail", matchConstraints, paramKind } = spec;
   return [
+    ...(paramKind === undefined ? [] : validateParamKind(paramKind, "spec.paramKind")),
     ...(matchConstraints === undefined
       ? [requiredError("spec.matchConstraints")]
       : (matchConstraints.resourceRules ?? []).length === 0
@@ -54,7 +56,10 @@ function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
         ? []
         : [notSupportedError(`${indexPath("spec.validations", index)}.reason`, reason, REASONS)]),
     ]),
-    ...(yield* compilePolicy(policy, spec.paramKind !== undefined)).faults,
+    ...validateConditionNames(spec.matchConditions ?? [], "spec.matchConditions"),
+    ...validateVariableNames(spec.variables ?? [], "spec.variables"),
+    ...validateAuditKeys(auditAnnotations, metadata.name ?? "", "spec.auditAnnotations"),
+    ...(yield* compilePolicy(policy, paramKind !== undefined)).faults,
   ];
 }
 

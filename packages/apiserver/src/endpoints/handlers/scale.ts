@@ -229,7 +229,8 @@ function withReplicas(object: KubeObject, wanted: KubeObject, scale: ScaleSubres
   if (replicas === UNSET_REPLICAS) {
     throw badRequestError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} cannot be empty`);
   }
-  if (replicas < 0) {
+  // Other kinds are refused by the check of their own field.
+  if (replicas < 0 && scale.checksSpec === true) {
     throw invalidObjectError(scaleKind, object.metadata.name ?? "", [
       invalidError("spec.replicas", replicas, "must be greater than or equal to 0"),
     ]);

@@ -21,6 +21,7 @@ import {
   withBindingDefaults,
   withPolicyDefaults,
 } from "../policy-definition.ts";
+import { validateConditionNames, validateParamKind, validateVariableNames } from "../policy-names.ts";
 import { validateMatchResources, validateParamRef, validatePolicyName } from "../validate-match-resources.ts";
 import type { MatchResources } from "../validating-admission-policy.ts";
 import { compileMutations, isPatchType, PATCH_TYPES } from "./compiled-mutations.ts";
@@ -39,10 +40,12 @@ type MutationFields = NonNullable<NonNullable<MutatingPolicy["spec"]>["mutations
 
 function* validatePolicy(policy: MutatingPolicy): Steps<readonly FieldError[]> {
   const { failurePolicy = "Fail", paramKind, matchConstraints, mutations = [], reinvocationPolicy } = policy.spec ?? {};
+  const { matchConditions = [], variables = [] } = policy.spec ?? {};
   return [
     ...(FAILURE_POLICIES.includes(failurePolicy)
       ? []
       : [notSupportedError("spec.failurePolicy", failurePolicy, FAILURE_POLICIES)]),
+    ...(paramKind === undefined ? [] : validateParamKind(paramKind, "spec.paramKind")),
     ...(matchConstraints === undefined
       ? [requiredError("spec.matchConstraints")]
       : [
@@ -52,6 +55,8 @@ function* validatePolicy(policy: MutatingPolicy): Steps<readonly FieldError[]> {
             : []),
           ...operationFaults(matchConstraints, "spec.matchConstraints"),
         ]),
+    ...validateConditionNames(matchConditions, "spec.matchConditions"),
+    ...validateVariableNames(variables, "spec.variables"),
     ...(mutations.length === 0 ? [requiredError("spec.mutations", "mutations must contain at least one item")] : []),
     ...mutations.flatMap((mutation, index) => mutationFaults(mutation, indexPath("spec.mutations", index))),
     ...(yield* compileMutations(policy, paramKind !== undefined)).faults,

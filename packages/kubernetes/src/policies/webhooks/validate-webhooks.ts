@@ -16,6 +16,7 @@ import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import { isDNS1123Subdomain, isQualifiedName } from "@postern/apimachinery/validation/string-validators";
 import { REVIEW_VERSIONS, validateReviewVersions, validateWebhookClient } from "../../webhooks/validate-client.ts";
 import { compileMatchCondition } from "../compiled-policy.ts";
+import { MAX_MATCH_CONDITIONS } from "../policy-names.ts";
 import type { Webhook, WebhookConfiguration, WebhookRule } from "./webhook-configuration.ts";
 
 const FAILURE_POLICIES = ["Fail", "Ignore"];
@@ -24,7 +25,6 @@ const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const REINVOCATIONS = ["IfNeeded", "Never"];
 const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SCOPES = ["*", "Cluster", "Namespaced"];
-const MAX_MATCH_CONDITIONS = 64;
 /** Of one configuration. Upstream has no limit; every write looks at each of them here, on the thread that serves all clusters. */
 const MAX_WEBHOOKS = 100;
 

@@ -1,0 +1,104 @@
+// Requirements of names inside a policy: its match conditions, variables, audit annotations and the kind of its parameters.
+// Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go (validateMatchConditions, validateVariable, validateParamKind)
+
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
+import {
+  duplicateError,
+  type FieldError,
+  indexPath,
+  invalidError,
+  requiredError,
+  tooManyError,
+} from "@postern/apimachinery/validation/field-error";
+import {
+  isDNS1035Label,
+  isDNS1123Subdomain,
+  isQualifiedName,
+} from "@postern/apimachinery/validation/string-validators";
+import { isCelIdentifier } from "@postern/cel/parse-cel";
+
+type Named = { readonly name: string };
+
+export const MAX_MATCH_CONDITIONS = 64;
+const MAX_AUDIT_ANNOTATIONS = 20;
+
+export const validateConditionNames = (conditions: readonly Named[], path: string): readonly FieldError[] => {
+  const seen = new Set<string>();
+  return [
+    ...(conditions.length > MAX_MATCH_CONDITIONS ? [tooManyError(path, conditions.length, MAX_MATCH_CONDITIONS)] : []),
+    ...conditions.flatMap(({ name }, index) => {
+      const at = `${indexPath(path, index)}.name`;
+      if (name === "") return [requiredError(at)];
+      const isTwice = seen.has(name);
+      seen.add(name);
+      return [
+        ...isQualifiedName(name).map((fault) => invalidError(at, name, fault)),
+        ...(isTwice ? [duplicateError(at, name)] : []),
+      ];
+    }),
+  ];
+};
+
+export const validateVariableNames = (variables: readonly Named[], path: string): readonly FieldError[] =>
+  variables.flatMap(({ name }, index) => {
+    const at = `${indexPath(path, index)}.name`;
+    if (name.trim() === "") return [requiredError(at, "name is not specified")];
+    return isCelIdentifier(name) ? [] : [invalidError(at, name, "must be a valid CEL identifier")];
+  });
+
+/** Keys stand behind the name of the policy in the audit log. */
+export function validateAuditKeys(
+  annotations: readonly { readonly key: string; readonly valueExpression: string }[],
+  policyName: string,
+  path: string,
+): readonly FieldError[] {
+  const seen = new Set<string>();
+  const limit = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
+  return [
+    ...(annotations.length > MAX_AUDIT_ANNOTATIONS
+      ? [
+          invalidError(
+            path,
+            annotations.map(({ key, valueExpression }) => ({ key, valueExpression })),
+            limit,
+          ),
+        ]
+      : []),
+    ...annotations.flatMap(({ key }, index) => {
+      const at = `${indexPath(path, index)}.key`;
+      const isTwice = seen.has(key);
+      seen.add(key);
+      const full = `${policyName}/${key}`;
+      return [
+        ...(policyName === ""
+          ? [invalidError(at, key, "requires metadata.name be non-empty")]
+          : isQualifiedName(full).map((fault) => invalidError(at, full, fault))),
+        ...(isTwice ? [duplicateError(at, key)] : []),
+      ];
+    }),
+  ];
+}
+
+type ParamKind = { readonly apiVersion?: string | undefined; readonly kind?: string | undefined };
+
+export const validateParamKind = ({ apiVersion = "", kind = "" }: ParamKind, path: string): readonly FieldError[] => [
+  ...validateParamVersion(apiVersion, `${path}.apiVersion`),
+  ...(kind === ""
+    ? [requiredError(`${path}.kind`)]
+    : isDNS1035Label(kind.toLowerCase()).map((fault) =>
+        invalidError(`${path}.kind`, kind, `may have mixed case, but should otherwise match: ${fault}`),
+      )),
+];
+
+function validateParamVersion(apiVersion: string, path: string): readonly FieldError[] {
+  if (apiVersion === "") return [requiredError(path)];
+  const parsed = parseApiVersion(apiVersion);
+  if (parsed === undefined) return [invalidError(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  const { group, version } = parsed;
+  return [
+    ...(group === "" ? [] : isDNS1123Subdomain(group).map((fault) => invalidError(path, group, fault))),
+    ...(version === ""
+      ? [invalidError(path, apiVersion, "version must be specified")]
+      : isDNS1035Label(version).map((fault) => invalidError(path, version, fault))),
+  ];
+}
