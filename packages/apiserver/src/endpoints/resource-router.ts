@@ -135,7 +135,8 @@ async function routeSubresource(
   const isBuiltIn = definition.strategicMergePatch === true;
   const isLeaf = parts.length === 3;
   // Only what takes the connection over may have paths of its own below it.
-  if (subresource !== undefined && subresource.updates === undefined && (isLeaf || subresource.connect !== undefined)) {
+  const isAction = subresource?.updates === undefined || (verb === "create" && subresource.create !== undefined);
+  if (subresource !== undefined && isAction && (isLeaf || subresource.connect !== undefined)) {
     return await handleSubresource(context, resource, subresource, endpoint);
   }
   // Custom resources are found by name and subresource alone, whatever follows.

@@ -9,13 +9,19 @@ import { describeResource, type ResourceSuiteOptions } from "../testing/resource
 import { openSuiteSurface } from "../testing/suite-surface.ts";
 import { clusterKinds } from "./cluster-kinds.ts";
 
-const definitions = clusterKinds({
-  ready: () => undefined,
-  chooseAddress: () => "10.96.0.9",
-  refuseAddress: () => undefined,
-  choosePort: () => 30_000,
-  refusePort: () => undefined,
-});
+const definitions = clusterKinds(
+  {
+    ready: () => undefined,
+    chooseAddress: () => "10.96.0.9",
+    refuseAddress: () => undefined,
+    choosePort: () => 30_000,
+    refusePort: () => undefined,
+  },
+  () => {
+    throw new Error("no pod is assigned here");
+  },
+  // Actions are not stored.
+).filter(({ submit }) => submit === undefined);
 
 const named =
   (rest: JsonObject = {}) =>

@@ -27,6 +27,7 @@ import { priorityClasses, storageClasses } from "./storage/storage-kinds.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-classes.ts";
 import { controllerRevisions, daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
 import { cronJobs, jobs } from "./workloads/batch.ts";
+import { assignablePods, bindings, type PodStore } from "./workloads/pod-bindings.ts";
 import { pods, podTemplates } from "./workloads/pods.ts";
 import { replicationControllers } from "./workloads/replication-controllers.ts";
 import { persistentVolumeClaims, persistentVolumes } from "./workloads/volumes.ts";
@@ -63,7 +64,7 @@ export function inGoForm(definition: ResourceDefinition): ResourceDefinition {
   };
 }
 
-const WORKLOAD_KINDS = WORKLOADS.map(inGoForm);
+const OTHER_WORKLOADS = WORKLOADS.filter((workload) => workload !== pods).map(inGoForm);
 const OTHER_KINDS = [
   endpoints,
   endpointSlices,
@@ -87,8 +88,10 @@ const OTHER_KINDS = [
   apiServices,
 ].map(inGoForm);
 
-export const clusterKinds = (addresses: ServiceAddresses): readonly ResourceDefinition[] => [
+export const clusterKinds = (addresses: ServiceAddresses, podStore: PodStore): readonly ResourceDefinition[] => [
   inGoForm(storedServices(addresses)),
   ...OTHER_KINDS,
-  ...WORKLOAD_KINDS,
+  bindings(podStore),
+  inGoForm(assignablePods(podStore)),
+  ...OTHER_WORKLOADS,
 ];

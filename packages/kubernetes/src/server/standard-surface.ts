@@ -101,7 +101,10 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
       ? {}
       : {
           clusterKinds: [
-            ...clusterKinds(addressesOfServices(services, deps)),
+            ...clusterKinds(
+              addressesOfServices(services, deps),
+              () => requiredResource(surface.registry, "", "Pod").genericStore,
+            ),
             validatingAdmissionPolicies,
             validatingAdmissionPolicyBindings,
             mutatingAdmissionPolicies,

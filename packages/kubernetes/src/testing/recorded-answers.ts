@@ -73,7 +73,7 @@ export function answerOf(status: number, body: unknown): RecordedAnswer {
   const causes = (details?.["causes"] ?? []) as readonly { readonly reason?: string; readonly field?: string }[];
   return {
     status,
-    ...(reason === undefined ? {} : { reason }),
+    ...(reason === undefined || reason === "" ? {} : { reason }),
     message: withoutObjects(message ?? ""),
     ...(causes.length === 0 ? {} : { causes: [...new Set(causes.map((cause) => `${cause.reason} ${cause.field}`))] }),
   };

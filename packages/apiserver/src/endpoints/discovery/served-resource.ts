@@ -57,6 +57,7 @@ export function servedSubresources(resource: ResourceDefinition): readonly Serve
 
 function subresourceVerbs({ get, create, connect, updates, verbs = PART_VERBS }: Subresource): readonly string[] {
   if (connect !== undefined) return CONNECT_VERBS;
-  if (updates !== undefined) return verbs;
-  return [...(create === undefined ? [] : ["create"]), ...(get === undefined ? [] : ["get"])];
+  const creates = create === undefined ? [] : ["create"];
+  if (updates !== undefined) return [...creates, ...verbs];
+  return [...creates, ...(get === undefined ? [] : ["get"])];
 }

@@ -205,7 +205,7 @@ function served(
 function subresourceOperations(resource: ResourceDefinition, subresource: ServedSubresource): readonly ApiOperation[] {
   const definition = definitionName(subresource.kind);
   const own = subresource.definition;
-  if (own === undefined || own.updates !== undefined) {
+  if (own === undefined || (own.updates !== undefined && own.create === undefined)) {
     return served(updatableOperations(resource, definition, subresource.name), subresource.verbs);
   }
   const { tag, id } = naming(resource);

@@ -222,10 +222,11 @@ async function prepareForUpdate(write: Update): Promise<void> {
 }
 
 function countGeneration(write: Update): void {
-  const { tracksGeneration, hasStatus } = write.store.definition;
+  const { tracksGeneration, hasStatus, subresources = [] } = write.store.definition;
+  const isAction = subresources.some(({ name, updates }) => name === write.subresource && updates !== undefined);
   const { object, old } = write;
   write.object =
-    tracksGeneration === false
+    tracksGeneration === false || isAction
       ? withMeta(object, withGenerationOf(object.metadata, old.metadata))
       : withGeneration(object, old, hasStatus);
 }

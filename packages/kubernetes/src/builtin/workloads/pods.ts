@@ -64,12 +64,37 @@ const withServiceClass = (pod: Pod, { status, ...rest }: Pod): Pod => ({
   status: { ...status, qosClass: qosClassOf(pod.spec) },
 });
 
+/** Gates keep a scheduler from the pod, which says so from the beginning. */
+const withGates = (pod: Pod): Pod =>
+  (pod.spec?.schedulingGates ?? []).length === 0
+    ? pod
+    : ({
+        ...pod,
+        status: {
+          ...pod.status,
+          conditions: [
+            {
+              type: "PodScheduled",
+              status: "False",
+              reason: "SchedulingGated",
+              message: "Scheduling is blocked due to non-empty scheduling gates",
+              lastProbeTime: null,
+              lastTransitionTime: null,
+            },
+          ],
+        },
+        // Times of upstream's form, which are null.
+      } as never);
+
 const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
   ...validatePodSpec(spec, "spec"),
   ...((spec?.ephemeralContainers ?? []).length > 0
     ? [forbiddenError("spec.ephemeralContainers", "cannot be set on create")]
     : []),
 ];
+
+/** The name under which the store knows the assignment of a pod to a node. */
+export const BINDING_SUBRESOURCE = "binding";
 
 /** Subresource that a kubelet would answer. */
 const onNode = (name: string, what: string): Subresource => ({
@@ -178,8 +203,15 @@ export const pods: ResourceDefinition = defineBuiltin({
   strategy: {
     ...podStrategy,
     prepareForCreate: async (pod: Pod, context: RequestContext) =>
-      withServiceClass(pod, (await podStrategy.prepareForCreate?.(pod, context)) ?? pod),
+      withGates(withServiceClass(pod, (await podStrategy.prepareForCreate?.(pod, context)) ?? pod)),
     validate: validateNewPod,
+    // A binding changes what others may not.
+    prepareForUpdate: (pod: Pod, old: Pod, context: RequestContext) =>
+      context.info.subresource === BINDING_SUBRESOURCE
+        ? pod
+        : (podStrategy.prepareForUpdate?.(pod, old, context) ?? pod),
+    validateUpdate: (pod: Pod, old: Pod, context: RequestContext) =>
+      context.info.subresource === BINDING_SUBRESOURCE ? [] : (podStrategy.validateUpdate?.(pod, old, context) ?? []),
   } as never,
 });
 
