@@ -127,6 +127,7 @@ const LONG_PARALLEL = [
   "test/e2e/kubernetes-tools.test.ts",
   "test/e2e/prepared-clusters.test.ts",
   "test/e2e/terraform.test.ts",
+  "test/e2e/workload-controllers.test.ts",
   // Beside the attacks on webhooks, tour, ci-login, connected-cluster and watches-through-two.
   "test/e2e/admission-policies.test.ts",
   "test/e2e/admission-webhooks.test.ts",

@@ -133,12 +133,12 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   }
 
   /** The path of an embedded cluster with nothing in it but what every cluster has. */
-  async function newCluster(): Promise<string> {
+  async function newCluster(workloads = "stored"): Promise<string> {
     const name = `product-${clusters++}`;
     const path = `${API}/namespaces/p-tenant/virtualclusterinstances`;
     const made = await tenants.send(path, {
       key: tenants.admin,
-      body: { metadata: { name }, spec: { owner: { user: "attacker" }, template: { workloads: "stored" } } },
+      body: { metadata: { name }, spec: { owner: { user: "attacker" }, template: { workloads } } },
     });
     expect(made.status, made.text).toBe(201);
     await vi.waitFor(async () => {
@@ -298,7 +298,7 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   test.each(stored.map((thing) => [thing.name, thing] as const))(
     "%s",
     async (_, thing) => {
-      const [one, two] = [await newCluster(), await newCluster()];
+      const [one, two] = [await newCluster(thing.workloads), await newCluster(thing.workloads)];
       let small = 0;
       const filled = await phase(async () => {
         small = await fill(thing, one, 1);

@@ -24,6 +24,7 @@ import {
 import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
+import { createJobPodRelease } from "../controllers/workloads/job-pod-release.ts";
 import { createWorkloadControllers } from "../controllers/workloads/workload-controllers.ts";
 import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
@@ -90,6 +91,10 @@ export function startControllers(
             ],
           }),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
+          createJobPodRelease(port, {
+            pods: requiredResource(registry, "", "Pod"),
+            jobs: requiredResource(registry, "batch", "Job"),
+          }),
           ...(deps.cluster.runsWorkloads === undefined
             ? []
             : [

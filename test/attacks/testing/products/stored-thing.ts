@@ -12,6 +12,8 @@ export type StoredThing = {
   readonly place: "cluster" | "project";
   /** `directory`: by a key that provisions users and teams over SCIM. Default: the tenant. */
   readonly by?: "directory";
+  /** How the cluster treats workloads. Default: it stores them. */
+  readonly workloads?: "controlled";
   /** Both are doubled. */
   readonly base: { readonly count: number; readonly size: number };
   /** Creates objects that have to be there once. */

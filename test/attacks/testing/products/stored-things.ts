@@ -5,6 +5,7 @@ import {
   definitionVersion,
 } from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { APPLIED_THINGS } from "./applied-things.ts";
+import { CONTROLLED_THINGS } from "./controlled-things.ts";
 import { PROJECT_THINGS } from "./project-things.ts";
 import { SERVED_THINGS } from "./served-things.ts";
 import {
@@ -30,6 +31,7 @@ export const STORED_THINGS: readonly StoredThing[] = [
   ...APPLIED_THINGS,
   ...PROJECT_THINGS,
   ...SERVED_THINGS,
+  ...CONTROLLED_THINGS,
   {
     name: "definitions with versions",
     place: "cluster",

@@ -1,4 +1,4 @@
-// Jobs and CronJobs as objects: nothing runs them.
+// Jobs and CronJobs as objects.
 // Source: k8s.io/kubernetes/pkg/registry/batch/{job,cronjob}/strategy.go, pkg/apis/batch/v1/defaults.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
@@ -129,9 +129,18 @@ function withJobDefaults(spec: JobSpec): JobSpec {
     backoffLimit: spec.backoffLimit ?? 6,
     completionMode: spec.completionMode ?? "NonIndexed",
     suspend: spec.suspend ?? false,
+    manualSelector: spec.manualSelector ?? false,
     podReplacementPolicy: spec.podReplacementPolicy ?? "TerminatingOrFailed",
     ...(spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) }),
   };
+}
+
+/** A Job without labels has those of its pods. */
+function withLabelsOfPods(job: Job, submitted: Job): Job {
+  const { metadata, spec } = job;
+  const isLabelled = Object.keys(metadata.labels ?? {}).length > 0;
+  if (isLabelled || submitted.spec?.template?.metadata?.labels === undefined) return job;
+  return { ...job, metadata: { ...metadata, labels: spec?.template?.metadata?.labels ?? {} } };
 }
 
 /** The labels that tell the pods of one job from those of another of its name. */
@@ -215,7 +224,7 @@ export const jobs: ResourceDefinition = defineBuiltin({
   strategy: {
     ...jobStrategy,
     orphansByDefault: true,
-    prepareForCreate: (job: Job) => withOwnSelector({ ...job, status: {} }),
+    prepareForCreate: (job: Job) => withLabelsOfPods(withOwnSelector({ ...job, status: {} }), job),
   } as never,
 });
 

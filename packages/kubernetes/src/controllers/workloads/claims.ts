@@ -41,11 +41,16 @@ export type ClaimsOptions = {
 };
 
 type Owner = {
+  /** How many objects may be looked at for one match: a selector may have very many requirements. */
+  readonly cost: number;
   readonly text: string;
   readonly uid: string;
   readonly selector: ParsedLabelSelector;
   isDeleted: boolean;
 };
+
+/** Of a selector, for the work of looking at one object. */
+const BYTES_OF_LOOK = 100;
 
 const readOwner = createMemberReader({
   metadata: { uid: true, deletionTimestamp: true },
@@ -85,19 +90,19 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
     const owner = known.get(namespace)?.get(key);
     if (owner === undefined) return;
     for (const object of dependents.orphansIn(namespace)) {
-      port.looks.spend(1);
       await pause();
       if (signal.aborted) return;
+      port.looks.spend(owner.cost);
       if (owner.selector.matches(object.labels)) propose(key, object);
     }
   }
 
   async function findOwner(key: string, signal: AbortSignal): Promise<void> {
     const { namespace } = resource.keys.parse(key);
-    for (const [ownerKey, { selector, isDeleted }] of known.get(namespace) ?? []) {
+    for (const [ownerKey, { selector, isDeleted, cost }] of known.get(namespace) ?? []) {
       const object = resource.view.get(key);
       if (object === undefined || signal.aborted) return;
-      port.looks.spend(1);
+      port.looks.spend(cost);
       if (!isDeleted && selector.matches(object.labels)) return propose(ownerKey, object);
       await pause();
     }
@@ -128,7 +133,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
     if (before?.uid === uid && before.text === text) before.isDeleted = isDeleted;
     else {
       const selector = selectorFromLabelSelector(selectorOf(spec.selector ?? {}));
-      of.set(object.key, { text, uid, selector, isDeleted });
+      of.set(object.key, { text, uid, selector, isDeleted, cost: Math.ceil(text.length / BYTES_OF_LOOK) });
       queue.add(`!${object.key}`);
     }
   }
@@ -184,7 +189,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
     async claim(owner, signal) {
       const { namespace = "", name: ownerName = "", uid = "" } = owner.metadata;
       const key = owners.keys.of(namespace, ownerName);
-      const selector = known.get(namespace)?.get(key)?.selector;
+      const { selector, cost = 1 } = known.get(namespace)?.get(key) ?? {};
       const mayClaim = selector !== undefined && !isBeingDeleted(owner);
       const free = [...(waiting.get(key) ?? [])].filter((each) => {
         const object = resource.view.get(each);
@@ -202,7 +207,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
         if (!mayClaim || selector.matches(object.labels)) claimed.push(object);
         else if (!isGoing(object)) lost.push(object);
       }
-      port.looks.spend(claimed.length);
+      port.looks.spend(claimed.length * cost);
       for (const object of lost) await release(owner, object.decode(), signal);
       return claimed;
     },

@@ -5,11 +5,10 @@ import { createHash } from "node:crypto";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { NAME_ALPHABET } from "@postern/apimachinery/names/generate-name";
-import { createControlled, deleteControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { createControlled, deleteControlled, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
-import { controllerOf } from "./owned-objects.ts";
 import type { PodState } from "./pod-state.ts";
 import { controllerReference, type Says, type WorkloadPort } from "./workload-port.ts";
 
@@ -20,7 +19,7 @@ export type Made = {
 };
 
 /** Pods of one owner that are created or deleted before the next owner has its turn. */
-const MOST_AT_ONCE = 100;
+export const MOST_AT_ONCE = 100;
 /** So many are on their way to the store together. */
 const TOGETHER = 4;
 const MAX_BASE_LENGTH = 58;
@@ -91,7 +90,6 @@ export async function createPods(
   const pause = createTurns(port.runtime.clock);
   let count = 0;
   let error: ApiError | undefined;
-  const { view, keys } = port.pods.resource;
   const create = async (at: number, attempt = 0): Promise<void> => {
     const pod = podAt(at, attempt);
     try {
@@ -100,11 +98,10 @@ export async function createPods(
       says(owner, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`);
     } catch (caught) {
       if (isApiError(caught, "AlreadyExists")) {
-        const { namespace = "", name = "" } = pod.metadata;
-        const existing = view.get(keys.of(namespace, name));
-        const isOurs = existing !== undefined && controllerOf(existing)?.uid === owner.metadata.uid;
-        if (!isOurs && attempt < MOST_ATTEMPTS) await create(at, attempt + 1);
-        return;
+        // Another server may have created it, which memory need not know yet.
+        const existing = await readControlled(port, port.pods.resource, pod, signal);
+        if (existing?.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true) return;
+        if (attempt < MOST_ATTEMPTS) return await create(at, attempt + 1);
       }
       error ??= refusal(caught);
       says(owner, "Warning", "FailedCreate", `Error creating: ${error.message}`);

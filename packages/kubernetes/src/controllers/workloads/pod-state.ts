@@ -74,7 +74,9 @@ function readState(object: CachedObject): PodState {
   const ready = status.conditions?.find(({ type, status: holds }) => type === "Ready" && holds === "True");
   const ends = (status.containerStatuses ?? []).map(({ state }) => Date.parse(state?.terminated?.finishedAt ?? ""));
   const isFinished = phase === "Succeeded" || phase === "Failed";
+  const unready = status.conditions?.find(({ type, status: holds }) => type === "Ready" && holds === "False");
   const lastEnd = ends.length > 0 ? Math.max(...ends) : Number.NaN;
+  const end = Number.isNaN(lastEnd) ? Date.parse(unready?.lastTransitionTime ?? "") : lastEnd;
   return {
     object,
     name: metadata.name ?? "",
@@ -82,7 +84,7 @@ function readState(object: CachedObject): PodState {
     phase,
     createdAt: Date.parse(metadata.creationTimestamp ?? "") || 0,
     readyAt: ready === undefined ? undefined : Date.parse(ready.lastTransitionTime ?? "") || 0,
-    finishedAt: isFinished && !Number.isNaN(lastEnd) ? lastEnd : undefined,
+    finishedAt: isFinished && !Number.isNaN(end) ? end : undefined,
     isDeleted,
     isActive: !isDeleted && !isFinished,
     hasNode: (spec.nodeName ?? "") !== "",

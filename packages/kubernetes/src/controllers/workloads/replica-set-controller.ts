@@ -93,7 +93,7 @@ export function createReplicaSetController(
     if (signal.aborted) return;
     // Memory has the pods that have just been written.
     const pods = [...port.pods.of(set.metadata.uid ?? "")].map(podStateOf);
-    port.looks.spend(pods.length);
+    port.looks.spend(pods.length * Math.ceil(Object.keys(set.spec.template.metadata?.labels ?? {}).length / 10));
     const { status, recheckMs } = statusOf(set, pods, failure);
     await writeStatus(port, sets, set, status, signal);
     if (recheckMs !== undefined) again(queue, key, recheckMs);

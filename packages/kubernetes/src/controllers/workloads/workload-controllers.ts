@@ -4,9 +4,13 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createAllowance } from "./allowance.ts";
+import { createCronJobController } from "./cron-job-controller.ts";
+import { createDaemonSetController } from "./daemon-set-controller.ts";
 import { createDeploymentController } from "./deployment-controller.ts";
+import { createJobController } from "./job-controller.ts";
 import { followOwnedObjects } from "./owned-objects.ts";
 import { createReplicaSetController, REPLICA_SETS, REPLICATION_CONTROLLERS } from "./replica-set-controller.ts";
+import { createStatefulSetController } from "./stateful-set-controller.ts";
 import type { WorkloadPort } from "./workload-port.ts";
 
 export type WorkloadControllersDeps = {
@@ -50,6 +54,8 @@ function startAll(base: ControllerPort, { resource }: WorkloadControllersDeps): 
   const lifetime = new AbortController();
   const pods = followOwnedObjects(resource("", "Pod"), scheduler);
   const replicaSets = followOwnedObjects(resource("apps", "ReplicaSet"), scheduler);
+  const jobs = followOwnedObjects(resource("batch", "Job"), scheduler);
+  const revisions = followOwnedObjects(resource("apps", "ControllerRevision"), scheduler);
   const port: WorkloadPort = {
     ...base,
     resource,
@@ -63,6 +69,10 @@ function startAll(base: ControllerPort, { resource }: WorkloadControllersDeps): 
     createDeploymentController(port, replicaSets),
     createReplicaSetController(port, REPLICA_SETS),
     createReplicaSetController(port, REPLICATION_CONTROLLERS),
+    createCronJobController(port, jobs),
+    createJobController(port),
+    createStatefulSetController(port, revisions),
+    createDaemonSetController(port, revisions),
   ];
   return {
     async idle() {
@@ -73,7 +83,7 @@ function startAll(base: ControllerPort, { resource }: WorkloadControllersDeps): 
     [Symbol.dispose]() {
       lifetime.abort();
       for (const controller of controllers) controller[Symbol.dispose]();
-      replicaSets[Symbol.dispose]();
+      for (const index of [replicaSets, jobs, revisions]) index[Symbol.dispose]();
       pods[Symbol.dispose]();
     },
   };

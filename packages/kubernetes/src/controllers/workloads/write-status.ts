@@ -21,7 +21,7 @@ export function statusMembers(members: Members, always: readonly string[] = []):
 }
 
 /**
- * `annotations` are written with it. True if something was written: where another writer was faster, its change leads to the next attempt. Counts that
+ * `annotations` are written with it. After a conflict, the change of the other writer leads to the next attempt. Counts that
  * add up must never be written over newer ones.
  */
 export async function writeStatus(
@@ -31,10 +31,10 @@ export async function writeStatus(
   status: JsonObject,
   signal: AbortSignal,
   annotations: { readonly [name: string]: string } = {},
-): Promise<boolean> {
+): Promise<"written" | "same" | "conflict"> {
   const known = object.metadata.annotations ?? {};
   const isAnnotated = Object.entries(annotations).every(([name, value]) => known[name] === value);
-  if (isAnnotated && equalJson(status, object["status"] ?? {})) return false;
+  if (isAnnotated && equalJson(status, object["status"] ?? {})) return "same";
   const { name = "", resourceVersion } = object.metadata;
   const transform = (current: KubeObject): KubeObject => {
     if (current.metadata.resourceVersion !== resourceVersion)
@@ -46,10 +46,10 @@ export async function writeStatus(
       status,
     };
   };
-  let isWritten = false;
+  let result: "written" | "conflict" = "conflict";
   await ignoringConflicts(async () => {
     await updateControlled(port, resource, object, { subresource: "status", transform }, signal);
-    isWritten = true;
+    result = "written";
   });
-  return isWritten;
+  return result;
 }

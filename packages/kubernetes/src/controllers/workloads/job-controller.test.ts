@@ -1,0 +1,178 @@
+// Jobs of a cluster whose workloads are controlled: a test writes the status of pods, as a kubelet would.
+
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+
+let cluster: ClusterSurface;
+beforeAll(async () => {
+  cluster = await openClusterSurface(undefined, { runsWorkloads: () => true });
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+const PODS = "/api/v1/namespaces/default/pods";
+const JOBS = "/apis/batch/v1/namespaces/default/jobs";
+
+async function settled(): Promise<void> {
+  for (let round = 0; round < 4; round++) await cluster.settled();
+}
+async function send(method: string, path: string, json?: object) {
+  const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+  const answer = await cluster.send({ method, path, ...(json === undefined ? {} : { json, contentType }) });
+  await settled();
+  if (answer.status >= 400) throw new Error(JSON.stringify(answer.json));
+  return answer.json;
+}
+
+const make = (name: string, spec: object, restartPolicy = "Never") =>
+  send("POST", JOBS, {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name },
+    spec: { template: { spec: { restartPolicy, containers: [{ name: "a", image: "i" }] } }, ...spec },
+  });
+const jobOf = (name: string) => send("GET", `${JOBS}/${name}`);
+const podsOf = async (name: string) => (await send("GET", `${PODS}?labelSelector=job-name%3D${name}`)).items as any[];
+const activeOf = async (name: string) =>
+  (await podsOf(name)).filter(({ status }) => status.phase === "Pending" || status.phase === "Running");
+const end = async (pod: any, phase: string, others: object = {}) =>
+  await send("PUT", `${PODS}/${pod.metadata.name}/status`, { ...pod, status: { ...pod.status, phase, ...others } });
+const conditionsOf = ({ status }: any) => (status.conditions ?? []).map(({ type, reason }: any) => `${type} ${reason}`);
+const longAgo = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString().replace(/\.\d+/, "");
+const ended = (seconds: number) => ({
+  containerStatuses: [
+    {
+      name: "a",
+      ready: false,
+      restartCount: 0,
+      image: "i",
+      imageID: "",
+      state: { terminated: { exitCode: 1, finishedAt: longAgo(seconds) } },
+    },
+  ],
+});
+
+describe("a Job", () => {
+  test("makes a pod that it holds until it has counted it", async () => {
+    await make("one", {});
+    const [pod] = await podsOf("one");
+    expect(pod.metadata).toMatchObject({ finalizers: ["batch.kubernetes.io/job-tracking"], generateName: "one-" });
+    expect((await jobOf("one")).status).toEqual({
+      active: 1,
+      ready: 0,
+      terminating: 0,
+      startTime: expect.any(String),
+      uncountedTerminatedPods: {},
+    });
+    await end(pod, "Succeeded");
+    const { status } = await jobOf("one");
+    expect(status).toMatchObject({ succeeded: 1, ready: 0, terminating: 0, uncountedTerminatedPods: {} });
+    expect(status.completionTime).toEqual(expect.any(String));
+    expect(conditionsOf({ status })).toEqual(["SuccessCriteriaMet CompletionsReached", "Complete CompletionsReached"]);
+    expect((await podsOf("one"))[0].metadata.finalizers).toBeUndefined();
+  });
+
+  test("has no more pods than are to succeed, and no more at a time than it may", async () => {
+    await make("many", { completions: 3, parallelism: 2 });
+    const counts: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      const active = await activeOf("many");
+      counts.push(active.length);
+      await end(active[0], "Succeeded");
+    }
+    expect(counts).toEqual([2, 2, 1]);
+    expect((await jobOf("many")).status).toMatchObject({ succeeded: 3 });
+    expect(await podsOf("many")).toHaveLength(3);
+  });
+
+  test("of a work queue is complete when one pod has succeeded and none is active", async () => {
+    await make("queue", { parallelism: 2 });
+    const [first, second] = await activeOf("queue");
+    await end(first, "Succeeded");
+    expect(conditionsOf(await jobOf("queue"))).toEqual([]);
+    await end(second, "Failed");
+    expect(conditionsOf(await jobOf("queue"))).toContain("Complete CompletionsReached");
+  });
+
+  test("waits before it replaces a failed pod, and fails after as many as it may", async () => {
+    await make("fails", { backoffLimit: 1 });
+    const [pod] = await activeOf("fails");
+    await end(pod, "Failed");
+    expect(await activeOf("fails")).toEqual([]);
+    const failed = await send("GET", `${PODS}/${pod.metadata.name}`);
+    await end(failed, "Failed", ended(60));
+    const [next] = await activeOf("fails");
+    await end(next, "Failed");
+    const job = await jobOf("fails");
+    expect(job.status).toMatchObject({ failed: 2 });
+    expect(conditionsOf(job)).toEqual(["FailureTarget BackoffLimitExceeded", "Failed BackoffLimitExceeded"]);
+  });
+
+  test("that fails takes its active pods with it and counts them", async () => {
+    await make("together", { backoffLimit: 0, parallelism: 3, completions: 3 });
+    const [pod] = await activeOf("together");
+    await end(pod, "Failed");
+    expect(await activeOf("together")).toEqual([]);
+    expect((await jobOf("together")).status).toMatchObject({ failed: 3 });
+  });
+
+  test("that is suspended has no pods, and all its time again when it goes on", async () => {
+    await make("paused", { suspend: true, parallelism: 2, completions: 2 });
+    expect(await podsOf("paused")).toEqual([]);
+    const { status } = await jobOf("paused");
+    expect(conditionsOf({ status })).toEqual(["Suspended JobSuspended"]);
+    expect(status.startTime).toBeUndefined();
+    await send("PATCH", `${JOBS}/paused`, { spec: { suspend: false } });
+    const resumed = await jobOf("paused");
+    expect(resumed.status).toMatchObject({ active: 2, startTime: expect.any(String) });
+    expect(resumed.status.conditions).toMatchObject([{ type: "Suspended", status: "False", reason: "JobResumed" }]);
+    await send("PATCH", `${JOBS}/paused`, { spec: { suspend: true } });
+    expect(await podsOf("paused")).toEqual([]);
+    const again = await jobOf("paused");
+    expect(again.status.failed).toBeUndefined();
+    expect(again.status.conditions).toMatchObject([{ type: "Suspended", status: "True" }]);
+  });
+
+  test("that is indexed gives each pod a number, and knows which have succeeded", async () => {
+    await make("numbered", { completionMode: "Indexed", completions: 5, parallelism: 5 });
+    const pods = await activeOf("numbered");
+    const indexOf = ({ metadata }: any) => Number(metadata.annotations["batch.kubernetes.io/job-completion-index"]);
+    const sorted = pods.toSorted((a, b) => indexOf(a) - indexOf(b));
+    expect(sorted.map(indexOf)).toEqual([0, 1, 2, 3, 4]);
+    expect(sorted[3].metadata.name).toMatch(/^numbered-3-[a-z0-9]{5}$/);
+    expect(sorted[3].spec).toMatchObject({
+      hostname: "numbered-3",
+      containers: [{ env: [{ name: "JOB_COMPLETION_INDEX" }] }],
+    });
+    for (const at of [0, 2, 3]) await end(sorted[at], "Succeeded");
+    expect((await jobOf("numbered")).status).toMatchObject({ succeeded: 3, completedIndexes: "0,2,3" });
+    for (const at of [1, 4]) await end(sorted[at], "Succeeded");
+    const { status } = await jobOf("numbered");
+    expect(status).toMatchObject({ succeeded: 5, completedIndexes: "0-4" });
+    expect(conditionsOf({ status })).toContain("Complete CompletionsReached");
+  });
+
+  test("lets go of its pods when it is deleted", async () => {
+    await make("gone", { parallelism: 2, completions: 2 });
+    await send("DELETE", `${JOBS}/gone?propagationPolicy=Background`);
+    expect(await podsOf("gone")).toEqual([]);
+  });
+
+  test("of another controller is left alone", async () => {
+    await make("theirs", { managedBy: "example.com/queue" });
+    expect(await podsOf("theirs")).toEqual([]);
+  });
+
+  test("goes when its time after the end is over", async () => {
+    await make("short", { ttlSecondsAfterFinished: 0 });
+    await end((await podsOf("short"))[0], "Succeeded");
+    expect((await cluster.send({ method: "GET", path: `${JOBS}/short` })).status).toBe(404);
+  });
+
+  test("fails when it has been active for too long", async () => {
+    await make("late", { activeDeadlineSeconds: 1 });
+    await expect
+      .poll(async () => conditionsOf(await jobOf("late")), { timeout: 20_000 })
+      .toEqual(["FailureTarget DeadlineExceeded", "Failed DeadlineExceeded"]);
+    expect(await podsOf("late")).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+// Workloads of a cluster whose controllers make pods of them: what a tenant stores is multiplied.
+
+import { DEFAULT, members, range, type StoredThing, selector } from "./stored-thing.ts";
+
+const APPS = "apis/apps/v1/namespaces/default";
+const template = (labels: object): object => ({
+  metadata: { labels },
+  spec: { restartPolicy: "Always", containers: [{ name: "a", image: "i" }] },
+});
+
+export const CONTROLLED_THINGS: readonly StoredThing[] = [
+  {
+    name: "Deployments with replicas",
+    place: "cluster",
+    workloads: "controlled",
+    base: { count: 20, size: 10 },
+    path: `${APPS}/deployments`,
+    object: (index, size) => {
+      const labels = { app: `d${index}` };
+      const spec = { replicas: size, selector: { matchLabels: labels }, template: template(labels) };
+      return { metadata: { name: `d${index}` }, spec };
+    },
+  },
+  {
+    name: "ReplicaSets that select the same pods",
+    place: "cluster",
+    workloads: "controlled",
+    base: { count: 20, size: 20 },
+    before: async (store, size) => {
+      for (const index of range(size)) {
+        const body = {
+          metadata: { name: `free${index}`, labels: { app: "same" } },
+          spec: { containers: [{ name: "a", image: "i" }] },
+        };
+        if (!(await store(`${DEFAULT}/pods`, body))) return false;
+      }
+      return true;
+    },
+    path: `${APPS}/replicasets`,
+    object: (index, size) => ({
+      metadata: { name: `r${index}` },
+      spec: {
+        replicas: 3,
+        selector: { matchLabels: { app: "same" }, ...selector(size) },
+        template: template({ app: "same", ...members(size, "v") }),
+      },
+    }),
+  },
+  {
+    name: "Jobs with parallelism",
+    place: "cluster",
+    workloads: "controlled",
+    base: { count: 20, size: 10 },
+    path: "apis/batch/v1/namespaces/default/jobs",
+    object: (index, size) => {
+      const spec = { restartPolicy: "Never", containers: [{ name: "a", image: "i" }] };
+      return { metadata: { name: `j${index}` }, spec: { parallelism: size, completions: size, template: { spec } } };
+    },
+  },
+];
