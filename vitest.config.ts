@@ -138,6 +138,8 @@ const LONG_PARALLEL = [
   "test/e2e/onboarding.test.ts",
   "test/e2e/two-posterns.test.ts",
   "test/attacks/shared-etcd.test.ts",
+  // Beside the unit tests of rotated clusters.
+  "test/attacks/authority-rotation.test.ts",
   // Beside golden, which replays the same recordings.
   "test/conformance/embedded-golden.test.ts",
   // Beside npm-package, kubernetes and systemd.

@@ -79,6 +79,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/authorization",
     "features/access-keys/usage",
     "features/budgets",
+    "features/certificate-authorities",
     "features/certificates",
     "features/proxy",
     "features/cluster-tunnels",

@@ -42,6 +42,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "trust",
         "unwrap",
         "cluster",
+        "ca",
         "kubeconfig",
         "backup",
         "restore",

@@ -7,6 +7,7 @@ import { createAuditCommand } from "./audit/audit.ts";
 import { createBackupCommand } from "./backup/backup.ts";
 import { createRestoreCommand } from "./backup/restore.ts";
 import { createStoreCommand } from "./backup/store.ts";
+import { createCaCommand } from "./ca/ca.ts";
 import { createCiCommand } from "./ci/ci.ts";
 import { createClusterCommand } from "./cluster/cluster.ts";
 import type { CommandContext } from "./command-context.ts";
@@ -50,6 +51,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(createCiCommand(context));
   program.addCommand(createTrustCommand(context));
   program.addCommand(createClusterCommand(context));
+  program.addCommand(createCaCommand(context));
   program.addCommand(await createBackupCommand(context));
   program.addCommand(await createRestoreCommand(context));
   program.addCommand(await createStoreCommand(context));

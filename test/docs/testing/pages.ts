@@ -33,6 +33,11 @@ export const PAGES: readonly Page[] = [
     expected: [/^default +Active/m, /WrappedValueReadAgain +ownedaccesskey\/deploy/],
   },
   {
+    path: "docs/operations/rotating-authorities.md",
+    given: SERVE,
+    expected: [/^Prepared: vc-\S+-ca-2 signs/m, /serial:/, /^Completed: /m, /^"Prepared"$/m],
+  },
+  {
     path: "docs/guides/access-on-request.md",
     given: SERVE,
     expected: [

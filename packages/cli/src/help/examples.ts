@@ -33,6 +33,12 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
   "postern access withdraw": ["postern access withdraw access-x7k2p"],
   "postern access revoke": ["postern access revoke access-x7k2p"],
   "postern access review": ["postern access review access-x7k2p --message 'was needed'"],
+  "postern ca": ["postern ca rotate --virtual-cluster default/demo --status"],
+  "postern ca rotate": [
+    "postern ca rotate --virtual-cluster default/demo --prepare",
+    "postern ca rotate --virtual-cluster default/demo --status",
+    "postern ca rotate --virtual-cluster default/demo --complete --yes",
+  ],
   "postern unwrap": [
     "postern unwrap --server https://postern.example.com --value-file value --out key.txt",
     'echo "$VALUE" | postern unwrap > demo.yaml',

@@ -7,7 +7,7 @@ import type { ApiSurfaceDeps } from "@postern/apiserver/server/api-surface";
 import type { ApiAddress } from "../controllers/api-service/api-service-controller.ts";
 import type { RootAuthority } from "../controllers/namespace-objects/namespace-objects.ts";
 import type { CompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
-import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
+import type { ServiceAccountKeys } from "../service-accounts/service-account-key.ts";
 import type { WebhookCaller } from "../webhooks/webhook-caller.ts";
 
 export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission" | "authorizer"> & {
@@ -15,7 +15,7 @@ export type StandardSurfaceDeps = Omit<ApiSurfaceDeps, "resources" | "admission"
   readonly tokens: TokenAuthenticator;
   readonly audiences: readonly string[];
   /** Signs the tokens of ServiceAccounts. Absent: they get none, and namespaces get no ServiceAccount of their own. */
-  readonly serviceAccountKey?: ServiceAccountKey;
+  readonly serviceAccountKeys?: ServiceAccountKeys;
   /** Judges what tokens of ServiceAccounts go back to. Absent: they go back to nothing. */
   readonly lineages?: LineageVerifier | undefined;
   /** The CA that verifies the server, published in every namespace. Absent: none is. */

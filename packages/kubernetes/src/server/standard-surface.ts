@@ -272,13 +272,13 @@ export function namespaceLookup(
 
 /** The views of the objects that tokens name, known before the resources themselves exist. */
 function createTokensOfAccounts({
-  serviceAccountKey,
+  serviceAccountKeys: keys,
   composition,
   cache,
   runtime,
   lineages,
 }: StandardSurfaceDeps): (TokenRequestOptions & { readonly tokens: ServiceAccountTokens }) | undefined {
-  if (serviceAccountKey === undefined) return undefined;
+  if (keys === undefined) return undefined;
   const subjects = (resource: string): TokenSubjects => {
     const keys = createResourceKeys(composition, { group: "", resource, namespaced: true });
     return { view: cache.view(keys.prefix), keys };
@@ -287,7 +287,7 @@ function createTokensOfAccounts({
   return {
     accounts,
     secrets,
-    tokens: createServiceAccountTokens({ key: serviceAccountKey, accounts, secrets, runtime, lineages }),
+    tokens: createServiceAccountTokens({ keys, accounts, secrets, runtime, lineages }),
   };
 }
 

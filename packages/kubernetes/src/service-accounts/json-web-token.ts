@@ -1,4 +1,4 @@
-// JSON Web Tokens with one key and one algorithm (ES256). Other algorithms in a header are rejected.
+// JSON Web Tokens with known keys and one algorithm (ES256). Other algorithms in a header are rejected.
 // Source: RFC 7515, RFC 7518 section 3.4
 
 import { sign, verify } from "node:crypto";
@@ -15,6 +15,13 @@ export function signToken(claims: JsonObject, { signingKey, id }: ServiceAccount
   const content = `${encode({ alg: TOKEN_ALGORITHM, kid: id })}.${encode(claims)}`;
   const signature = sign("sha256", Buffer.from(content), { key: signingKey, dsaEncoding: "ieee-p1363" });
   return `${content}.${signature.toString("base64url")}`;
+}
+
+/** The id of the key that a token names in its header, without a proof; undefined for every other text. */
+export function keyIdOfToken(token: string): string | undefined {
+  if (token.length > MAX_LENGTH) return undefined;
+  const id = decodeSegment(token.slice(0, Math.max(0, token.indexOf("."))))?.["kid"];
+  return typeof id === "string" ? id : undefined;
 }
 
 /** The claims of a token that this key signed; undefined for every other text. */

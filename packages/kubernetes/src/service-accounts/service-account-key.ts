@@ -1,4 +1,4 @@
-// The key pair with which one cluster signs the tokens of its ServiceAccounts.
+// The key pairs with which one cluster signs and verifies the tokens of its ServiceAccounts.
 
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 
@@ -8,6 +8,19 @@ export type ServiceAccountKey = {
   /** Follows from the public key. Tokens name it in their header. */
   readonly id: string;
 };
+
+/** The keys of a cluster now: they change while it runs. */
+export type ServiceAccountKeys = {
+  /** The first one signs; tokens of all of them are accepted. Never empty. */
+  readonly current: readonly [ServiceAccountKey, ...ServiceAccountKey[]];
+  onChange(listener: () => void): Disposable;
+};
+
+/** One key that stays. */
+export const onlyKey = (key: ServiceAccountKey): ServiceAccountKeys => ({
+  current: [key],
+  onChange: () => ({ [Symbol.dispose]: () => undefined }),
+});
 
 /** A new key, as PKCS #8 in PEM. Secret. */
 export const createServiceAccountKeyPem = (): string =>

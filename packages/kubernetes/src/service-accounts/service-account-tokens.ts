@@ -10,7 +10,12 @@ import {
   CredentialRefusedError,
 } from "@postern/apiserver/authentication/authenticator";
 import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
-import { type RevocationWatch, watchExpiry, watchFirst } from "@postern/apiserver/authentication/revocation-watch";
+import {
+  type RevocationWatch,
+  watchExpiry,
+  watchFirst,
+  watchRevocation,
+} from "@postern/apiserver/authentication/revocation-watch";
 import { serviceAccountGroups, serviceAccountUsername } from "@postern/apiserver/authentication/service-account";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -19,9 +24,9 @@ import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ClockEpochs, createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
-import { decodeSegment, openToken, signToken } from "./json-web-token.ts";
+import { decodeSegment, keyIdOfToken, openToken, signToken } from "./json-web-token.ts";
 import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
-import type { ServiceAccountKey } from "./service-account-key.ts";
+import type { ServiceAccountKey, ServiceAccountKeys } from "./service-account-key.ts";
 import { findSubject, isThere, type ObjectIdentity, type TokenSubjects, untilChanged } from "./token-subjects.ts";
 
 export type ServiceAccountTokenRequest = Pick<
@@ -38,10 +43,14 @@ export type ServiceAccountTokens = TokenAuthenticator & {
   issue(request: ServiceAccountTokenRequest): IssuedToken;
   /** A token that never expires. It is valid once the Secret contains it. */
   issueForSecret(token: SecretToken): string;
+  /** Whether a text looks like a token of a key that is not accepted any more; no signature is looked at. */
+  isOutdated(token: string): boolean;
+  /** Calls back when the keys are others. */
+  onKeysChange(listener: () => void): Disposable;
 };
 
 export type ServiceAccountTokensDeps = {
-  readonly key: ServiceAccountKey;
+  readonly keys: ServiceAccountKeys;
   readonly accounts: TokenSubjects;
   readonly secrets: TokenSubjects;
   readonly runtime: Runtime;
@@ -54,24 +63,33 @@ const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
 export const SERVICE_ACCOUNT_CREDENTIAL = "serviceaccount:";
 
 export function createServiceAccountTokens(deps: ServiceAccountTokensDeps): ServiceAccountTokens {
-  const { key, runtime } = deps;
+  const { keys, runtime } = deps;
   const epochs = createClockEpochs(runtime.clock);
+  const keyOf = (token: string): ServiceAccountKey | undefined => {
+    const named = keyIdOfToken(token);
+    return keys.current.find(({ id }) => id === named);
+  };
   return {
     issue({ expirationSeconds, ...bound }) {
       const notBefore = Math.floor(runtime.clock.now() / 1000);
       const expiresAt = notBefore + expirationSeconds;
       const claims = boundTokenClaims({ ...bound, id: newUid(runtime.random), notBefore, expiresAt });
-      return { token: signToken(claims, key), expiresAt: expiresAt * 1000 };
+      return { token: signToken(claims, keys.current[0]), expiresAt: expiresAt * 1000 };
     },
 
-    issueForSecret: (token) => signToken(secretTokenClaims(token), key),
+    issueForSecret: (token) => signToken(secretTokenClaims(token), keys.current[0]),
+    isOutdated: (token) => looksLikeServiceAccountToken(token) && keyOf(token) === undefined,
+    onKeysChange: (listener) => keys.onChange(listener),
 
     authenticateToken(token, audiences = [SERVICE_ACCOUNT_ISSUER]) {
-      const claims = openToken(token, key);
-      if (claims === undefined) return undefined;
+      const key = keyOf(token);
+      const claims = key && openToken(token, key);
+      if (key === undefined || claims === undefined) return undefined;
+      const isKeyGone = (): boolean => !keys.current.some(({ id }) => id === key.id);
+      const untilKeyGoes = watchRevocation(isKeyGone, (listener) => keys.onChange(listener));
       return claims["iss"] === SECRET_TOKEN_ISSUER
-        ? authenticateSecretToken(deps, token, claims, audiences)
-        : authenticateBoundToken(deps, epochs, claims, audiences);
+        ? authenticateSecretToken(deps, token, claims, audiences, untilKeyGoes)
+        : authenticateBoundToken(deps, epochs, claims, audiences, untilKeyGoes);
     },
   };
 }
@@ -82,6 +100,7 @@ function authenticateBoundToken(
   epochs: ClockEpochs,
   claims: JsonObject,
   audiences: readonly string[],
+  untilKeyGoes: RevocationWatch,
 ): Awaitable<Authentication> {
   const { accounts, secrets, runtime } = deps;
   const bound = readBoundToken(claims);
@@ -101,6 +120,7 @@ function authenticateBoundToken(
     if (isOver()) throw unauthorizedError();
     const onRevoked = watchFirst([
       watchExpiry(bound.expiresAt * 1000, runtime),
+      untilKeyGoes,
       untilGone(accounts, account),
       ...(secret === undefined ? [] : [untilGone(secrets, secret)]),
       ...descent.watches,
@@ -119,6 +139,7 @@ function authenticateSecretToken(
   token: string,
   claims: JsonObject,
   audiences: readonly string[],
+  untilKeyGoes: RevocationWatch,
 ): Awaitable<Authentication> {
   const { accounts, secrets, runtime } = deps;
   const content = readSecretToken(claims);
@@ -131,6 +152,7 @@ function authenticateSecretToken(
   return whenDone(checkLineage(lineage, credentialId, deps), (descent) => {
     if (isOver()) throw unauthorizedError();
     const onRevoked = watchFirst([
+      untilKeyGoes,
       untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
       untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
       ...descent.watches,

@@ -4,7 +4,7 @@ import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error"
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createCompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
-import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
+import { onlyKey, type ServiceAccountKey } from "../service-accounts/service-account-key.ts";
 import { fail, openSuiteSurface } from "./suite-surface.ts";
 
 export type ClusterRequest = {
@@ -34,7 +34,7 @@ export async function openClusterSurface(
   options: ClusterSurfaceOptions = {},
 ): Promise<ClusterSurface> {
   const cluster = await openSuiteSurface([], {
-    ...(serviceAccountKey === undefined ? {} : { serviceAccountKey }),
+    ...(serviceAccountKey === undefined ? {} : { serviceAccountKeys: onlyKey(serviceAccountKey) }),
     customResources: createCompiledDefinitions(),
     cluster: { keepsWorkloads: () => true, completesJobs: () => false, webhooks: { call: fail }, ...options },
   });

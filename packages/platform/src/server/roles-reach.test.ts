@@ -202,6 +202,7 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
     `${ALL} ${M}/trustrules`,
     `create ${M}/trustrules/test`,
     `get ${M}/virtualclusterinstances/accesskey`,
+    `get,create ${M}/virtualclusterinstances/certificateauthority`,
     `get,create ${M}/virtualclusterinstances/credentials`,
     `create ${M}/virtualclusterinstances/kubeconfig`,
   ],

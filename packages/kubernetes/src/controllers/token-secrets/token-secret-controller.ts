@@ -26,7 +26,7 @@ import type { RootAuthority } from "../namespace-objects/namespace-objects.ts";
 export type TokenSecretDeps = {
   readonly secrets: ControlledResource;
   readonly accounts: ControlledResource;
-  readonly tokens: Pick<ServiceAccountTokens, "issueForSecret">;
+  readonly tokens: Pick<ServiceAccountTokens, "issueForSecret" | "isOutdated" | "onKeysChange">;
   /** Absent: Secrets have no CA. */
   readonly rootAuthority?: RootAuthority | undefined;
 };
@@ -70,15 +70,22 @@ export function createTokenSecretController(
 
   function isAsWanted(secret: KubeObject, account: KubeObject): boolean {
     const { namespace = "", annotations = {} } = secret.metadata;
-    if (annotations[ACCOUNT_UID_ANNOTATION] !== account.metadata.uid || tokenIn(secret) === undefined) return false;
+    if (annotations[ACCOUNT_UID_ANNOTATION] !== account.metadata.uid || usableTokenIn(secret) === undefined)
+      return false;
     const data = dataOf(secret);
     return Object.entries(entriesOf(namespace)).every(([entry, value]) => data[entry] === value);
+  }
+
+  /** A token whose key has gone is replaced: no client could use it any more. */
+  function usableTokenIn(secret: KubeObject): string | undefined {
+    const token = tokenIn(secret);
+    return token === undefined || tokens.isOutdated(token) ? undefined : token;
   }
 
   function filled(secret: KubeObject, { metadata: { name = "", uid = "" } }: KubeObject): KubeObject {
     const { namespace = "", name: secretName = "", annotations } = secret.metadata;
     const token =
-      tokenIn(secret) ??
+      usableTokenIn(secret) ??
       tokens.issueForSecret({ namespace, account: { name, uid }, secretName, lineage: lineageOn(secret) });
     return {
       ...secret,
@@ -97,6 +104,7 @@ export function createTokenSecretController(
   const changes = rootAuthority?.onChange(addAll);
   const following = [
     ...(changes === undefined ? [] : [changes]),
+    tokens.onKeysChange(addAll),
     followView({ view: secrets.view, prefix: secrets.keys.prefix }, scheduler, {
       replace: addAll,
       put: ({ key }) => queue.add(key),

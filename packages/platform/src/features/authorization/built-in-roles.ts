@@ -97,7 +97,7 @@ const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
   {
     verbs: ["get", "create"],
     apiGroups: [names.managementGroup],
-    resources: ["virtualclusterinstances/credentials"],
+    resources: ["virtualclusterinstances/credentials", "virtualclusterinstances/certificateauthority"],
   },
   { verbs: [...READ, ...WRITE], apiGroups: [""], resources: ["secrets", "events"] },
   { verbs: [...READ, ...WRITE], apiGroups: [RBAC_GROUP], resources: ["roles", "rolebindings"] },

@@ -16,6 +16,8 @@ export type IssuedCertificate = {
   readonly notAfter: number;
   /** uid of the virtual cluster whose authority signed it. */
   readonly instanceUid: string;
+  /** The common name of that authority. Absent in records from before authorities could be rotated. */
+  readonly issuer?: string | undefined;
   /** The user that the platform requested it for; absent for one that was requested inside the virtual cluster. */
   readonly issuedTo?: IssuedTo | undefined;
   readonly revokedAt?: number | undefined;
@@ -66,6 +68,7 @@ export function decodeCertificate(object: CachedObject): IssuedCertificate {
     issuedAt: Number(certificate["issuedAt"] ?? 0),
     notAfter: Number(certificate["notAfter"] ?? 0),
     instanceUid: text(certificate["instanceUid"]),
+    ...(typeof certificate["issuer"] === "string" ? { issuer: certificate["issuer"] } : {}),
     ...(isJsonObject(issuedTo) ? { issuedTo: readIssuedTo(issuedTo) } : {}),
     ...(typeof revokedAt === "number" ? { revokedAt } : {}),
     ...(certificate["isVerifiedElsewhere"] === true ? { isVerifiedElsewhere: true } : {}),

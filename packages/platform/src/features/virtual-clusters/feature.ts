@@ -2,6 +2,7 @@
 
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
+import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import {
@@ -19,6 +20,7 @@ import type { Budgets } from "../budgets/feature.ts";
 import { type AccountUsage, filled } from "../budgets/management-budgets.ts";
 import type { MemoryBudgets } from "../budgets/memory-limit.ts";
 import { threadBudgets } from "../budgets/thread-budgets.ts";
+import { openRotationStates, type RotationStates } from "../certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import { describeCertificate } from "../certificates/describe-certificate.ts";
 import { issuedToCreator } from "../certificates/issued-to-creator.ts";
@@ -44,10 +46,16 @@ import { reachClusters } from "./reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "./space-registry.ts";
 import { createWakeUp, type WakeUp } from "./wake-sleeping-cluster.ts";
 
+/** When the first CA of embedded clusters expires, in milliseconds since the epoch, as the server that runs the controllers has found. */
+export type AuthorityEnds = { clusters: number | undefined };
+
 export type VirtualClusters = Disposable & {
   readonly backends: BackendRegistry;
   readonly spaces: SpaceRegistry;
   readonly embedded: EmbeddedClusters;
+  /** Of their CAs. */
+  readonly rotations: Pick<RotationStates, "of">;
+  readonly authorityEnds: AuthorityEnds;
   /** Embedded clusters that stopped their thread. */
   readonly faults: Pick<ClusterFaults, "onChange">;
   /** Clusters that are reached by a kubeconfig. */
@@ -121,6 +129,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
   const spaceInstances = objects("spaceinstances", { namespaced: true });
   const faults = createClusterFaults(names, [instances, spaceInstances], base.recordEvent);
   const { clusterThreads, platform, proxy, watchBacklog } = configuration;
+  const rotations = openRotationStates(base);
   const threads =
     needs.threads &&
     createThreadedHost({
@@ -153,9 +162,10 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
   showThreads(metrics, threads?.pool);
   const clusters: EmbeddedClusters =
     threads !== undefined
-      ? createClusters({ storage, runtime, memory, sealedValues }, threads)
+      ? createClusters({ storage, runtime, memory, sealedValues, rotations }, threads)
       : createEmbeddedClusters({
           memory,
+          rotations,
           settingsOf: (uid) => settings.of(uid),
           storage,
           cache,
@@ -206,6 +216,8 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
   );
   return {
     embedded: clusters,
+    rotations,
+    authorityEnds: gaugeAuthorities(base),
     faults,
     memory,
     usage: {
@@ -244,8 +256,23 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
       memory[Symbol.dispose]();
       settings[Symbol.dispose]();
       clusters[Symbol.dispose]();
+      rotations[Symbol.dispose]();
       threads?.[Symbol.dispose]();
       reached[Symbol.dispose]();
     },
   };
+}
+
+function gaugeAuthorities({ metrics }: Pick<Foundation, "metrics">): AuthorityEnds {
+  const ends: AuthorityEnds = { clusters: undefined };
+  new Gauge({
+    name: "postern_cluster_authority_expiration_timestamp_seconds",
+    help: "When the first CA of embedded virtual clusters expires, in seconds since the epoch; from the server that runs the controllers",
+    registers: [metrics.registry],
+    collect() {
+      this.reset();
+      if (ends.clusters !== undefined) this.set(Math.floor(ends.clusters / 1000));
+    },
+  });
+  return ends;
 }

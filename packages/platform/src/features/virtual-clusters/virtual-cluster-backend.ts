@@ -26,6 +26,8 @@ export type IssuedClientCertificate = {
   readonly serial: string;
   /** Milliseconds since the epoch. */
   readonly notAfter: number;
+  /** The common name of the CA, where it is one of this server. */
+  readonly issuer?: string;
 };
 
 export type VirtualClusterHealth =

@@ -16,6 +16,11 @@ export type InternalRecords = {
   /** Writes a record that is not there yet, and gives the one that then is: of two writers both get the first one's. */
   create(name: string, record: JsonObject): Promise<JsonObject>;
   replace(name: string, record: JsonObject): Promise<void>;
+  /**
+   * Writes what `change` makes of the record, and gives it. `change` is called again where another writer was faster; undefined changes nothing.
+   * Undefined where there is no record.
+   */
+  update(name: string, change: (record: JsonObject) => JsonObject | undefined): Promise<JsonObject | undefined>;
 };
 
 /** No group has this name: groups with dots belong to resources, and those without are few and known. */
@@ -110,6 +115,21 @@ export function createInternalRecords(
           return;
         } catch (error) {
           if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
+        }
+      }
+    },
+    async update(name, change) {
+      for (;;) {
+        const entry = await readEntry(name);
+        if (entry === undefined) return undefined;
+        const record = await decode(entry);
+        const next = change(record);
+        if (next === undefined) return record;
+        try {
+          await storage.update(keyOf(name), encode(name, next), entry.revision);
+          return next;
+        } catch (error) {
+          if (!(error instanceof RevisionConflictError)) throw error;
         }
       }
     },

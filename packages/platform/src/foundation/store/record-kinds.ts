@@ -13,6 +13,11 @@ export const RECORD_KINDS = {
     limit: "one for each; deleted with it",
     whenFull: "cannot be full",
   },
+  "authority-rotations": {
+    owner: "the embedded virtual cluster, or the platform",
+    limit: "one for each CA that was rotated; deleted with the cluster",
+    whenFull: "cannot be full",
+  },
   "certificate-authority": {
     owner: "the embedded virtual cluster",
     limit: "one for each; deleted with it",

@@ -35,7 +35,7 @@ function startController(aheadMs = 0) {
   const runtime = { ...systemRuntime, clock };
   const authority = createCertificateAuthority({ commonName: "ca", clock, random: runtime.random });
   const requests = cluster.resource("certificatesigningrequests");
-  const signer = createRequestSigner({ runtime, requests, authority });
+  const signer = createRequestSigner({ runtime, requests, authority: () => authority });
   return createCertificateSigningController({ ...cluster.port, runtime }, requests, signer);
 }
 

@@ -24,10 +24,11 @@ it("discards a certificate for whose holder there is no room, and says so in the
     ...current,
     status: { conditions: [{ type: "Approved", status: "True", reason: "Test" }] },
   }));
+  const authority = createCertificateAuthority({ commonName: "ca", clock, random });
   const signer = createRequestSigner({
     runtime: systemRuntime,
     requests: cluster.resource("certificatesigningrequests"),
-    authority: createCertificateAuthority({ commonName: "ca", clock, random }),
+    authority: () => authority,
     onSigned: () => Promise.reject(fullAccountError("the user has 5 client certificates")),
   });
   const { status } = await signer.sign("more", new AbortController().signal);

@@ -24,7 +24,8 @@ export function createRequestSigner({
 }: {
   readonly runtime: Runtime;
   readonly requests: ControlledResource;
-  readonly authority: CertificateAuthority;
+  /** The CA that signs now. */
+  readonly authority: () => CertificateAuthority;
   /** Called with a certificate before it is returned; if it rejects, the certificate is discarded. */
   readonly onSigned?: ((certificatePem: string, request: CertificateSigningRequest) => Promise<void>) | undefined;
 }): RequestSigner {
@@ -50,7 +51,7 @@ export function createRequestSigner({
     if (!awaitsSigning(request)) return current;
     // The spec of a request is immutable: a retried update writes the same certificate.
     const isFirst = known.outcome === undefined;
-    let outcome = known.outcome ?? signRequest(request, authority, runtime);
+    let outcome = known.outcome ?? signRequest(request, authority(), runtime);
     if (isFirst && !("failure" in outcome)) outcome = await announced(outcome, request);
     known.outcome = outcome;
     if ("failure" in outcome) {

@@ -5,6 +5,7 @@ import type { Foundation } from "../../../foundation/foundation.ts";
 import { SERVED_VERSION } from "../../../foundation/served-version.ts";
 import type { ClusterTunnels } from "../../cluster-tunnels/feature.ts";
 import type { VirtualClusters } from "../feature.ts";
+import { createAuthorityReminders } from "./authority-reminders.ts";
 import { createClusterController } from "./clusters/cluster-controller.ts";
 import { createInsideBindingsController } from "./inside-bindings/inside-bindings-controller.ts";
 import { createSpaceController } from "./space-instances/space-controller.ts";
@@ -17,7 +18,10 @@ const recheckMsOf = ({ configuration }: Foundation): number => configuration.pro
 export function virtualClusterControllers(
   port: ControllerPort,
   base: Foundation,
-  { clusters: { backends, embedded, reached, controlPlaneKeys, faults }, tunnels: { registry: tunnels } }: Needs,
+  {
+    clusters: { backends, embedded, reached, controlPlaneKeys, faults, authorityEnds: ends },
+    tunnels: { registry: tunnels },
+  }: Needs,
 ): readonly Controller[] {
   const clusters = base.own("Cluster");
   const recheckMs = recheckMsOf(base);
@@ -37,6 +41,7 @@ export function virtualClusterControllers(
       faults,
     }),
     createInsideBindingsController(port, base, backends),
+    createAuthorityReminders(port, base, { embedded, ends }),
   ];
 }
 

@@ -12,10 +12,14 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { inTurns } from "@postern/apiserver/runtime/in-slices";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
-import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/kubernetes/service-accounts/service-account-tokens";
+import {
+  looksLikeServiceAccountToken,
+  SERVICE_ACCOUNT_CREDENTIAL,
+} from "@postern/kubernetes/service-accounts/service-account-tokens";
 import { makeKeyPair } from "../../../foundation/pki/p256-key-pair.ts";
 import { keyNotFoundError } from "../../access-keys/access-key-refusal.ts";
 import type { CatchUp } from "../../access-keys/catch-up.ts";
+import { commonNameIn } from "../../certificate-authorities/authority-record.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { checkedCertificate } from "../../certificates/checked-certificate.ts";
 import { isSystemName } from "../../proxy/system-name.ts";
@@ -106,15 +110,18 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     async authenticateServiceAccount(request) {
       const token = presentedToken(request);
       if (token === undefined) return undefined;
-      const { serviceAccountTokens } = await clusters.open(uid);
-      const authenticate = async () => await serviceAccountTokens.authenticateToken(token);
-      const authentication = await authenticate().catch(async (error: unknown) => {
+      const authenticate = async () => await (await clusters.open(uid)).serviceAccountTokens.authenticateToken(token);
+      const first = await authenticate().catch(async (error: unknown) => {
         // Only for tokens with the signature of the cluster, which cannot be guessed.
         const caughtUp = isApiError(error) ? catchUp?.(request.remoteAddress) : undefined;
         if (caughtUp === undefined) throw error;
         await caughtUp;
         return await authenticate();
       });
+      // Another server may just have prepared the key that signed it; such a text can be made up.
+      const mayBeNew = first === undefined && looksLikeServiceAccountToken(token);
+      const caughtUp = mayBeNew ? catchUp?.(request.remoteAddress, true) : undefined;
+      const authentication = caughtUp === undefined ? first : await caughtUp.then(authenticate);
       if (authentication?.credential === undefined) return undefined;
       checkSource(authentication, request);
       checkProof(authentication, request);
@@ -158,6 +165,13 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
 
   /** The user of a certificate, after checking its signature and its dates. */
   async function verified(request: ApiRequest): Promise<Authentication | undefined> {
+    const first = await verifiedNow(request);
+    // Another server may just have prepared the CA that signed it; such a certificate can be made up.
+    const caughtUp = first === undefined ? catchUp?.(request.remoteAddress, true) : undefined;
+    return caughtUp === undefined ? first : await caughtUp.then(() => verifiedNow(request));
+  }
+
+  async function verifiedNow(request: ApiRequest): Promise<Authentication | undefined> {
     const { clientCertificates } = await clusters.open(uid);
     try {
       return await clientCertificates.authenticate(request);
@@ -213,5 +227,11 @@ function issueClientCertificate(
     authority,
     runtime,
   );
-  return { certificatePem: pem, privateKeyPem, serial: serialNumber, notAfter };
+  return {
+    certificatePem: pem,
+    privateKeyPem,
+    serial: serialNumber,
+    notAfter,
+    issuer: commonNameIn(authority.certificate.subject),
+  };
 }

@@ -1,5 +1,6 @@
 // One running embedded virtual cluster: its API surface, CA and controllers.
 
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
@@ -17,7 +18,11 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { impersonation } from "@postern/apiserver/chain/with-impersonation";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { createWhenAbsent, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import {
+  createWhenAbsent,
+  ignoringConflicts,
+  updateControlled,
+} from "@postern/apiserver/controllers/controlled-objects";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
@@ -38,7 +43,7 @@ import type { CompiledDefinitions } from "@postern/kubernetes/custom-resources/c
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { createStandardSurface, type StandardSurface } from "@postern/kubernetes/server/standard-surface";
 import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/kubernetes/service-accounts/issuer-discovery";
-import type { ServiceAccountKey } from "@postern/kubernetes/service-accounts/service-account-key";
+import type { ServiceAccountKeys } from "@postern/kubernetes/service-accounts/service-account-key";
 import type { WebhookCaller } from "@postern/kubernetes/webhooks/webhook-caller";
 import type { CertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
 import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
@@ -48,6 +53,7 @@ import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import { applyObjects } from "./apply-objects.ts";
 import { type BindingNames, bindRoles } from "./bind-roles.ts";
 import { createClusterCertificates } from "./cluster-certificates.ts";
+import { type ClusterSecrets, createLiveSecrets } from "./cluster-secrets.ts";
 import { createClusterUsage } from "./cluster-usage.ts";
 import { DEFAULT_SHARE, meteredStorage } from "./metered-storage.ts";
 import { createWebhookConnections, type WebhookConnectionsDeps } from "./webhook-connections.ts";
@@ -61,15 +67,14 @@ export type EmbeddedClusterDeps = {
   readonly cache: WatchCache;
   readonly runtime: Runtime;
   readonly continueTokens: ContinueTokens;
-  readonly authority: CertificateAuthority;
+  /** CAs, and keys that sign the tokens of its ServiceAccounts. */
+  readonly secrets: ClusterSecrets;
   /** Called with each client certificate before it is issued. Absent: certificates are not recorded. */
   readonly onCertificateSigned?:
     | ((certificatePem: string, lineage: CredentialLineage | undefined) => Promise<void>)
     | undefined;
   /** Checks the lineage of its ServiceAccount tokens. */
   readonly lineages?: LineageVerifier | undefined;
-  /** Signs the tokens of its ServiceAccounts. */
-  readonly serviceAccountKey: ServiceAccountKey;
   /** ClusterRoleBindings that it has before it serves requests, in addition to those of every cluster. */
   readonly firstBindings: readonly KubeObject[];
   /** For its endpoint. Absent: public CAs. */
@@ -110,8 +115,11 @@ export type ClusterSettings = {
 
 /** A running cluster, wherever it runs. */
 export type EmbeddedCluster = Disposable & {
+  /** The CA that signs. */
   readonly authority: CertificateAuthority;
-  /** Accepts only certificates that this cluster's CA signed. */
+  /** Goes on with other CAs and keys; what others signed is refused from now on. */
+  setSecrets(secrets: ClusterSecrets): void;
+  /** Accepts only certificates that this cluster's CAs signed. */
   readonly clientCertificates: Authenticator;
   /** Accepts only tokens of this cluster's ServiceAccounts. */
   readonly serviceAccountTokens: TokenAuthenticator;
@@ -138,12 +146,20 @@ export type LocalCluster = EmbeddedCluster & {
 
 /** Resolves when its initial objects exist. The cache must be ready. */
 export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal: AbortSignal): Promise<LocalCluster> {
-  const { runtime, authority, version, onError, queueMetrics } = options;
+  const { runtime, version, onError, queueMetrics } = options;
   const stop = new AbortController();
+  const secrets = createLiveSecrets(options.secrets);
+  const serviceAccountKeys: ServiceAccountKeys = {
+    get current() {
+      return secrets.current.serviceAccountKeys;
+    },
+    onChange: secrets.onChange,
+  };
   const metered = meteredStorage({ ...options, shareOf: () => options.settings?.().share ?? DEFAULT_SHARE });
   const webhooks = createWebhookConnections({ ...options.webhooks, scheduler: runtime.scheduler });
   const surface = createStandardSurface({
     ...options,
+    serviceAccountKeys,
     storage: stoppableStorage(metered.storage, stop.signal),
     shown: options.memory?.shownIn(options.composition),
     cluster: {
@@ -157,7 +173,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     rootAuthority: options.servingAuthority,
-    nonResource: createNonResource(version, options.serviceAccountKey),
+    nonResource: createNonResource(version, serviceAccountKeys),
     nonResourcePaths: [...ISSUER_DISCOVERY_PATHS, ...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
     onHookError: (error) => onError(error, "hook"),
     onControllerError: onError,
@@ -167,12 +183,20 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
   const signer = createRequestSigner({
     runtime,
     requests,
-    authority,
+    authority: () => secrets.current.authorities[0],
     onSigned: (certificatePem, request) =>
       options.onCertificateSigned?.(certificatePem, lineageOn(request)) ?? Promise.resolve(),
   });
   const signing = createCertificateSigningController({ runtime, onError, queueMetrics }, requests, signer);
   const usage = createClusterUsage(runtime);
+  const configMaps = resource("", "ConfigMap");
+  secrets.onChange(() => {
+    const publish = () => publishAuthorities(configMaps, secrets.current, runtime, stop.signal);
+    // Another server that runs the cluster publishes the same.
+    ignoringConflicts(publish).catch((error: unknown) => {
+      if (!stop.signal.aborted) onError(error, "published CA");
+    });
+  });
   const dispose = (): void => {
     stop.abort();
     webhooks[Symbol.dispose]();
@@ -184,7 +208,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     const bindings = resource(RBAC_GROUP, "ClusterRoleBinding");
     for (const binding of options.firstBindings) await createWhenAbsent(bindings, binding, runtime.clock, signal);
     metered.start();
-    await publishAuthority(resource("", "ConfigMap"), authority, runtime, signal);
+    await publishAuthorities(configMaps, secrets.current, runtime, signal);
   } catch (error) {
     dispose();
     throw error;
@@ -198,8 +222,11 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
   };
 
   return {
-    authority,
-    clientCertificates: createClusterCertificates(authority, runtime),
+    get authority() {
+      return secrets.current.authorities[0];
+    },
+    setSecrets: secrets.replace,
+    clientCertificates: createClusterCertificates(secrets, runtime),
     serviceAccountTokens: surface.serviceAccountTokens,
     signer,
     resource,
@@ -262,8 +289,8 @@ async function keepNamespace(
 /** It runs in the same process, so it is healthy if it responds. */
 const HEALTH: HealthChecks = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck] };
 
-function createNonResource(version: VersionInfo, key: ServiceAccountKey): NonResourceHandler {
-  const answerDiscovery = createIssuerDiscovery(key);
+function createNonResource(version: VersionInfo, keys: ServiceAccountKeys): NonResourceHandler {
+  const answerDiscovery = createIssuerDiscovery(keys);
   const answerVersion = createVersionHandler(version);
   const answerHealth = createHealthHandler(HEALTH, silentLogger);
   return (context) => {
@@ -276,26 +303,26 @@ function createNonResource(version: VersionInfo, key: ServiceAccountKey): NonRes
 }
 
 /**
- * Publishes the CA of client certificates, as kube-apiserver does.
+ * Publishes the CAs of client certificates, as kube-apiserver does.
  * Source: k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust
  */
-const publishAuthority = (
+async function publishAuthorities(
   configMaps: InstalledResource,
-  { certificatePem }: CertificateAuthority,
+  { authorities }: ClusterSecrets,
   { clock }: Runtime,
   signal: AbortSignal,
-): Promise<void> =>
-  createWhenAbsent(
-    configMaps,
-    {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
-      data: { "client-ca-file": certificatePem },
-    },
-    clock,
-    signal,
-  );
+): Promise<void> {
+  const metadata = { name: "extension-apiserver-authentication", namespace: "kube-system" };
+  const data = { "client-ca-file": authorities.map(({ certificatePem }) => certificatePem).join("") };
+  await createWhenAbsent(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata, data }, clock, signal);
+  const current = configMaps.view.get(configMaps.keys.of(metadata.namespace, metadata.name))?.decode();
+  const published = current?.["data"];
+  if (isJsonObject(published) && published["client-ca-file"] === data["client-ca-file"]) return;
+  const transform = (object: KubeObject): KubeObject => ({ ...object, data: { ...entriesOf(object), ...data } });
+  await updateControlled({ runtime: { clock } }, configMaps, { metadata }, { transform }, signal);
+}
+
+const entriesOf = ({ data }: KubeObject): JsonObject => (isJsonObject(data) ? data : {});
 
 /** Refuses writes after its cluster was stopped, so that no write in progress follows the deletion of everything. Disposing it closes nothing. */
 function stoppableStorage(storage: Storage, stopped: AbortSignal): Storage {

@@ -1,5 +1,6 @@
 // All embedded virtual clusters of this process: creates them, runs them while they are used, and deletes them.
 
+import type { RotationAction } from "@postern/api/certificate-authority";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
@@ -9,7 +10,6 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { createCompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
-import { serviceAccountKeyFromPem } from "@postern/kubernetes/service-accounts/service-account-key";
 import {
   compositionPrefix,
   createInternalRecords,
@@ -19,11 +19,16 @@ import {
   virtualClusterComposition,
 } from "../../../foundation/encryption/internal-records.ts";
 import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
+import type { AuthorityRecord } from "../../certificate-authorities/authority-record.ts";
+import type { RotationState, RotationStates } from "../../certificate-authorities/rotation-states.ts";
 import {
   type ClusterSecrets,
   createClusterAuthority,
+  firstAuthorityName,
   hasClusterAuthority,
   loadClusterSecrets,
+  readRecord,
+  rotateClusterSecrets,
 } from "./cluster-secrets.ts";
 import {
   type ClusterSettings,
@@ -33,6 +38,7 @@ import {
   startEmbeddedCluster,
 } from "./embedded-cluster.ts";
 import { DEFAULT_SHARE } from "./metered-storage.ts";
+import { createRotatedClusters } from "./rotated-clusters.ts";
 import { createRunningClusters } from "./running-clusters.ts";
 
 export type EmbeddedClusters<Cluster extends EmbeddedCluster = EmbeddedCluster> = Disposable & {
@@ -40,6 +46,13 @@ export type EmbeddedClusters<Cluster extends EmbeddedCluster = EmbeddedCluster> 
   provision(uid: string, signal: AbortSignal): Promise<void>;
   /** Starts it if it is not running. Rejects with ApiError 503 if it has not been created yet, was deleted, or may not start now. */
   open(uid: string): Promise<Cluster>;
+  /**
+   * Takes a step of the rotation of its CA and its ServiceAccount key, and gives their record before and after it. All servers know of it when this
+   * resolves in the answer of a request. Rejects with ApiError 409 for a step that does not follow, and 503 where it has not been created yet.
+   */
+  rotate(uid: string, action: RotationAction): Promise<{ before: AuthorityRecord; after: AuthorityRecord }>;
+  /** The record of its CA, with secrets. Undefined where it has not been created yet. */
+  authorityOf(uid: string): Promise<AuthorityRecord | undefined>;
   /** Whether it was created; does not start it. */
   exists(uid: string): Promise<boolean>;
   /** Why it may not start now. */
@@ -76,7 +89,7 @@ export type ClusterHost<Cluster extends EmbeddedCluster> = {
 
 export type ClusterHostDeps = Omit<
   EmbeddedClusterDeps,
-  "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned" | "settings"
+  "composition" | "customResources" | "secrets" | "onCertificateSigned" | "settings"
 > & {
   /** Settings of the cluster, by the uid of its instance. Absent: the defaults. */
   readonly settingsOf?: ((uid: string) => ClusterSettings) | undefined;
@@ -95,6 +108,8 @@ export type EmbeddedClustersDeps = {
   readonly memory?: Pick<ClusterMemory, "checkNewCluster"> | undefined;
   /** Encrypts the private keys of the CAs. */
   readonly sealedValues: InternalValues;
+  /** Rotations that servers know of. Absent: CAs stay. */
+  readonly rotations?: RotationStates | undefined;
 };
 
 export const NO_SETTINGS: ClusterSettings = {
@@ -114,15 +129,14 @@ export function createLocalHost(deps: ClusterHostDeps): ClusterHost<LocalCluster
   const customResources = createCompiledDefinitions();
   const forget = (uid: string): void => cache.forget(compositionPrefix(virtualClusterComposition(uid)));
   return {
-    start: (uid, { authority, serviceAccountKeyPem }, signal) =>
+    start: (uid, secrets, signal) =>
       startEmbeddedCluster(
         {
           ...deps,
           customResources,
           composition: virtualClusterComposition(uid),
           settings: deps.settingsOf === undefined ? undefined : () => deps.settingsOf?.(uid) ?? NO_SETTINGS,
-          authority,
-          serviceAccountKey: serviceAccountKeyFromPem(serviceAccountKeyPem),
+          secrets,
           onCertificateSigned: async (certificatePem, lineage) =>
             await deps.onCertificateSigned?.(uid, certificatePem, lineage),
         },
@@ -145,7 +159,7 @@ export function createLocalHost(deps: ClusterHostDeps): ClusterHost<LocalCluster
 }
 
 export function createClusters<Cluster extends EmbeddedCluster>(
-  { storage, runtime, memory, sealedValues }: EmbeddedClustersDeps,
+  { storage, runtime, memory, sealedValues, rotations }: EmbeddedClustersDeps,
   host: ClusterHost<Cluster>,
 ): EmbeddedClusters<Cluster> {
   const prefixOf = (uid: string, location: ResourceLocation): string =>
@@ -156,20 +170,34 @@ export function createClusters<Cluster extends EmbeddedCluster>(
 
   const start = async (uid: string, signal: AbortSignal): Promise<Cluster> => {
     const secrets = await loadClusterSecrets(recordsOf(uid));
-    if (secrets === undefined) throw serviceUnavailableError("the virtual cluster has not been set up yet");
+    if (secrets === undefined) throw notSetUpError();
     return await host.start(uid, secrets, signal);
   };
   const clusters = createRunningClusters(start, host.stopped, runtime);
+  const rotating = createRotatedClusters({
+    rotations,
+    running: clusters.openNow,
+    load: (uid) => loadClusterSecrets(recordsOf(uid)),
+  });
 
   return {
-    open: clusters.open,
+    open: (uid) => rotating.upToDate(uid, clusters.open(uid)),
     stop: clusters.stop,
+    async rotate(uid, action) {
+      const step = await rotateClusterSecrets(recordsOf(uid), action, firstAuthorityName(uid), runtime);
+      if (step === undefined) throw notSetUpError();
+      await rotations?.publish(uid, stateOf(step.after, action));
+      // Memory shows it by now, so that this waits for the new secrets.
+      if (clusters.openNow(uid) !== undefined) await rotating.upToDate(uid, clusters.open(uid));
+      return step;
+    },
+    authorityOf: (uid) => readRecord(recordsOf(uid)),
     idleFor: clusters.idleFor,
     faultOf: host.faultOf,
     async provision(uid, signal) {
       signal.throwIfAborted();
       memory?.checkNewCluster(virtualClusterComposition(uid));
-      await createClusterAuthority(recordsOf(uid), `${virtualClusterComposition(uid)}-ca`, runtime);
+      await createClusterAuthority(recordsOf(uid), firstAuthorityName(uid), runtime);
       await clusters.open(uid);
     },
     exists: (uid) => hasClusterAuthority(recordsOf(uid)),
@@ -178,11 +206,22 @@ export function createClusters<Cluster extends EmbeddedCluster>(
     async remove(uid, signal) {
       await clusters.stop(uid);
       await eraseComposition(storage, virtualClusterComposition(uid), signal);
+      await rotations?.forget(uid);
       await host.removed(uid, signal);
     },
     get running() {
       return clusters.count;
     },
-    [Symbol.dispose]: () => clusters[Symbol.dispose](),
+    [Symbol.dispose]() {
+      rotating[Symbol.dispose]();
+      clusters[Symbol.dispose]();
+    },
   };
 }
+
+const notSetUpError = () => serviceUnavailableError("the virtual cluster has not been set up yet");
+
+const stateOf = ({ generation, next }: AuthorityRecord, action: RotationAction): RotationState => ({
+  generation,
+  phase: next !== undefined ? "Prepared" : action === "Abort" ? "Aborted" : "Completed",
+});

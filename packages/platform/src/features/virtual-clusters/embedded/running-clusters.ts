@@ -6,6 +6,8 @@ import type { EmbeddedCluster } from "./embedded-cluster.ts";
 export type RunningClusters<Cluster> = Disposable & {
   /** Starts it if it is not running; rejects if the start fails. The next caller tries again. */
   open(uid: string): Promise<Cluster>;
+  /** One that is started or being started; does not start it, and does not count as a use. */
+  openNow(uid: string): Promise<Cluster> | undefined;
   stop(uid: string): Promise<void>;
   /** Milliseconds since it was opened or used; 0 while it is in use, or does not run. */
   idleFor(uid: string): number;
@@ -85,6 +87,7 @@ export function createRunningClusters<Cluster extends Pick<EmbeddedCluster, "idl
 
   return {
     open,
+    openNow: (uid) => started.get(uid)?.cluster,
     stop,
     idleFor,
     get count() {

@@ -20,6 +20,7 @@ import type { PlatformEndpoint } from "../platform-endpoint.ts";
 import { clusters } from "./clusters/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
+import { clusterCertificateAuthority } from "./virtual-cluster-instances/subresources/certificate-authority.ts";
 import { virtualClusterTemplates } from "./virtual-cluster-templates/index.ts";
 
 export type VirtualClusterKindsNeeds = {
@@ -40,9 +41,10 @@ export type VirtualClusterKindsNeeds = {
 type Kinds = "clusters" | "virtualClusterInstances" | "virtualClusterTemplates" | "spaceInstances";
 
 export function virtualClusterKinds(
-  { configuration, names, lookup, metrics }: Foundation,
+  base: Foundation,
   needs: VirtualClusterKindsNeeds,
 ): { readonly [kind in Kinds]: ResourceDefinition } {
+  const { configuration, names, lookup, metrics } = base;
   const { clusters: own, keys, mint, directory, certificates, endpoint } = needs;
   const { authorizer, sources, visibilityOf } = needs.authorization;
   const shared = {
@@ -70,6 +72,8 @@ export function virtualClusterKinds(
       ...shared,
       certificates,
       endpoint,
+      rotations: own.rotations,
+      certificateAuthority: clusterCertificateAuthority({ ...base, ...own, certificates }),
       backends: own.backends,
       reached: own.reached,
       controlPlaneKeys: own.controlPlaneKeys,

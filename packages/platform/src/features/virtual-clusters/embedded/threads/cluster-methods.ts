@@ -10,7 +10,10 @@ import type {
 import type { WebhookCall } from "@postern/apiserver/metrics/webhook-metrics";
 import type { ListOptions, Revision, StoredEntry } from "@postern/apiserver/storage/storage";
 import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
+import { serviceAccountKeyFromPem } from "@postern/kubernetes/service-accounts/service-account-key";
+import { authorityFromPem } from "../../../../foundation/pki/certificate-authority.ts";
 import type { SpaceMetadata } from "../../space-metadata.ts";
+import type { ClusterSecrets } from "../cluster-secrets.ts";
 import type { ClusterSettings } from "../embedded-cluster.ts";
 import type { AuditCall, CredentialMessage } from "./request-messages.ts";
 import type { PackedRequest, PackedResponse } from "./request-wire.ts";
@@ -30,12 +33,33 @@ export type EndpointMessage = {
   readonly address: ApiAddress | undefined;
 };
 
+/** In PEM; the first of each kind signs. */
+export type SecretsMessage = {
+  readonly authorities: readonly { readonly certificatePem: string; readonly privateKeyPem: string }[];
+  readonly serviceAccountKeys: readonly string[];
+};
+
+export const secretsMessage = ({ authorities, serviceAccountKeys }: ClusterSecrets): SecretsMessage => ({
+  authorities: authorities.map(({ certificatePem, privateKeyPem }) => ({ certificatePem, privateKeyPem })),
+  serviceAccountKeys: serviceAccountKeys.map(({ signingKey }) =>
+    signingKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  ),
+});
+
+/** Throws for a message without an authority or a key. */
+export function readSecretsMessage({ authorities, serviceAccountKeys }: SecretsMessage): ClusterSecrets {
+  const [first, ...others] = authorities.map(({ certificatePem, privateKeyPem }) =>
+    authorityFromPem(certificatePem, privateKeyPem),
+  );
+  const [firstKey, ...otherKeys] = serviceAccountKeys.map(serviceAccountKeyFromPem);
+  if (first === undefined || firstKey === undefined) throw new Error("a cluster needs a CA and a key");
+  return { authorities: [first, ...others], serviceAccountKeys: [firstKey, ...otherKeys] };
+}
+
 export type OpenMessage = OfCluster & {
   /** Number of the cluster in the memory that the watchdog reads. */
   readonly slot: number;
-  readonly certificatePem: string;
-  readonly privateKeyPem: string;
-  readonly serviceAccountKeyPem: string;
+  readonly secrets: SecretsMessage;
   readonly settings: ClusterSettings;
 };
 
@@ -78,6 +102,7 @@ export type ThreadCalls = {
 
 export type ThreadNotes = {
   readonly settings: OfCluster & { readonly settings: ClusterSettings };
+  readonly secrets: OfCluster & { readonly secrets: SecretsMessage };
   readonly endpoint: EndpointMessage;
   /** The front takes the parts of a stream from now on. */
   readonly run: OfRequest;

@@ -9,22 +9,21 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { BacklogLimits } from "@postern/apiserver/transport/watch-backlog";
 import { createCompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
 import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
-import { serviceAccountKeyFromPem } from "@postern/kubernetes/service-accounts/service-account-key";
 import type { WebhookCaller } from "@postern/kubernetes/webhooks/webhook-caller";
 import { virtualClusterComposition } from "../../../../foundation/encryption/internal-records.ts";
-import { authorityFromPem } from "../../../../foundation/pki/certificate-authority.ts";
 import { SERVED_VERSION } from "../../../../foundation/served-version.ts";
 import { tenantAddressRules } from "../../../../foundation/upstream/tenant-addresses.ts";
 import { createClusterMemory } from "../../../budgets/cluster-memory.ts";
 import { standardBindings } from "../bind-roles.ts";
 import { type ClusterSettings, type LocalCluster, startEmbeddedCluster } from "../embedded-cluster.ts";
-import type {
-  EndpointMessage,
-  FrontCalls,
-  FrontNotes,
-  OpenMessage,
-  ThreadCalls,
-  ThreadNotes,
+import {
+  type EndpointMessage,
+  type FrontCalls,
+  type FrontNotes,
+  type OpenMessage,
+  readSecretsMessage,
+  type ThreadCalls,
+  type ThreadNotes,
 } from "./cluster-methods.ts";
 import { prefixOfCluster } from "./cluster-prefix.ts";
 import { createLink, type Link, type Port, type WorkMark } from "./link.ts";
@@ -116,7 +115,7 @@ export function startClusterThread(port: Port, data: ClusterThreadData, systemRu
   }
 
   async function open(message: OpenMessage): Promise<Running> {
-    const { uid, slot, certificatePem, privateKeyPem, serviceAccountKeyPem } = message;
+    const { uid, slot } = message;
     const composition = virtualClusterComposition(uid);
     const usage = usages.add(composition);
     const storage = createRemoteStorage({ uid, slot, front: () => front, watches, isShared: data.isShared });
@@ -143,14 +142,13 @@ export function startClusterThread(port: Port, data: ClusterThreadData, systemRu
           cache,
           runtime,
           continueTokens,
-          authority: authorityFromPem(certificatePem, privateKeyPem),
+          secrets: readSecretsMessage(message.secrets),
           onCertificateSigned: (pem, lineage) => front.call("certificateSigned", { uid, pem, lineage }),
           lineages: {
             judge: (lineage) => front.call("judgeLineage", { lineage }),
             // The front watches the ancestors of what it authenticates.
             onRevoked: () => ({ [Symbol.dispose]: () => undefined }),
           },
-          serviceAccountKey: serviceAccountKeyFromPem(serviceAccountKeyPem),
           firstBindings: standardBindings(names),
           servingAuthority: {
             get pem() {
@@ -263,6 +261,13 @@ export function startClusterThread(port: Port, data: ClusterThreadData, systemRu
       settings({ uid, settings: changed }) {
         if (running.has(uid)) settings.set(uid, changed);
       },
+      // One that has not started yet takes it behind its start.
+      secrets: ({ uid, secrets }) =>
+        void clusterOf(uid).then(
+          (cluster) => cluster.setSecrets(readSecretsMessage(secrets)),
+          // It was stopped, and starts again with the newest ones.
+          () => undefined,
+        ),
       endpoint(changed) {
         endpoint = changed;
         for (const listener of [...authorityListeners]) listener();

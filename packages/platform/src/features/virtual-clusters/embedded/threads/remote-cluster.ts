@@ -7,16 +7,16 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createClusterCertificates } from "../cluster-certificates.ts";
-import type { ClusterSecrets } from "../cluster-secrets.ts";
+import { type ClusterSecrets, createLiveSecrets } from "../cluster-secrets.ts";
 import { createClusterUsage } from "../cluster-usage.ts";
 import type { EmbeddedCluster } from "../embedded-cluster.ts";
-import type { AuthenticationMessage, ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
+import { type AuthenticationMessage, secretsMessage, type ThreadCalls, type ThreadNotes } from "./cluster-methods.ts";
 import type { Link } from "./link.ts";
 
 export type RemoteClusterDeps = {
   readonly uid: string;
   readonly secrets: ClusterSecrets;
-  readonly thread: Pick<Link<ThreadCalls, ThreadNotes>, "call">;
+  readonly thread: Pick<Link<ThreadCalls, ThreadNotes>, "call" | "note">;
   readonly forward: (uid: string, context: RequestContext, user: RequestContext["user"]) => Promise<ApiResponse>;
   /** Calls back once when the token is not valid any more. */
   readonly watchToken: (uid: string, token: string, listener: () => void) => Disposable;
@@ -27,13 +27,20 @@ export type RemoteClusterDeps = {
 };
 
 export function createRemoteCluster(deps: RemoteClusterDeps): EmbeddedCluster {
-  const { uid, secrets, thread, forward, runtime, onDisposed } = deps;
-  const { authority } = secrets;
+  const { uid, thread, forward, runtime, onDisposed } = deps;
+  const secrets = createLiveSecrets(deps.secrets);
   const usage = createClusterUsage(runtime);
   let isDisposed = false;
   return {
-    authority,
-    clientCertificates: createClusterCertificates(authority, runtime),
+    get authority() {
+      return secrets.current.authorities[0];
+    },
+    setSecrets(next) {
+      secrets.replace(next);
+      // Behind this message, every token is held against the new keys.
+      thread.note("secrets", { uid, secrets: secretsMessage(next) });
+    },
+    clientCertificates: createClusterCertificates(secrets, runtime),
     serviceAccountTokens: {
       async authenticateToken(token) {
         const message = await thread.call("authenticate", { uid, token });

@@ -13,7 +13,7 @@ import type { ThreadBudgets } from "../../../budgets/thread-budgets.ts";
 import type { ClusterSettings, EmbeddedCluster } from "../embedded-cluster.ts";
 import type { ClusterHost, EmbeddedClusters } from "../embedded-clusters.ts";
 import { createClusterFeed } from "./cluster-feed.ts";
-import type { EndpointMessage } from "./cluster-methods.ts";
+import { type EndpointMessage, secretsMessage } from "./cluster-methods.ts";
 import { CLUSTERS_PREFIX } from "./cluster-prefix.ts";
 import type { ClusterThreadData } from "./cluster-thread.ts";
 import type { CountedClusters } from "./counted-clusters.ts";
@@ -230,11 +230,9 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
         thread.open.delete(uid);
         pool.leave(slot);
       };
-      const { authority, serviceAccountKeyPem } = secrets;
-      const { certificatePem, privateKeyPem } = authority;
       const { link } = thread.process;
       try {
-        const message = { uid, slot, certificatePem, privateKeyPem, serviceAccountKeyPem, settings };
+        const message = { uid, slot, secrets: secretsMessage(secrets), settings };
         await link.call("open", message, { signal });
       } catch (error) {
         leave();

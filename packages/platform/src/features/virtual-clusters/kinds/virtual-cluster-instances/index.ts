@@ -13,6 +13,7 @@ import { stateColumns } from "../../../../foundation/kinds/state-columns.ts";
 import { callerPermissionsView } from "../../../authorization/kinds/caller-permissions-view.ts";
 import type { ClusterUsage } from "../../../budgets/cluster-memory.ts";
 import { shownUsage } from "../../../budgets/management-budgets.ts";
+import type { RotationStates } from "../../../certificate-authorities/rotation-states.ts";
 import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
 import { type VirtualClusterAccessKeyDeps, virtualClusterAccessKey } from "./subresources/access-key.ts";
 import { type KubeconfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
@@ -23,6 +24,10 @@ export const virtualClusterInstances = (
     VirtualClusterAccessKeyDeps & {
       /** The list of its credentials. */
       readonly credentials?: Subresource;
+      /** The CA of an embedded one, and its rotation. */
+      readonly certificateAuthority?: Subresource;
+      /** Rotations of these CAs. Absent: none. */
+      readonly rotations?: Pick<RotationStates, "of">;
       readonly visibility: ObjectVisibility;
       readonly clusterUsage: Pick<ClusterUsage, "of">;
     },
@@ -40,7 +45,7 @@ export const virtualClusterInstances = (
     subresources: [
       kubeConfig(deps),
       virtualClusterAccessKey(deps),
-      ...(deps.credentials === undefined ? [] : [deps.credentials]),
+      ...[deps.certificateAuthority, deps.credentials].filter((subresource) => subresource !== undefined),
     ],
     columns: [
       {
@@ -57,6 +62,13 @@ export const virtualClusterInstances = (
         type: "string",
         description: "What the virtual cluster stores in this server, and its limit.",
         value: ({ metadata }) => shownUsage(deps.clusterUsage.of(metadata.uid ?? "")),
+      },
+      {
+        name: "CA rotation",
+        type: "string",
+        description: "Phase of the last rotation of the CA of the virtual cluster.",
+        priority: 1,
+        value: ({ metadata }) => deps.rotations?.of(metadata.uid ?? "")?.phase ?? null,
       },
       ageColumn,
     ],

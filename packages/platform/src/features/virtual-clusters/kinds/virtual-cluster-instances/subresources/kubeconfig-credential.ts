@@ -119,7 +119,7 @@ export async function grantCertificate(
   const expirationSeconds = seconds === Infinity ? undefined : seconds;
   // Before a cluster signs it: certificates that other clusters signed cannot be revoked.
   await certificates?.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
-  const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
+  const { certificatePem, privateKeyPem, serial, notAfter, issuer } = await backend.issueClientCertificate(
     {
       ...subject,
       expirationSeconds,
@@ -130,7 +130,7 @@ export async function grantCertificate(
   );
   if (certificates !== undefined) {
     audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
-    const issued = { serial, ...subject, issuedAt: receivedAt, notAfter, instanceUid: metadata.uid ?? "" };
+    const issued = { serial, ...subject, issuedAt: receivedAt, notAfter, instanceUid: metadata.uid ?? "", issuer };
     const issuedTo = {
       owner,
       ownerUid: ownerUid(owner, directory),

@@ -1,0 +1,182 @@
+// GET and POST virtualclusterinstances/{name}/certificateauthority: the CA of an embedded virtual cluster, and the steps of its rotation.
+
+import {
+  type CertificateAuthorityView,
+  certificateAuthoritySchema,
+  type OutdatedItem,
+  type RotationAction,
+} from "@postern/api/certificate-authority";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import type { Steps } from "@postern/apimachinery/steps/steps";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { inTurns } from "@postern/apiserver/runtime/in-slices";
+import { keyIdOfToken } from "@postern/kubernetes/service-accounts/json-web-token";
+import { SECRET_TOKEN_TYPE, tokenIn } from "@postern/kubernetes/service-accounts/secret-token";
+import { serviceAccountKeyFromPem } from "@postern/kubernetes/service-accounts/service-account-key";
+import { looksLikeServiceAccountToken } from "@postern/kubernetes/service-accounts/service-account-tokens";
+import type { Foundation } from "../../../../../foundation/foundation.ts";
+import type { AuthorityRecord } from "../../../../certificate-authorities/authority-record.ts";
+import { authorityName, presentAuthority } from "../../../../certificate-authorities/present-authority.ts";
+import type { RotationStates } from "../../../../certificate-authorities/rotation-states.ts";
+import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
+import type { IssuedCertificate } from "../../../../certificates/issued-certificate.ts";
+import type { BackendRegistry } from "../../../backend-registry.ts";
+import { firstAuthorityName } from "../../../embedded/cluster-secrets.ts";
+import type { EmbeddedClusters } from "../../../embedded/embedded-clusters.ts";
+
+export type ClusterAuthorityDeps = Pick<Foundation, "names" | "lookup" | "recordEvent"> & {
+  readonly runtime: Pick<Runtime, "clock">;
+  readonly backends: Pick<BackendRegistry, "backendOf">;
+  readonly embedded: Pick<EmbeddedClusters, "rotate" | "authorityOf" | "objectsOf">;
+  readonly rotations: Pick<RotationStates, "of">;
+  readonly certificates: Pick<CertificateLedger, "ofInstance" | "refusalOf" | "revoke">;
+};
+
+const KIND = "CertificateAuthority";
+const SECRETS = { group: "", resource: "secrets", namespaced: true };
+/** Records of certificates that are written at a time. */
+const REVOKED_TOGETHER = 50;
+
+export const clusterCertificateAuthority = (deps: ClusterAuthorityDeps): Subresource => {
+  const { names, lookup, backends, embedded, rotations } = deps;
+  const resource = { group: names.managementGroup, resource: "virtualclusterinstances" };
+
+  /** Throws ApiError 404 and 409. */
+  function instanceOf({ info: { namespace, name } }: RequestContext): VirtualClusterInstance {
+    const instance = lookup.virtualClusterInstance(namespace, name);
+    if (instance === undefined) throw notFoundError(resource, name);
+    if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
+    if (backends.backendOf(instance).endpoint !== "platform" || backends.backendOf(instance).isRemote) {
+      throw conflictError(resource, name, "its cluster has a CA of its own, which is rotated there");
+    }
+    return instance;
+  }
+
+  async function answer(context: RequestContext, { metadata: { uid = "" } }: VirtualClusterInstance) {
+    const { namespace, name } = context.info;
+    const record = await embedded.authorityOf(uid);
+    if (record === undefined) throw conflictError(resource, name, "the virtual cluster has not been set up yet");
+    const certificates = outdatedCertificates(uid, record, deps).map(entryOf);
+    const tokenSecrets = await outdatedSecrets(uid, record, context, deps);
+    return {
+      apiVersion: `${names.managementGroup}/v1`,
+      kind: KIND,
+      metadata: { name, namespace },
+      status: presentAuthority(record, rotations.of(uid), { certificates, tokenSecrets }),
+    };
+  }
+
+  return {
+    name: "certificateauthority",
+    kind: { group: names.managementGroup, version: "v1", kind: KIND },
+    schema: certificateAuthoritySchema,
+    description: "The CA of the virtual cluster, with the rotation of it and of its ServiceAccount key.",
+    async get(context) {
+      return await answer(context, instanceOf(context));
+    },
+    async create(context, body) {
+      const instance = instanceOf(context);
+      // The schema has been checked on the way here.
+      const action = (body as CertificateAuthorityView).spec?.action;
+      if (action !== undefined && !isDryRun(createOptionsOf(context.request.query))) {
+        await take(action, instance, context, deps);
+      }
+      return await answer(context, instance);
+    },
+  };
+};
+
+async function take(
+  action: RotationAction,
+  { metadata }: VirtualClusterInstance,
+  context: RequestContext,
+  deps: ClusterAuthorityDeps,
+): Promise<void> {
+  const { names, embedded, certificates, recordEvent } = deps;
+  const { uid = "", name = "", namespace = "" } = metadata;
+  const { before, after } = await embedded.rotate(uid, action);
+  context.audit.annotate(names.key("certificate-authority-rotation"), action);
+  // They are refused already; their records say so as well, and connections that they opened are closed.
+  const gone = action === "Prepare" ? [] : outdatedCertificates(uid, after, deps);
+  for (let at = 0; at < gone.length; at += REVOKED_TOGETHER) {
+    await Promise.all(gone.slice(at, at + REVOKED_TOGETHER).map(({ serial }) => certificates.revoke(serial)));
+  }
+  if (before.next?.certificate === after.next?.certificate) return;
+  recordEvent({
+    involvedObject: { apiVersion: `${names.managementGroup}/v1`, kind: "VirtualClusterInstance", namespace, name, uid },
+    type: "Normal",
+    reason: EVENT_REASONS[action],
+    message: eventText(action, after, gone.length),
+  });
+}
+
+const EVENT_REASONS = {
+  Prepare: "CertificateAuthorityPrepared",
+  Complete: "CertificateAuthorityRotated",
+  Abort: "CertificateAuthorityRotationAborted",
+} as const;
+
+function eventText(action: RotationAction, record: AuthorityRecord, revoked: number): string {
+  const signing = authorityName((record.next ?? record.current).certificate);
+  if (action === "Prepare")
+    return `${signing} signs, and ${authorityName(record.current.certificate)} is still trusted`;
+  return `${signing} is the only CA; ${revoked} certificates of the other one were revoked`;
+}
+
+/** Valid ones that the CA which signs has not signed. */
+function outdatedCertificates(
+  uid: string,
+  { current, next }: AuthorityRecord,
+  { certificates }: Pick<ClusterAuthorityDeps, "certificates">,
+): readonly IssuedCertificate[] {
+  const signing = authorityName((next ?? current).certificate);
+  return (
+    certificates
+      .ofInstance(uid)
+      // A record from before rotations names no CA: it is of the first one.
+      .filter(
+        ({ serial, issuer = firstAuthorityName(uid) }) =>
+          issuer !== signing && certificates.refusalOf(serial, uid) === undefined,
+      )
+  );
+}
+
+const entryOf = ({ serial, commonName, issuedTo, notAfter }: IssuedCertificate): OutdatedItem => ({
+  kind: "Certificate",
+  id: `serial:${serial}`,
+  subject: commonName,
+  ...(issuedTo === undefined ? {} : { owner: `${issuedTo.owner.kind}/${issuedTo.owner.name}` }),
+  expirationTimestamp: formatTimestamp(notAfter),
+});
+
+/** Secrets with a token of the key that Complete removes; undefined where no rotation is prepared. */
+async function outdatedSecrets(
+  uid: string,
+  { next }: AuthorityRecord,
+  { signal }: RequestContext,
+  { embedded, runtime }: ClusterAuthorityDeps,
+): Promise<readonly OutdatedItem[] | undefined> {
+  if (next?.serviceAccountKey === undefined) return undefined;
+  const { id } = serviceAccountKeyFromPem(next.serviceAccountKey);
+  return await inTurns(secretsOfOthers(await embedded.objectsOf(uid, SECRETS, signal), id), runtime.clock);
+}
+
+function* secretsOfOthers(secrets: readonly CachedObject[], keyId: string): Steps<readonly OutdatedItem[]> {
+  const found: OutdatedItem[] = [];
+  for (const object of secrets) {
+    yield;
+    const secret = object.decode();
+    const token = secret["type"] === SECRET_TOKEN_TYPE ? tokenIn(secret) : undefined;
+    if (token === undefined || !looksLikeServiceAccountToken(token) || keyIdOfToken(token) === keyId) continue;
+    const { namespace = "", name = "" } = secret.metadata;
+    found.push({ kind: "Secret", id: `${namespace}/${name}` });
+  }
+  return found;
+}
