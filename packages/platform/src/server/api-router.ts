@@ -16,7 +16,7 @@ import { isConsoleRequest } from "../features/console/console-route.ts";
 import { SCIM_PATH } from "../features/scim/scim-routes.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
 import { isSignInPath } from "../features/sign-in/sign-in-routes.ts";
-import { TOKEN_EXCHANGE_PATH } from "../features/trust/token-exchange.ts";
+import { TOKEN_ENDPOINT_PATH } from "../foundation/issuers/token-endpoint.ts";
 import { BACKUP_PATH } from "../operations/backup-route.ts";
 
 /** The base path of existing clients; the same API answers at the root. */
@@ -61,7 +61,7 @@ export function createApiRouter(surfaces: {
     if (path === undefined) return management(request);
     if (path === LEAKS_PATH) return leaks(request);
     if (path === UNWRAP_PATH) return unwrap(request);
-    if (path === TOKEN_EXCHANGE_PATH) return exchange(request);
+    if (path === TOKEN_ENDPOINT_PATH) return exchange(request);
     // Codes stand in the query, which is not for logs.
     if (isSignInPath(path)) return signIn(request.with({ requestUri: path }));
     if (isBelow(path, SCIM_PATH)) return scim(request);

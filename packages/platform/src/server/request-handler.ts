@@ -28,13 +28,13 @@ import { consoleRoute } from "../features/console/console-route.ts";
 import { proxyRoute } from "../features/proxy/routes/index.ts";
 import { scimRoute } from "../features/scim/scim-routes.ts";
 import { signInRoute } from "../features/sign-in/feature.ts";
-import { createManagementCall } from "../features/sign-in/management-call.ts";
 import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
 import { exchangeRoute } from "../features/trust/routes/index.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import { unwrapRoute } from "../features/wrapped-values/routes/index.ts";
 import { checkWrap } from "../features/wrapped-values/wrap-request.ts";
 import type { FeatureRoute } from "../foundation/http/feature-route.ts";
+import { createManagementCall } from "../foundation/http/management-call.ts";
 import { createApiRouter } from "./api-router.ts";
 import type { Platform } from "./compose.ts";
 import { createUrgentCheck, failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
@@ -108,7 +108,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
   const management = createHandlerChain(managed, confirmed);
   const provisioning = provisioningAuthenticator(shared.authenticator, keys.index);
   const callFor = (to: HandlerChain) => createManagementCall(to, names.managementGroup, signal);
-  const { route: pages, redeem } = signInRoute(base, {
+  const { route: pages, grants } = signInRoute(base, {
     signIn,
     directory,
     keys,
@@ -136,7 +136,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     ),
     signIn: chain(confirmed, fresh(pages)),
     leaks: chain(confirmed, leakRoute(base, { keys })),
-    exchange: chain(shared, fresh(exchangeRoute(base, { trust, keys, mint, redeem }))),
+    exchange: chain(shared, fresh(exchangeRoute(base, { trust, keys, mint, grants }))),
     unwrap: chain(confirmed, fresh(unwrapRoute(base, { delivery, keys, certificates }))),
     // Used once, on whichever server: the newest values have to be known.
     join: chain(confirmed, fresh(joinRoute(base, { tunnels, keys, endpoint: parts.endpoint }))),

@@ -8,8 +8,8 @@ import type { AuditRules } from "@postern/apiserver/audit/audit-policy";
 import type { BodyRedaction } from "@postern/apiserver/audit/recorded-body";
 import { redactSecrets } from "@postern/apiserver/audit/redact-secrets";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
+import { TOKEN_ENDPOINT_PATH } from "../../foundation/issuers/token-endpoint.ts";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
-import { TOKEN_EXCHANGE_PATH } from "../trust/token-exchange.ts";
 
 type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
 
@@ -24,7 +24,7 @@ const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrul
 /** As token exchange, these steps of a sign-in answer with a key as well. */
 const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
 /** Paths that exchange one credential for another. Agents exchange a value, or the key that they have, for a key. */
-const EXCHANGES: ReadonlySet<string> = new Set([TOKEN_EXCHANGE_PATH, UNWRAP_PATH, JOIN_PATH, TUNNEL_KEY_PATH]);
+const EXCHANGES: ReadonlySet<string> = new Set([TOKEN_ENDPOINT_PATH, UNWRAP_PATH, JOIN_PATH, TUNNEL_KEY_PATH]);
 /** Requests behind a proxy are not known here, so they are taken for secret. */
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 

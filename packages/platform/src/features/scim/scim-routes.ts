@@ -15,10 +15,10 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange } from "../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
+import type { CallManagement, ManagementCall } from "../../foundation/http/management-call.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import { objectNameFor } from "../directory/object-name.ts";
-import type { ManagementAnswer, ManagementCall } from "../sign-in/sign-in-service.ts";
 import { type ScimErrorType, ScimFault } from "./scim-fault.ts";
 import { parseFilter } from "./scim-filter.ts";
 import { applyPatch } from "./scim-patch.ts";
@@ -31,7 +31,7 @@ export const SCIM_ROLE = "scim";
 export type ScimDeps = {
   readonly names: PlatformNames;
   readonly keys: { byId(id: string): AccessKeyState | undefined };
-  readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
+  readonly call: CallManagement;
   readonly publicUrl: () => string;
 };
 

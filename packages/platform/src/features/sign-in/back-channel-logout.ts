@@ -12,9 +12,9 @@ import {
   TokenError,
   timeError,
 } from "../../foundation/issuers/signed-token.ts";
+import { oauthAnswer, oauthFailure } from "../../foundation/issuers/token-endpoint.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
-import { oauthAnswer, oauthFailure } from "./oauth-answers.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";
 import { askedByForm } from "./sign-in-forms.ts";
 import { BACK_CHANNEL_PATH } from "./sign-in-paths.ts";

@@ -4,9 +4,9 @@
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { oauthAnswer, oauthFailure } from "../../foundation/issuers/token-endpoint.ts";
 import { checkSameOrigin } from "./cookies-and-origins.ts";
 import { choosePage } from "./login-routes.ts";
-import { oauthAnswer, oauthFailure } from "./oauth-answers.ts";
 import { html, pageResponse } from "./pages.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 import { askedByForm } from "./sign-in-forms.ts";

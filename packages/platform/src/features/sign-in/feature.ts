@@ -1,29 +1,28 @@
 // Sign-in with identity providers: the providers, their client, the users and teams that they bring, and the sessions.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
+import type { CallManagement } from "../../foundation/http/management-call.ts";
 import type { Issuers } from "../../foundation/issuers/issuers.ts";
+import { MAX_TOKEN_FORM_BYTES, type TokenGrants } from "../../foundation/issuers/token-endpoint.ts";
 import { markTokenUsed } from "../../foundation/issuers/used-tokens.ts";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import type { KeyMint } from "../access-keys/kinds/mint-keys.ts";
 import type { Directory } from "../directory/directory.ts";
-import { MAX_EXCHANGE_BYTES } from "../trust/token-exchange.ts";
 import type { BackChannelLogoutDeps } from "./back-channel-logout.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import { createMintChild, createMintLogin } from "./login-keys.ts";
-import { redeem } from "./oauth-routes.ts";
+import { sessionGrants } from "./oauth-routes.ts";
 import { createProviderClient, type ProviderClient } from "./provider-client.ts";
 import { fetchFromProviders } from "./provider-fetch.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 import { createSignInTransactions } from "./sign-in-flow.ts";
 import { createSignInRecords } from "./sign-in-records.ts";
 import { createSignInRoutes, signInLimits } from "./sign-in-routes.ts";
-import { createSignInService, type ManagementAnswer, type ManagementCall } from "./sign-in-service.ts";
+import { createSignInService } from "./sign-in-service.ts";
 import { createSignInUsers, type SignInUsers } from "./sign-in-users.ts";
 
 export type SignIn = {
@@ -93,16 +92,16 @@ export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
 export type SignInRouteNeeds = Omit<SignInNeeds, "providers" | "issuers" | "publicUrl"> & {
   readonly signIn: SignIn;
   /** Sends a request of a page to the management API, for the user who has signed in. */
-  readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
+  readonly call: CallManagement;
 } & Pick<SignInRoutesDeps, "administrator" | "home">;
 
-/** The pages and routes, and the grants of sign-ins at the token endpoint. */
+/** The pages and routes, and its grants at the token endpoint. */
 export function signInRoute(
   base: Foundation,
   { signIn, directory, keys, mint, call, administrator, home }: SignInRouteNeeds,
 ): {
   readonly route: FeatureRoute;
-  readonly redeem: (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
+  readonly grants: TokenGrants;
 } {
   const { names, signal, onError } = base;
   const { clock, random } = base.runtime;
@@ -137,8 +136,8 @@ export function signInRoute(
       authenticator: anonymousCallers,
       authorizer: allowExchange,
       rateLimits: signInLimits(base),
-      bodyBytes: MAX_EXCHANGE_BYTES,
+      bodyBytes: MAX_TOKEN_FORM_BYTES,
     },
-    redeem: (form, context) => redeem(form, context, deps),
+    grants: sessionGrants(deps),
   };
 }

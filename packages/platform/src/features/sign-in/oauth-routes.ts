@@ -4,20 +4,24 @@
 import { createHash } from "node:crypto";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { TOKEN_EXCHANGE_PATH } from "../trust/token-exchange.ts";
+import {
+  oauthAnswer,
+  oauthFailure,
+  TOKEN_ENDPOINT_PATH,
+  type TokenGrants,
+} from "../../foundation/issuers/token-endpoint.ts";
 import { auditIssued, auditProvider, auditRefusal } from "./audit-sign-in.ts";
 import { isLoopbackRedirect } from "./cookies-and-origins.ts";
 import { DEVICE_GRANT, type Redeemed, redeemDevice } from "./device-codes.ts";
 import { choosePage } from "./login-routes.ts";
 import { SignInRefusal } from "./map-claims.ts";
-import { oauthAnswer, oauthFailure } from "./oauth-answers.ts";
 import { failurePage, redirectResponse } from "./pages.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 import { isSameText } from "./sign-in-forms.ts";
 import { AUTHORIZE_PATH, CLI_CLIENT, DEVICE_AUTHORIZATION_PATH } from "./sign-in-paths.ts";
 import { readProof } from "./sign-in-service.ts";
 
-export const CODE_GRANT = "authorization_code";
+const CODE_GRANT = "authorization_code";
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
 
@@ -27,7 +31,7 @@ export function describeServer({ publicUrl, providers }: SignInRoutesDeps): ApiR
   return oauthAnswer(200, {
     issuer: url,
     authorization_endpoint: `${url}${AUTHORIZE_PATH}`,
-    token_endpoint: `${url}${TOKEN_EXCHANGE_PATH}`,
+    token_endpoint: `${url}${TOKEN_ENDPOINT_PATH}`,
     device_authorization_endpoint: `${url}${DEVICE_AUTHORIZATION_PATH}`,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
@@ -62,8 +66,16 @@ export function authorize({ request }: RequestContext, deps: SignInRoutesDeps): 
   return redirectResponse(target.href);
 }
 
-/** POST /oauth/token for the key of a session. */
-export async function redeem(
+/** The grants of the token endpoint that give the key of a session. */
+export function sessionGrants(deps: SignInRoutesDeps): TokenGrants {
+  return {
+    [CODE_GRANT]: (form, context) => redeem(redeemCode, form, context, deps),
+    [DEVICE_GRANT]: (form, context) => redeem(redeemDevice, form, context, deps),
+  };
+}
+
+async function redeem(
+  find: (form: URLSearchParams, deps: SignInRoutesDeps) => Promise<Redeemed>,
   form: URLSearchParams,
   context: RequestContext,
   deps: SignInRoutesDeps,
@@ -71,8 +83,7 @@ export async function redeem(
   const { request } = context;
   if (form.get("client_id") !== CLI_CLIENT) return oauthFailure("invalid_client", "there is no such client", 401);
   try {
-    const isCode = form.get("grant_type") === CODE_GRANT;
-    const found = await (isCode ? redeemCode(form, deps) : redeemDevice(form, deps));
+    const found = await find(form, deps);
     if ("status" in found) {
       if (found.refusal !== undefined) auditRefusal(context, deps, found.refusal);
       return found;

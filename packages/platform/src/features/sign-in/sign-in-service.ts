@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
+import type { CallManagement } from "../../foundation/http/management-call.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import type { LoginKey, MintChild, MintLogin, SignedIn } from "./login-keys.ts";
 import { mapClaims, SignInRefusal } from "./map-claims.ts";
@@ -12,23 +13,6 @@ import type { SignInUsers } from "./sign-in-users.ts";
 /** A user who has authenticated at a provider, between the steps of a sign-in. Stored encrypted. */
 export type Proof = { readonly provider: string; readonly terms: string; readonly signedIn: SignedIn };
 
-export type ManagementCall = {
-  readonly method: string;
-  /** Path below the group of the management API. */
-  readonly path: string;
-  readonly query?: { readonly [name: string]: string };
-  readonly key: string;
-  /** The address of the caller. */
-  readonly from: string;
-  readonly body?: JsonObject;
-};
-export type ManagementAnswer = {
-  readonly status: number;
-  readonly body: JsonObject;
-  /** Bytes of the body. */
-  readonly size: number;
-};
-
 export type SignInService = {
   /** Rejects with SignInRefusal. */
   enter(provider: IdentityProviderState, answer: ProviderAnswer): Promise<Proof>;
@@ -38,7 +22,7 @@ export type SignInService = {
   mintWithKey(key: string, on: string, from: string): Promise<LoginKey>;
   /** Deletes the key of a session, by its name. */
   endSession(keyName: string): Promise<void>;
-  readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
+  readonly call: CallManagement;
 };
 
 export function createSignInService(deps: {
@@ -49,7 +33,7 @@ export function createSignInService(deps: {
   readonly endSession: (keyName: string) => Promise<void>;
   readonly isReserved: (name: string) => boolean;
   readonly apiVersion: string;
-  readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
+  readonly call: CallManagement;
 }): SignInService {
   const { providers, users, mintLogin, mintChild, endSession, isReserved, apiVersion, call } = deps;
   return {

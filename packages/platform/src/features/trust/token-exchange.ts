@@ -6,21 +6,10 @@ import type { RateLimit, RateLimiter } from "@postern/apiserver/limits/rate-limi
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaimBudget } from "../../foundation/issuers/claim-conditions.ts";
-import {
-  decodeToken,
-  MAX_TOKEN_LENGTH,
-  TokenError,
-  type UnverifiedToken,
-} from "../../foundation/issuers/signed-token.ts";
+import { decodeToken, TokenError, type UnverifiedToken } from "../../foundation/issuers/signed-token.ts";
 import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRules } from "./trust-rule-index.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
-
-/** Where tokens of other issuers, and the grants of a sign-in, are exchanged for access keys. */
-export const TOKEN_EXCHANGE_PATH = "/oauth/token";
-
-/** Of a form with a token: everything else in it is short. */
-export const MAX_EXCHANGE_BYTES = MAX_TOKEN_LENGTH + 8 * 1024;
 
 /** Which rules are asked: one, those of a project, or the cluster-scoped ones. */
 export type ExchangeTarget =

@@ -1,17 +1,16 @@
-// POST /oauth/token: token exchange (RFC 8693) for holders of tokens that a trust rule accepts, and the OAuth grants of sign-in.
+// POST /oauth/token: token exchange (RFC 8693) for holders of tokens that a trust rule accepts, beside the grants of other features.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
-import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import { MAX_TOKEN_FORM_BYTES, oauthAnswer, type TokenGrants } from "../../../foundation/issuers/token-endpoint.ts";
 import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
-import { DEVICE_GRANT } from "../../sign-in/device-codes.ts";
-import { CODE_GRANT } from "../../sign-in/oauth-routes.ts";
-import { ExchangeRefusal, type ExchangeTarget, MAX_EXCHANGE_BYTES, type TokenExchange } from "../token-exchange.ts";
+import { ExchangeRefusal, type ExchangeTarget, type TokenExchange } from "../token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust-rule-state.ts";
 
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -22,22 +21,20 @@ const MAX_PARAMETERS = 20;
 const TARGETS = ["resource", "audience", "rule"] as const;
 const MAX_AUDITED = 1_024;
 
-/** Answers the grants of people's sign-ins. */
-export type Redeem = (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
-
 export function createTokenExchangeRoute(
   { names, runtime: { clock } }: Foundation,
   exchange: TokenExchange,
   format: AccessKeyFormat,
-  redeem: Redeem,
+  grants: TokenGrants,
 ): Handler {
   return async (context) => {
     const { request, audit } = context;
-    if (request.method !== "POST") return answer(405, { error: "invalid_request" }, { allow: "POST" });
+    if (request.method !== "POST") return oauthAnswer(405, { error: "invalid_request" }, { allow: "POST" });
     try {
       const form = await readForm(context);
       const grant = form.get("grant_type") ?? "";
-      if (grant === CODE_GRANT || grant === DEVICE_GRANT) return await redeem(form, context);
+      const other = Object.hasOwn(grants, grant) ? grants[grant] : undefined;
+      if (other !== undefined) return await other(form, context);
       checkExchange(form);
       const target = targetIn(form, names);
       const { value, expiresAt, rule, token } = await exchange({
@@ -52,7 +49,7 @@ export function createTokenExchangeRoute(
       note("trust-user", rule.owner.name);
       note("trust-issuer", token.issuer);
       note("trust-claims", JSON.stringify(shownClaims(token.claims)));
-      return answer(200, {
+      return oauthAnswer(200, {
         access_token: value,
         issued_token_type: ACCESS_TOKEN,
         token_type: "Bearer",
@@ -66,8 +63,9 @@ export function createTokenExchangeRoute(
 
 function refusal(error: unknown, { audit }: RequestContext, names: PlatformNames): ApiResponse {
   if (isApiError(error, "RequestEntityTooLarge"))
-    return answer(413, failure("invalid_request", "the request is too large"));
-  if (isApiError(error) && error.code >= 500) return answer(503, failure("temporarily_unavailable", "try again later"));
+    return oauthAnswer(413, failure("invalid_request", "the request is too large"));
+  if (isApiError(error) && error.code >= 500)
+    return oauthAnswer(503, failure("temporarily_unavailable", "try again later"));
   if (!(error instanceof ExchangeRefusal)) throw error;
   const note = (name: string, text: string): void =>
     audit.annotate(names.key(name), redactCredentials(text).slice(0, MAX_AUDITED));
@@ -78,7 +76,7 @@ function refusal(error: unknown, { audit }: RequestContext, names: PlatformNames
     note("trust-unverified-claims", JSON.stringify(shownClaims(error.token.claims)));
   }
   const headers = error.retryAfterSeconds === undefined ? {} : { "retry-after": String(error.retryAfterSeconds) };
-  return answer(error.status, failure(error.code, error.message), headers);
+  return oauthAnswer(error.status, failure(error.code, error.message), headers);
 }
 
 /** RFC 6749 section 5.2 leaves quotes, backslashes and everything but ASCII out of descriptions. */
@@ -87,10 +85,6 @@ const failure = (error: string, description: string) => ({
   error_description: description.replaceAll(/["\\]/g, "'").replaceAll(/[^ -~]/g, "?"),
 });
 
-/** Nothing of it is for a cache: RFC 6749 section 5.1. */
-const answer = (status: number, body: object, headers: { readonly [name: string]: string } = {}): ApiResponse =>
-  jsonResponse(status, JSON.stringify(body), { "cache-control": "no-store", pragma: "no-cache", ...headers });
-
 const invalid = (message: string): ExchangeRefusal => new ExchangeRefusal("invalid_request", message);
 
 /** Throws ExchangeRefusal for a form that does not request a key for a token. */
@@ -98,7 +92,7 @@ async function readForm({ request }: RequestContext): Promise<URLSearchParams> {
   const [type = ""] = headerOf(request, "content-type").split(";");
   if (type.trim().toLowerCase() !== "application/x-www-form-urlencoded")
     throw invalid("the body must be application/x-www-form-urlencoded");
-  const form = new URLSearchParams(Buffer.from(await request.body(MAX_EXCHANGE_BYTES)).toString("utf8"));
+  const form = new URLSearchParams(Buffer.from(await request.body(MAX_TOKEN_FORM_BYTES)).toString("utf8"));
   if (form.size > MAX_PARAMETERS) throw invalid("there are too many parameters");
   const isTarget = (name: string): boolean => TARGETS.some((each) => each === name);
   for (const name of new Set(form.keys())) {

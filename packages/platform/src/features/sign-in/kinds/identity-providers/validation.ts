@@ -9,7 +9,7 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { claimExpressionError, conditionError } from "../../../../foundation/issuers/claim-conditions.ts";
-import { validateAddress, validateCertificates } from "../../../trust/kinds/trust-rules/validation.ts";
+import { validateIssuerAddress, validateIssuerCertificates } from "../../../../foundation/issuers/validate-issuer.ts";
 
 type Mapping = IdentityProviderSpec["claimMappings"]["username"];
 
@@ -17,13 +17,13 @@ export function validateIdentityProvider({ spec }: IdentityProvider): readonly F
   const { issuer, claimMappings, claimValidationRules = [], scopes = [] } = spec;
   const { extra = [], ...mappings } = claimMappings;
   return [
-    ...validateAddress(issuer.url, "spec.issuer.url", false),
+    ...validateIssuerAddress(issuer.url, "spec.issuer.url", false),
     ...(issuer.discoveryURL === undefined
       ? []
-      : validateAddress(issuer.discoveryURL, "spec.issuer.discoveryURL", true)),
+      : validateIssuerAddress(issuer.discoveryURL, "spec.issuer.discoveryURL", true)),
     ...(issuer.certificateAuthority === undefined
       ? []
-      : validateCertificates(issuer.certificateAuthority, "spec.issuer.certificateAuthority")),
+      : validateIssuerCertificates(issuer.certificateAuthority, "spec.issuer.certificateAuthority")),
     ...scopes.flatMap((scope, at) =>
       SCOPE.test(scope)
         ? []

@@ -1,6 +1,5 @@
 // Validates trust rules beyond the schema.
 
-import { X509Certificate } from "node:crypto";
 import { restrictionNames } from "@postern/api/access-key-restrictions";
 import { issuerUrlOf, presetOf } from "@postern/api/issuer-presets";
 import type { PlatformNames } from "@postern/api/platform-names";
@@ -16,6 +15,11 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { conditionError } from "../../../../foundation/issuers/claim-conditions.ts";
 import { keySetError } from "../../../../foundation/issuers/key-set.ts";
+import {
+  MAX_ISSUER_URL,
+  validateIssuerAddress,
+  validateIssuerCertificates,
+} from "../../../../foundation/issuers/validate-issuer.ts";
 import { validateRules } from "../../../access-keys/kinds/owned-access-keys/validate-rules.ts";
 import {
   validateScope,
@@ -31,10 +35,7 @@ export type TrustRuleValidation = {
 
 type Issuer = TrustRuleSpec["issuer"];
 
-const MAX_URL = 2_048;
 const MAX_KEY_SET = 64 * 1024;
-const MAX_CERTIFICATES = 64 * 1024;
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** `old` is what an update starts from. */
 export function validateTrustRule(
@@ -78,47 +79,25 @@ function validateIssuer(issuer: Issuer): readonly FieldError[] {
   if (url === "") return [requiredError(`${path}.url`, "the preset has no default URL: set url")];
   const isFetchedThere = jwks === undefined && discoveryURL === undefined;
   return [
-    ...(url.length > MAX_URL ? [invalidError(`${path}.url`, "", `must have at most ${MAX_URL} characters`)] : []),
-    ...(isFetchedThere ? validateAddress(url, `${path}.url`, false) : []),
-    ...(discoveryURL === undefined ? [] : validateAddress(discoveryURL, `${path}.discoveryURL`, true)),
+    ...(url.length > MAX_ISSUER_URL
+      ? [invalidError(`${path}.url`, "", `must have at most ${MAX_ISSUER_URL} characters`)]
+      : []),
+    ...(isFetchedThere ? validateIssuerAddress(url, `${path}.url`, false) : []),
+    ...(discoveryURL === undefined ? [] : validateIssuerAddress(discoveryURL, `${path}.discoveryURL`, true)),
     ...(jwks === undefined ? [] : validateKeySet(jwks, `${path}.jwks`)),
     ...(jwks !== undefined && discoveryURL !== undefined
       ? [forbiddenError(`${path}.discoveryURL`, "must not be set together with jwks")]
       : []),
     ...(certificateAuthority === undefined
       ? []
-      : validateCertificates(certificateAuthority, `${path}.certificateAuthority`)),
+      : validateIssuerCertificates(certificateAuthority, `${path}.certificateAuthority`)),
   ];
-}
-
-export function validateAddress(text: string, path: string, mayHaveQuery: boolean): readonly FieldError[] {
-  const refuse = (why: string): readonly FieldError[] => [invalidError(path, text.slice(0, MAX_URL), why)];
-  if (!URL.canParse(text) || text.length > MAX_URL) return refuse("must be a URL");
-  const { protocol, username, password, hash, search } = new URL(text);
-  if (protocol !== "https:") return refuse("must begin with https://");
-  if (username !== "" || password !== "")
-    return [invalidError(path, "<hidden>", "must not have a user or a password in it")];
-  if (hash !== "" || (search !== "" && !mayHaveQuery)) return refuse("must not have a query or a fragment");
-  return [];
 }
 
 function validateKeySet(text: string, path: string): readonly FieldError[] {
   const fault = text.length > MAX_KEY_SET ? `must have at most ${MAX_KEY_SET} characters` : keySetError(text);
   // A refused value may be a private key.
   return fault === undefined ? [] : [invalidError(path, "<hidden>", fault)];
-}
-
-export function validateCertificates(text: string, path: string): readonly FieldError[] {
-  const refuse = (why: string): readonly FieldError[] => [invalidError(path, "<hidden>", why)];
-  if (text.length > MAX_CERTIFICATES) return refuse(`must have at most ${MAX_CERTIFICATES} characters`);
-  const found = text.match(CERTIFICATE) ?? [];
-  if (found.length === 0) return refuse("must contain a certificate in PEM");
-  try {
-    for (const pem of found) new X509Certificate(pem);
-    return [];
-  } catch {
-    return refuse("must contain only certificates in PEM");
-  }
 }
 
 function validateAudiences(audiences: readonly string[]): readonly FieldError[] {

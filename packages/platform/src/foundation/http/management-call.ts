@@ -1,19 +1,37 @@
 // Calls the management API from inside the server, on behalf of the holder of an access key.
 
 import { Readable } from "node:stream";
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { resolveRequest } from "@postern/apiserver/request/request-info";
 import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ResponseBody } from "@postern/apiserver/transport/api-response";
-import type { ManagementAnswer, ManagementCall } from "./sign-in-service.ts";
+
+export type ManagementCall = {
+  readonly method: string;
+  /** Path below the group of the management API. */
+  readonly path: string;
+  readonly query?: { readonly [name: string]: string };
+  readonly key: string;
+  /** The address of the caller. */
+  readonly from: string;
+  readonly body?: JsonObject;
+};
+export type ManagementAnswer = {
+  readonly status: number;
+  readonly body: JsonObject;
+  /** Bytes of the body. */
+  readonly size: number;
+};
+
+export type CallManagement = (call: ManagementCall) => Promise<ManagementAnswer>;
 
 /** Through the whole filter chain: a page's requests are allowed, limited and audited as if the browser had sent them. */
 export const createManagementCall =
-  (management: HandlerChain, group: string, signal: AbortSignal) =>
-  async ({ method, path, query = {}, key, from, body }: ManagementCall): Promise<ManagementAnswer> => {
+  (management: HandlerChain, group: string, signal: AbortSignal): CallManagement =>
+  async ({ method, path, query = {}, key, from, body }) => {
     const text = body === undefined ? "" : stringifyJson(body);
     const address = `/apis/${group}/v1/${path}`;
     const parameters = new URLSearchParams({ ...query });
