@@ -21,16 +21,6 @@ export function trustKinds(
   { trust, keys, directory, authorization }: TrustKindsNeeds,
 ): { readonly [kind in "trustRules" | "clusterTrustRules"]: ResourceDefinition } {
   const { authorizer, ruleResolver, checkMembership } = authorization;
-  const deps = {
-    names,
-    configuration,
-    keys: keys.index,
-    directory,
-    authorizer,
-    ruleResolver,
-    checkMembership,
-    trustRules: trust.rules,
-    verifier: trust.verifier,
-  };
-  return { trustRules: trustRules(deps), clusterTrustRules: clusterTrustRules(deps) };
+  const deps = { names, configuration, keys: keys.index, directory, authorizer, ruleResolver, checkMembership };
+  return { trustRules: trustRules(trust, deps), clusterTrustRules: clusterTrustRules(trust, deps) };
 }

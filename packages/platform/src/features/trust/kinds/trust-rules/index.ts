@@ -12,15 +12,14 @@ import {
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { readyMessageColumn, readyText } from "../../../../foundation/kinds/state-columns.ts";
+import type { Trust } from "../../feature.ts";
 import { TRUST_RULES } from "../../trust-rule-state.ts";
-import { type TrustRuleStrategyDeps, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
-import { type TestDeps, testToken } from "./subresources/test.ts";
+import { type TrustRuleDeps, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
+import { testToken } from "./subresources/test.ts";
 
-export type TrustRuleResourceDeps = TrustRuleStrategyDeps & TestDeps;
-
-export const trustRules = (deps: TrustRuleResourceDeps): ResourceDefinition =>
+export const trustRules = (trust: Trust, deps: TrustRuleDeps): ResourceDefinition =>
   defineResource({
-    ...sharedByTrustRules(deps),
+    ...sharedByTrustRules(trust, deps),
     kind: "TrustRule",
     plural: TRUST_RULES,
     singular: "trustrule",
@@ -28,12 +27,12 @@ export const trustRules = (deps: TrustRuleResourceDeps): ResourceDefinition =>
   });
 
 /** Parts that both scopes have in common. */
-export const sharedByTrustRules = (deps: TrustRuleResourceDeps) => ({
+export const sharedByTrustRules = (trust: Trust, deps: TrustRuleDeps) => ({
   group: deps.names.managementGroup,
   version: "v1",
   schema: kindSchema(trustRuleFields.schema),
   hasStatus: true,
-  subresources: [testToken(deps)],
+  subresources: [testToken(deps.names, trust)],
   selectableFields: [".spec.user"],
   columns,
   // The registry gives a strategy only objects that its schema has checked.

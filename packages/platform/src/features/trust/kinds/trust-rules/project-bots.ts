@@ -3,21 +3,13 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import { uncoveredRules } from "@postern/apiserver/authorization/rbac/rule-coverage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { PROJECT_ADMIN } from "../../../authorization/built-in-roles.ts";
-import type { MembershipCheck } from "../../../authorization/membership-check.ts";
+import type { Authorization } from "../../../authorization/feature.ts";
 import type { Directory } from "../../../directory/directory.ts";
-
-export type ProjectBotsDeps = {
-  readonly names: PlatformNames;
-  readonly directory: Directory;
-  readonly ruleResolver: RuleResolver;
-  readonly checkMembership: MembershipCheck;
-};
 
 /**
  * True for who could make the bot an administrator of the project, and may do in the project all that the bot may. Only bots: the audit log must not
@@ -27,11 +19,14 @@ export async function mayUseBot(
   name: string,
   project: string,
   context: RequestContext,
-  deps: ProjectBotsDeps,
+  deps: { readonly names: PlatformNames; readonly directory: Directory } & Pick<
+    Authorization,
+    "ruleResolver" | "checkMembership"
+  >,
 ): Promise<boolean> {
-  const { names, directory, ruleResolver } = deps;
+  const { names, directory, ruleResolver, checkMembership } = deps;
   const bot = directory.user(name);
-  if (bot?.isBot !== true || !(await administers(project, name, context, deps))) return false;
+  if (bot?.isBot !== true || !(await administers(project, name, context, names, checkMembership))) return false;
   const namespace = names.projectNamespace(project);
   const teams = directory.teamsOf(name).map((team) => names.teamGroup(team.name));
   const as: UserInfo = {
@@ -50,7 +45,8 @@ async function administers(
   project: string,
   bot: string,
   context: RequestContext,
-  { names, checkMembership }: ProjectBotsDeps,
+  names: PlatformNames,
+  checkMembership: Authorization["checkMembership"],
 ): Promise<boolean> {
   const members = [{ kind: "User", name: bot, clusterRole: names.role(PROJECT_ADMIN) }];
   const asMember = {

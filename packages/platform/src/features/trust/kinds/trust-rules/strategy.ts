@@ -12,6 +12,7 @@ import { type KeyOrigin, originsOf } from "../../../access-keys/key-origins.ts";
 import { type CreatorLimitsDeps, creatorError } from "../../../access-keys/kinds/owned-access-keys/creator-limits.ts";
 import { keyOfRequest, passesItsEndOn } from "../../../access-keys/kinds/owned-access-keys/lineage.ts";
 import { isPermissionSubset } from "../../../access-keys/permission-subset.ts";
+import type { Authorization } from "../../../authorization/feature.ts";
 import {
   CLUSTER_TRUST_RULES,
   grantedScopeOf,
@@ -21,15 +22,15 @@ import {
   termsOf,
   writeSealedTrustRule,
 } from "../../trust-rule-state.ts";
-import { mayUseBot, type ProjectBotsDeps } from "./project-bots.ts";
+import { mayUseBot } from "./project-bots.ts";
 import { validateTrustRule } from "./validation.ts";
 
-export type TrustRuleStrategyDeps = CreatorLimitsDeps & ProjectBotsDeps;
+export type TrustRuleDeps = CreatorLimitsDeps & Pick<Authorization, "ruleResolver" | "checkMembership">;
 
 const NOT_NARROWED =
   "spec.scope: unset, and so are rules: issued keys have all permissions of the user; list the projects, clusters or virtual clusters that the job needs";
 
-export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRule> {
+export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
   const { names } = deps;
   const projectOf = ({ metadata: { namespace = "" } }: TrustRule): string | undefined => names.projectOf(namespace);
 
@@ -81,7 +82,7 @@ export function trustRuleStrategy(deps: TrustRuleStrategyDeps): Strategy<TrustRu
 }
 
 /** The parents of a rule: the same as for a key that its writer creates. */
-export function trustRuleSealedFields(deps: TrustRuleStrategyDeps): SealedFields {
+export function trustRuleSealedFields(deps: TrustRuleDeps): SealedFields {
   const { keys, directory, names } = deps;
   return {
     paths: [],

@@ -6,24 +6,17 @@ import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { decodeToken, TokenError, type UnverifiedToken } from "../../../../../foundation/issuers/signed-token.ts";
-import type { TokenVerifier } from "../../../token-verifier.ts";
-import type { TrustRules } from "../../../trust-rule-index.ts";
+import type { Trust } from "../../../feature.ts";
 import { shownClaims, trustRuleId } from "../../../trust-rule-state.ts";
 
-export type TestDeps = {
-  readonly names: Pick<PlatformNames, "managementGroup">;
-  readonly trustRules: Pick<TrustRules, "get">;
-  readonly verifier: Pick<TokenVerifier, "checksOf">;
-};
-
-export const testToken = ({ names, trustRules, verifier }: TestDeps): Subresource => ({
+export const testToken = ({ managementGroup }: PlatformNames, { rules, verifier }: Trust): Subresource => ({
   name: "test",
-  kind: { group: names.managementGroup, version: "v1", kind: "TrustTest" },
+  kind: { group: managementGroup, version: "v1", kind: "TrustTest" },
   schema: trustTestSchema,
   description: "Tests a token against the rule, without issuing a key.",
   async create({ info: { namespace, name, resource } }, body) {
-    const rule = trustRules.get(trustRuleId(namespace, name));
-    if (rule === undefined) throw notFoundError({ group: names.managementGroup, resource }, name);
+    const rule = rules.get(trustRuleId(namespace, name));
+    if (rule === undefined) throw notFoundError({ group: managementGroup, resource }, name);
     // The schema of the kind has checked it.
     const { spec } = body as TrustTest;
     const answer = (status: NonNullable<TrustTest["status"]>): KubeObject => ({
