@@ -7,7 +7,7 @@ import type { Directory } from "../directory/directory.ts";
 import { MAX_OFFER_EXPRESSIONS } from "./access-limits.ts";
 import type { AccessPolicies } from "./access-policies.ts";
 import { type AccessPolicyState, isListedRequester, type Labels, mayAsk, reachesPlace } from "./access-policy-state.ts";
-import { type Person, personOf } from "./person.ts";
+import { type Person, personOfUser } from "./person.ts";
 import type { AccessPlace } from "./request-record.ts";
 
 export function createAccessOffers(deps: {
@@ -48,10 +48,7 @@ export function createAccessOffers(deps: {
       const places = placesOf(request, names);
       const [first] = places;
       if (first === undefined) return undefined;
-      const found = directory.userBySubject(user.name);
-      // A credential of another kind has the name only.
-      if (found === undefined || !user.groups.includes(names.userGroup(found.name))) return undefined;
-      const person = personOf(found.name, directory);
+      const person = personOfUser(user, names, directory);
       if (person === undefined) return undefined;
       let expressions = 0;
       const mayAskCheaply = (policy: AccessPolicyState, asking: Person): boolean => {

@@ -10,15 +10,15 @@ import {
 } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import { ACCESS_POLICIES, type CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
-import { askablePolicies, type PolicyVisibilityDeps } from "./policy-visibility.ts";
-import { type AccessPolicyStrategyDeps, accessPolicyStrategy } from "./strategy.ts";
+import type { AccessRequestNeeds } from "../needs.ts";
+import { askablePolicies } from "./policy-visibility.ts";
+import { accessPolicyStrategy } from "./strategy.ts";
 
-export type AccessPolicyResourceDeps = AccessPolicyStrategyDeps & PolicyVisibilityDeps;
-
-export const accessPolicies = (deps: AccessPolicyResourceDeps): ResourceDefinition =>
+export const accessPolicies = (base: Foundation, needs: AccessRequestNeeds): ResourceDefinition =>
   defineResource({
-    ...sharedByAccessPolicies(deps, ACCESS_POLICIES),
+    ...sharedByAccessPolicies(base, needs, ACCESS_POLICIES),
     kind: "AccessPolicy",
     plural: ACCESS_POLICIES,
     singular: "accesspolicy",
@@ -27,16 +27,17 @@ export const accessPolicies = (deps: AccessPolicyResourceDeps): ResourceDefiniti
 
 /** Parts that both scopes have in common. */
 export const sharedByAccessPolicies = (
-  deps: AccessPolicyResourceDeps,
+  base: Foundation,
+  needs: AccessRequestNeeds,
   plural: typeof ACCESS_POLICIES | typeof CLUSTER_ACCESS_POLICIES,
 ) => ({
-  group: deps.names.managementGroup,
+  group: base.names.managementGroup,
   version: "v1",
   schema: kindSchema(accessPolicyFields.schema),
   columns,
   // The registry gives a strategy only objects that its schema has checked.
-  strategy: accessPolicyStrategy(deps, plural) as Strategy,
-  visibility: askablePolicies(deps, plural),
+  strategy: accessPolicyStrategy(base, needs, plural) as Strategy,
+  visibility: askablePolicies(base, needs, plural),
 });
 
 /** The store holds no other kind under these resources. */

@@ -1,27 +1,20 @@
 // Limits a caller to the policies that it may ask by or approve, and with the right to update policies to all of them.
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ObjectVisibility, VisibleObjects } from "@postern/apiserver/registry/visibility";
-import type { PlatformAuthorizer } from "../../../authorization/platform-decision.ts";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import { getRequest, managementRequest } from "../../../authorization/platform-request.ts";
-import type { Directory } from "../../../directory/directory.ts";
 import { MAX_OFFER_EXPRESSIONS } from "../../access-limits.ts";
-import { ACCESS_POLICIES, type AccessPolicies, type CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
+import { ACCESS_POLICIES, type CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
 import { isListedApprover, isListedRequester, mayAsk } from "../../access-policy-state.ts";
-import { type Person, personOf } from "../../person.ts";
-
-export type PolicyVisibilityDeps = {
-  readonly names: PlatformNames;
-  readonly directory: Directory;
-  readonly policies: AccessPolicies;
-  readonly authorizer: Pick<PlatformAuthorizer, "decide">;
-};
+import { personOfUser } from "../../person.ts";
+import type { AccessRequestNeeds } from "../needs.ts";
 
 export function askablePolicies(
-  { names, directory, policies, authorizer }: PolicyVisibilityDeps,
+  { names }: Foundation,
+  { access: { policies }, directory, authorization: { authorizer } }: AccessRequestNeeds,
   plural: typeof ACCESS_POLICIES | typeof CLUSTER_ACCESS_POLICIES,
 ): ObjectVisibility {
   const kind = plural === ACCESS_POLICIES ? "AccessPolicy" : "ClusterAccessPolicy";
@@ -30,15 +23,9 @@ export function askablePolicies(
     const asked = { ...getRequest(names.managementGroup, plural, namespace, ""), verb: "update" };
     return authorizer.decide(managementRequest(asked), { user, credential }).verdict === "allow";
   };
-  const personOfCaller = ({ user }: RequestContext): Person | undefined => {
-    const found = directory.userBySubject(user.name);
-    return found === undefined || !user.groups.includes(names.userGroup(found.name))
-      ? undefined
-      : personOf(found.name, directory);
-  };
   const visibleTo = (context: RequestContext): VisibleObjects => {
     if (seesAllIn(context, kind === "AccessPolicy" ? context.info.namespace : "")) return "all";
-    const person = personOfCaller(context);
+    const person = personOfUser(context.user, names, directory);
     const inNamespace = new Map<string, boolean>();
     // The cost of a list is bounded: policies that only an expression opens are found by their name.
     let expressions = 0;
@@ -59,7 +46,8 @@ export function askablePolicies(
     const visible = visibleTo(context);
     return visible === "all" || visible(object);
   };
-  const teamsOf = (context: RequestContext): string => personOfCaller(context)?.teams.join("\n") ?? "";
+  const teamsOf = (context: RequestContext): string =>
+    personOfUser(context.user, names, directory)?.teams.join("\n") ?? "";
 
   return {
     visibleTo,

@@ -1,7 +1,6 @@
 // Strategy of access policies: you cannot offer access that you could not grant yourself.
 
 import type { AccessPolicy } from "@postern/api/access-policy";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
@@ -9,24 +8,18 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import type { EscalationCheck } from "@postern/kubernetes/builtin/rbac/escalation-check";
-import type { PlatformAuthorizer } from "../../../authorization/platform-decision.ts";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import { getRequest, managementRequest } from "../../../authorization/platform-request.ts";
 import { projectRoleOf } from "../../../authorization/role-aliases.ts";
 import { asStanding } from "../../../authorization/standing-user.ts";
 import { MAX_CLUSTER_POLICIES, MAX_PROJECT_POLICIES } from "../../access-limits.ts";
-import type { ACCESS_POLICIES, AccessPolicies, CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
+import type { ACCESS_POLICIES, CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
+import type { AccessRequestNeeds } from "../needs.ts";
 import { validateAccessPolicy } from "./validation.ts";
 
-export type AccessPolicyStrategyDeps = {
-  readonly names: PlatformNames;
-  readonly policies: Pick<AccessPolicies, "countIn">;
-  readonly authorizer: Pick<PlatformAuthorizer, "decide">;
-  readonly escalation: Pick<EscalationCheck, "binding">;
-};
-
 export function accessPolicyStrategy(
-  { names, policies, authorizer, escalation }: AccessPolicyStrategyDeps,
+  { names }: Foundation,
+  { access: { policies }, authorization: { authorizer, escalation } }: AccessRequestNeeds,
   plural: typeof ACCESS_POLICIES | typeof CLUSTER_ACCESS_POLICIES,
 ): Strategy<AccessPolicy> {
   /** Throws 403 for who offers more than it could grant: by a membership, by a rule of the virtual cluster, by a binding for the cluster. */

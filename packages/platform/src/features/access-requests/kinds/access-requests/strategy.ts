@@ -13,8 +13,9 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import type { Strategy, WriteLimit } from "@postern/apiserver/registry/strategy";
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import { isServerItself } from "../../../authorization/key-standing.ts";
+import type { Directory } from "../../../directory/directory.ts";
 import type { AccessGrants } from "../../access-grants.ts";
 import {
   MAX_APPROVERS,
@@ -27,24 +28,17 @@ import { type AccessPolicyState, type Labels, mayAsk, offersAccess } from "../..
 import { digestOfUser, type Person } from "../../person.ts";
 import { policyExpressionHolds } from "../../policy-expression.ts";
 import { ACCESS_REQUESTS, type AccessPlace, describePlace, placeOf } from "../../request-record.ts";
-import { type AccessCallerDeps, callerOf } from "../access-caller.ts";
+import { callerOf } from "../access-caller.ts";
 import type { AccessCheck } from "../access-check.ts";
-import type { AnnounceAccess } from "./announce-access.ts";
+import type { AccessRequestNeeds, AccessRequestParts } from "../needs.ts";
 import { approvedStatus } from "./request-status.ts";
-import type { RequestWrites } from "./request-writes.ts";
 
-export type AccessRequestStrategyDeps = AccessCallerDeps & {
-  readonly managementGroup: string;
-  readonly check: AccessCheck;
-  readonly grants: Pick<AccessGrants, "stored">;
-  readonly writes: Pick<RequestWrites, "has">;
-  readonly labelsOf: (place: AccessPlace) => Labels;
-  readonly clock: Clock;
-  readonly announce: AnnounceAccess;
-};
-
-export function accessRequestStrategy(deps: AccessRequestStrategyDeps): Strategy<AccessRequest> {
-  const { managementGroup, check, grants, writes, clock } = deps;
+export function accessRequestStrategy(
+  { names: { managementGroup }, runtime: { clock } }: Foundation,
+  needs: AccessRequestNeeds,
+  { check, writes, announce }: AccessRequestParts,
+): Strategy<AccessRequest> {
+  const { grants, labelsOf } = needs.access;
   const resource = { group: managementGroup, resource: ACCESS_REQUESTS };
   const kind = { group: managementGroup, version: "v1", kind: "AccessRequest" };
 
@@ -63,7 +57,7 @@ export function accessRequestStrategy(deps: AccessRequestStrategyDeps): Strategy
       durationSeconds,
       requiredApprovals: policy.approvers.count,
       approvals: [],
-      approverDigests: approverDigests(policy, deps),
+      approverDigests: approverDigests(policy, needs.directory),
       expirationTimestamp: formatTimestamp(now + PENDING_MS),
       conditions: [],
     };
@@ -82,7 +76,7 @@ export function accessRequestStrategy(deps: AccessRequestStrategyDeps): Strategy
       const place = placeOf(asked.spec.target);
       // Validation says so. A request without a requester, by the server itself, is never granted.
       if (place === undefined || isServerItself(context)) return { ...asked, status: { phase: "Pending" } };
-      const person = callerOf(context, deps);
+      const person = callerOf(context, needs);
       const policy = check.policyOf(asked.spec);
       const { name = "" } = asked.metadata;
       // One answer for both: others' policies stay unknown.
@@ -92,7 +86,7 @@ export function accessRequestStrategy(deps: AccessRequestStrategyDeps): Strategy
           name,
           `there is no policy ${JSON.stringify(asked.spec.policy.name)} that you may ask by`,
         );
-      const errors = requestErrors(asked, place, policy, deps);
+      const errors = requestErrors(asked, place, policy, check, labelsOf);
       if (errors.length > 0) throw invalidObjectError(kind, name, errors);
       return { ...asked, status: statusOf(asked, place, policy, person) };
     },
@@ -118,7 +112,7 @@ export function accessRequestStrategy(deps: AccessRequestStrategyDeps): Strategy
     },
 
     afterCreate(request, context) {
-      deps.announce.asked(request, context);
+      announce.asked(request, context);
     },
   };
 }
@@ -133,7 +127,8 @@ function requestErrors(
   { spec }: AccessRequest,
   place: AccessPlace,
   policy: AccessPolicyState,
-  { check, labelsOf }: AccessRequestStrategyDeps,
+  check: AccessCheck,
+  labelsOf: (place: AccessPlace) => Labels,
 ): readonly FieldError[] {
   const role = check.roleOf(place, spec.role);
   const { durationSeconds = policy.maxDurationSeconds, reason = "", emergency } = spec;
@@ -168,7 +163,7 @@ function requestErrors(
 }
 
 /** People who may approve when the access is asked for. Later ones do not: membership could be changed for the approval. */
-function approverDigests({ approvers }: AccessPolicyState, { directory }: AccessCallerDeps): readonly string[] {
+function approverDigests({ approvers }: AccessPolicyState, directory: Directory): readonly string[] {
   const members = directory.membersOf(approvers.teams);
   const named = [...approvers.users].flatMap((name) => directory.user(name) ?? []);
   const digests = new Set([...named, ...members].map(digestOfUser));

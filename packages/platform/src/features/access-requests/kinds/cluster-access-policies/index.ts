@@ -1,12 +1,14 @@
 // ClusterAccessPolicies: who may ask for which access on the whole platform.
 
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import { CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
-import { type AccessPolicyResourceDeps, sharedByAccessPolicies } from "../access-policies/index.ts";
+import { sharedByAccessPolicies } from "../access-policies/index.ts";
+import type { AccessRequestNeeds } from "../needs.ts";
 
-export const clusterAccessPolicies = (deps: AccessPolicyResourceDeps): ResourceDefinition =>
+export const clusterAccessPolicies = (base: Foundation, needs: AccessRequestNeeds): ResourceDefinition =>
   defineResource({
-    ...sharedByAccessPolicies(deps, CLUSTER_ACCESS_POLICIES),
+    ...sharedByAccessPolicies(base, needs, CLUSTER_ACCESS_POLICIES),
     kind: "ClusterAccessPolicy",
     plural: CLUSTER_ACCESS_POLICIES,
     singular: "clusteraccesspolicy",

@@ -7,38 +7,28 @@ import {
   type AccessRequestStatus,
   accessApprovalSchema,
 } from "@postern/api/access-request";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { conflictError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
-import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Foundation } from "../../../../../foundation/foundation.ts";
 import { isListedApprover } from "../../../access-policy-state.ts";
 import { isSamePerson, type Person, personOf } from "../../../person.ts";
 import { ACCESS_REQUESTS } from "../../../request-record.ts";
-import { type AccessCallerDeps, callerOf, isKeyMadeBy } from "../../access-caller.ts";
-import type { AccessCheck } from "../../access-check.ts";
-import type { AccessEventReason, AnnounceAccess } from "../announce-access.ts";
+import { callerOf, isKeyMadeBy } from "../../access-caller.ts";
+import type { AccessRequestNeeds, AccessRequestParts } from "../../needs.ts";
+import type { AccessEventReason } from "../announce-access.ts";
 import { approvedStatus, endedStatus, isOpenStatus, reviewedStatus } from "../request-status.ts";
-import type { RequestWrites } from "../request-writes.ts";
-
-export type ApprovalDeps = AccessCallerDeps & {
-  readonly names: Pick<PlatformNames, "managementGroup" | "key">;
-  readonly check: AccessCheck;
-  /** The installed `accessrequests`. */
-  readonly requests: () => Pick<InstalledResource, "servedStore" | "genericStore">;
-  readonly writes: Pick<RequestWrites, "during">;
-  readonly announce: Pick<AnnounceAccess, "changed">;
-  readonly clock: Clock;
-};
 
 type Decided = { readonly status: AccessRequestStatus; readonly event: AccessEventReason | undefined };
 
-export const approval = (deps: ApprovalDeps): Subresource => {
-  const { names, requests, writes, announce } = deps;
+export const approval = (
+  { names, own, runtime: { clock } }: Foundation,
+  needs: AccessRequestNeeds,
+  { check, writes, announce }: AccessRequestParts,
+): Subresource => {
   const target = { group: names.managementGroup, resource: ACCESS_REQUESTS };
   return {
     name: "approval",
@@ -46,11 +36,11 @@ export const approval = (deps: ApprovalDeps): Subresource => {
     schema: accessApprovalSchema,
     description: "Decides on the access request: approves, denies, withdraws, revokes or reviews it.",
     async create(context, body) {
-      const person = callerOf(context, deps);
+      const person = callerOf(context, needs);
       const { name } = context.info;
       // The schema of the kind has checked it.
       const { spec } = body as AccessApprovalRequest;
-      const { servedStore, genericStore } = requests();
+      const { servedStore, genericStore } = own("AccessRequest");
       // Throws 404 where the caller does not see it.
       const seen = await servedStore.get?.(context, "", name, { resourceVersion: "" });
       const uid = seen?.decode().metadata.uid ?? "";
@@ -89,7 +79,7 @@ export const approval = (deps: ApprovalDeps): Subresource => {
     context: RequestContext,
   ): Decided {
     const { status = {} } = request;
-    const now = deps.clock.now();
+    const now = clock.now();
     const by = person.user.name;
     const name = request.metadata.name ?? "";
     const refuse = (why: string) => forbiddenRequestError(target, name, why);
@@ -104,9 +94,9 @@ export const approval = (deps: ApprovalDeps): Subresource => {
       return { status: endedStatus(status, "Withdrawn", why, now), event: "AccessWithdrawn" };
     }
 
-    const policy = deps.check.policyOf(request.spec);
+    const policy = check.policyOf(request.spec);
     const mayDecide =
-      policy !== undefined && (isListedApprover(policy, person) || deps.check.mayApproveByRole(policy, person));
+      policy !== undefined && (isListedApprover(policy, person) || check.mayApproveByRole(policy, person));
     switch (decision) {
       case "Deny": {
         if (!mayDecide) throw refuse(`user ${by} is not an approver of the policy`);
@@ -121,7 +111,7 @@ export const approval = (deps: ApprovalDeps): Subresource => {
         return { status: endedStatus(status, "Revoked", why, now), event: "AccessRevoked" };
       }
       case "Review": {
-        const requester = personOf(status.requester?.user ?? "", deps.directory);
+        const requester = personOf(status.requester?.user ?? "", needs.directory);
         if (status.approvalMode !== "Emergency") throw conflict("it was not taken in an emergency");
         if (!mayDecide || isRequester || (requester !== undefined && isSamePerson(requester.user, person.user)))
           throw refuse(`user ${by} may not review it`);
@@ -132,21 +122,21 @@ export const approval = (deps: ApprovalDeps): Subresource => {
     }
 
     if (status.phase !== "Pending") throw conflict(`it is ${status.phase} already`);
-    const fault = deps.check.faultOf(request);
+    const fault = check.faultOf(request);
     if (policy === undefined || fault !== undefined) throw conflict(fault?.message ?? "the policy was deleted");
     const before = status.approvals ?? [];
-    const mine = deps.check.approvalFault(request, policy, person, before);
+    const mine = check.approvalFault(request, policy, person, before);
     if (mine?.reason === "AlreadyApproved") throw conflict(mine.message);
     if (mine !== undefined) throw refuse(mine.message);
-    const requester = personOf(status.requester?.user ?? "", deps.directory);
-    if (!policy.approvers.allowRequester && requester !== undefined && isKeyMadeBy(context, requester.user, deps))
+    const requester = personOf(status.requester?.user ?? "", needs.directory);
+    if (!policy.approvers.allowRequester && requester !== undefined && isKeyMadeBy(context, requester.user, needs))
       throw refuse("the access key of the request was created by the requester");
     const approvals = [
       ...before.filter((approval, at) => {
         // An earlier approval counts only if it would be given now.
-        const other = personOf(approval.user ?? "", deps.directory);
+        const other = personOf(approval.user ?? "", needs.directory);
         if (other === undefined || other.user.uid !== approval.userUID) return false;
-        return deps.check.approvalFault(request, policy, other, before.slice(0, at)) === undefined;
+        return check.approvalFault(request, policy, other, before.slice(0, at)) === undefined;
       }),
       { user: by, userUID: person.user.uid, time: formatTimestamp(now), ...(message === "" ? {} : { message }) },
     ];
