@@ -15,7 +15,9 @@ import { readProof } from "./sign-in-service.ts";
 
 export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 
+/** A device code and its user code expire together. */
 const DEVICE_MS = 10 * 60_000;
+/** Command lines ask for the answer at this interval. */
 const POLL_SECONDS = 3;
 /** Without vowels, so that codes are no words, and without similar letters (RFC 8628 section 6.1). */
 const LETTERS = "BCDFGHJKLMNPQRSTVWXZ";

@@ -23,6 +23,7 @@ import {
 } from "./sign-in-paths.ts";
 import { type Proof, readProof, writeProof } from "./sign-in-service.ts";
 
+/** An authorization code expires after this. */
 const CODE_MS = 60_000;
 const AGAIN = "This sign-in has expired, or was started in another browser. Start again.";
 const TELL = "Try again later, or tell an administrator.";

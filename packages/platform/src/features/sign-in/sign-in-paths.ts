@@ -25,4 +25,5 @@ export const CLI_CLIENT = "postern-cli";
 /** Where the original command line listens. */
 export const ORIGINAL_CLI_URL = "http://localhost:25843/login";
 
+/** Between two steps of a sign-in, such as the page that asks for a confirmation and the answer to it. */
 export const STEP_MS = 10 * 60_000;
