@@ -1,4 +1,4 @@
-// Renders what the suites have found of the behaviours of kube-apiserver as a page for people: a table of areas, and what is not as upstream.
+// Renders the results of the conformance suites as a page: a table of areas, and the differences from upstream.
 
 import { relative } from "node:path";
 import { AREAS, type Area } from "./behaviours/areas.ts";

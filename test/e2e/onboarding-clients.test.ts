@@ -47,7 +47,7 @@ const pathOf = ({ apiVersion, kind, metadata: { name, namespace } }: Manifest): 
 const applied = (object: Manifest, manager: string, query = "&force=true") =>
   send("PATCH", `${pathOf(object)}?fieldManager=${manager}${query}`, { type: APPLY, body: object });
 
-/** All of a list are asked for at the same time, `width` at once. */
+/** Works through a list, `width` entries at a time. */
 async function inParallel<T>(width: number, list: readonly T[], each: (one: T) => Promise<void>): Promise<void> {
   const left = [...list];
   const worker = async (): Promise<void> => {
@@ -56,7 +56,7 @@ async function inParallel<T>(width: number, list: readonly T[], each: (one: T) =
   await Promise.all(Array.from({ length: width }, worker));
 }
 
-/** Of all that the prefix begins the names of, and that has a condition. */
+/** Of the objects whose names begin with the prefix, and that have a condition. */
 async function expectReady(prefix: string): Promise<void> {
   const kinds = ["User", "Team", "Project", "VirtualClusterInstance"];
   const unready = async (): Promise<readonly string[]> => {

@@ -1,5 +1,4 @@
-// The programs that tests run and that Node does not bring, and abilities of the system that tests lean on: how to find each, how to get it, and the tests
-// that need it.
+// Programs and abilities of the system that tests need beside Node: how to find and install each, and which tests need it.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -13,7 +12,7 @@ export type TestProgram = {
   readonly homebrewFormula?: string;
   /** How to get it without a package manager. Absent beside it: npm brings the program. */
   readonly command?: string;
-  /** There is none for other systems, so that its absence there is no failure. */
+  /** Not available for other systems: its absence there is no failure. */
   readonly isForLinux?: true;
   readonly isInstalled: () => boolean;
   /** Found in the source of a test, or of the shared code that it imports, if the test runs the program. */
@@ -62,7 +61,7 @@ export const TEST_PROGRAMS: readonly TestProgram[] = [
     purpose: "people's browser, for the console and for signing in",
     debianPackage: "chromium",
     homebrewFormula: "--cask chromium",
-    // Run, not looked for: Debian's is a script that needs other programs.
+    // The file alone is not enough: Debian's is a script that needs other programs.
     isInstalled: () => succeeds(chromiumPath(), "--version"),
     use: /\bstartBrowser\(/,
   },

@@ -70,7 +70,7 @@ export function createMalformedCalls(
   };
 }
 
-/** Some bytes of it are others. */
+/** With some bytes changed. */
 function protobufBody({ bytes }: RecordedBody, random: Random) {
   const changed = Buffer.from(bytes);
   for (let count = 1 + random(4); count > 0; count--) changed[random(changed.length)] = random(256);

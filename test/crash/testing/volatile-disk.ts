@@ -1,4 +1,4 @@
-// A disk as it is when the power fails: it has what was brought to it, and of the rest this or that, whole or torn.
+// A disk at a power failure: synced data is on it; of the rest any part may be, whole or torn.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
@@ -73,7 +73,7 @@ export class VolatileDisk {
   #sync(path: string, failed: boolean): void {
     const entry = this.#entries.get(path);
     if (entry?.isFolder === false) {
-      // A system that could not write something may forget that it should: no later attempt brings it to disk.
+      // After a failed write the system may drop the data: no later sync writes it.
       const kept = failed ? this.#survivors(entry.changes) : entry.changes;
       entry.content = applied(entry.content, kept);
       entry.changes = [];

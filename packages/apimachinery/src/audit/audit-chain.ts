@@ -60,8 +60,8 @@ export type ChainReport = {
 
 /**
  * Reads lines one at a time. `sha256` gives lower-case hexadecimal of the UTF-8 of a text. `wanted` is the hash of a line that was
- * there before: a chain alone does not tell that its end was cut off. With `hmac` every line has to be sealed by its key: anybody can
- * write a chain anew, and nobody without the key its seals. `follows` is the end of the file before, where it was written
+ * there before: a chain alone does not tell that its end was cut off. With `hmac` every line has to be sealed by its key: a
+ * chain can be written anew without the key, its seals cannot. `follows` is the end of the file before, where it was written
  * in part.
  */
 export function createChainReader(

@@ -16,7 +16,7 @@ type PartsFollower = {
 };
 
 export type FollowedInParts = Disposable & {
-  /** Undefined where all objects have been told. Otherwise resolves when they have been, or when the handle is disposed. */
+  /** Undefined once all objects have been reported. Otherwise resolves when they are, or when the handle is disposed. */
   readonly ready: Promise<void> | undefined;
 };
 
@@ -59,7 +59,7 @@ export function followInParts(
       changes = own;
       const before = ready;
       const telling = inTurns(tellAll(objects, own), clock);
-      // Few objects have been told when this returns.
+      // Few objects have been reported when this returns.
       if (changes === own) ready = before === undefined ? telling : Promise.all([before, telling]).then(() => {});
     },
     put: (object, previous) => tell(() => follower.put(object, previous)),

@@ -27,7 +27,7 @@ export type ViewDeps = {
   readonly onError: (error: unknown) => void;
 };
 
-/** How many objects each change looks at while memory is held for nothing. */
+/** Objects that each change inspects while memory is held for nothing. */
 const PACKED_AT_ONCE = 16;
 
 export class ResourceView implements CacheView {
@@ -43,7 +43,7 @@ export class ResourceView implements CacheView {
   #objects = new OrderedEntries<CachedObject>();
   #changedRevision: Revision;
   #isRetired = false;
-  /** Applied, but not yet told to the subscriptions. */
+  /** Applied, but not yet reported to the subscriptions. */
   #batch: CacheEvent[] = [];
 
   constructor(deps: ViewDeps, prefix: string) {
@@ -111,7 +111,7 @@ export class ResourceView implements CacheView {
   dispatch(): void {
     const batch = this.#batch;
     this.#batch = [];
-    // Of many followers each looks into it.
+    // Each of many followers reads it.
     for (const { object } of batch) object.keepDecoded();
     try {
       this.#subscriptions.dispatch(batch);
@@ -194,7 +194,7 @@ export class ResourceView implements CacheView {
     queueMicrotask(caught(fail, release));
   }
 
-  /** New events are held back until the store has told everything up to where the view is now. */
+  /** New events are held back until the store has reported everything up to the present state of the view. */
   #replayFromStorage(subscription: Subscription, fromRevision: Revision): Disposable {
     const handOver = this.revision;
     subscription.coverUpTo(handOver);

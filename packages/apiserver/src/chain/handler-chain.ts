@@ -52,11 +52,11 @@ export type HandlerChainDeps = {
   readonly errorResponse?: ErrorResponse;
   /** Converts errors of authorization and of later handlers, where clients need another form. Default: none. */
   readonly withRefusals?: Filter;
-  /** Runs before all others, and sees the response after them. Default: nothing does. */
+  /** Runs before all others, and sees the response after them. Default: none. */
   readonly outermost?: Filter;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditOptions;
-  /** Absent: nothing follows the requests beside metrics, log and audit. */
+  /** Observes requests, beside metrics, log and audit. Absent: none. */
   readonly observer?: RequestObserver | undefined;
   /** Shared by all chains of a server. Default: those of this chain alone, with the default limits. */
   readonly shares?: FairShares;
@@ -154,7 +154,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
   };
 }
 
-/** Whichever filters an error of the filters themselves passes by: the place in flow control is not kept for ever. */
+/** Gives the place in flow control back, also after an error that a filter itself throws. */
 const releasing =
   (handle: CallHandler): CallHandler =>
   (call) => {

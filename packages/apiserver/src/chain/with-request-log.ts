@@ -9,9 +9,7 @@ import type { Filter } from "./run-filters.ts";
 
 const READ_VERBS: readonly string[] = ["get", "list", "watch", "head", "options"];
 
-export type WithRequestLogDeps = { readonly logger: Logger; readonly clock: Clock };
-
-export const withRequestLog = ({ logger, clock }: WithRequestLogDeps): Filter => ({
+export const withRequestLog = ({ logger, clock }: { readonly logger: Logger; readonly clock: Clock }): Filter => ({
   leave(response, call) {
     const level = levelOf(call, response.status);
     if (!logger.isLevelEnabled(level)) return response;

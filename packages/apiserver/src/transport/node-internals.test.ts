@@ -1,4 +1,4 @@
-// Fails where Node has changed a private member that this server leans on: then see node-internals.ts.
+// Fails where Node has changed a private member that this server relies on: then see node-internals.ts.
 
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";

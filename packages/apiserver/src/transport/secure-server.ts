@@ -13,7 +13,7 @@ export type TlsCredentials = {
   readonly cert: string | Uint8Array;
 };
 
-/** Node would take the command line, which threads have not in common. */
+/** By default Node derives it from the command line, which differs between threads. */
 const SESSION_CONTEXT = "postern";
 
 /** `ticketKeys`: 48 bytes that listeners share; undefined: random ones. */

@@ -73,7 +73,7 @@ type VerifiedFile = {
 type Verification = {
   readonly lines: number;
   readonly faults: number;
-  /** Whether there is the line of --through. */
+  /** Whether the line of --through was found. */
   readonly holdsThrough: boolean;
   readonly files: readonly VerifiedFile[];
   readonly remarkable: readonly RemarkableLine[];

@@ -35,7 +35,7 @@ export type ApplyManifestsDeps = {
   readonly keyFiles: KeyFiles;
   readonly recordEvent: EventRecorder;
   readonly logger: Logger;
-  /** Told of every manifest once. */
+  /** Called once for each manifest. */
   readonly onApplied: (state: ManifestState) => void;
 };
 

@@ -42,7 +42,7 @@ export type Foundation = FoundationParts & {
   records(kind: RecordKindName): ViewPrefix;
   /** A resource of the platform's own group. Throws until the management API is there. */
   own(kind: string): InstalledResource;
-  /** The same in any group; "" for that of the first kinds of Kubernetes. */
+  /** The same in any group; "" for the core group. */
   installed(group: string, kind: string): InstalledResource;
   readonly lookup: ObjectLookup;
   /** A limit of the whole server, of which each of its threads has a share. */

@@ -11,7 +11,7 @@ export type ProgressStep = {
   readonly total?: number | undefined;
 };
 
-/** Told often: neither throws nor blocks. */
+/** Called often: must neither throw nor block. */
 export type ReportProgress = (step: ProgressStep) => void;
 
 /** Reports the beginning of a phase, and then all that it has counted. */

@@ -19,7 +19,7 @@ export type Target = {
 
 export type Attack = {
   readonly name: string;
-  /** The outcomes that are counted where it takes place. An attack without one of them was none: it tested nothing. */
+  /** Outcomes that show that it took place: an attack without one of them tested nothing. */
   readonly shows: RegExp;
   /** Makes what it needs, before it begins. */
   prepare?(target: Target): Promise<void>;
@@ -29,7 +29,7 @@ export type Attack = {
 
 export type Counts = { readonly [outcome: string]: number };
 
-/** How often the server said no, or ended a connection. */
+/** How often the server refused, or ended a connection. */
 export const refusedIn = (counts: Counts): number =>
   Object.entries(counts).reduce(
     (sum, [outcome, many]) => sum + (/^(4\d\d|5\d\d|ended|goaway)/.test(outcome) ? many : 0),

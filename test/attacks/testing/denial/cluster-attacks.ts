@@ -1,4 +1,4 @@
-// Attacks by what a tenant may put into its own cluster: definitions, policies, quotas, and as many objects as it is let.
+// Attacks by what a tenant may put into its own cluster: definitions, policies, quotas, and as many objects as it may create.
 
 import {
   definitionManifest,
@@ -18,7 +18,7 @@ async function make(target: Target, path: string, body: object): Promise<void> {
   if (status !== 201 && status !== 409) throw new Error(`${path}: ${status}`);
 }
 
-/** 300 kB with 1,000 fields and a rule for each tenth, other ones each time, so that nothing is known from before. */
+/** 300 kB with 1,000 fields and a rule for each tenth, different ones each time, so that no cache has them. */
 function definitionOf(number: number): string {
   const field = (index: number) => ({
     type: "string",

@@ -59,7 +59,7 @@ export function principalOf(
   return namespace === "" ? undefined : { type: "user", name: serviceAccountUsername(namespace, subject.name) };
 }
 
-/** `ClusterRoleBinding "x" of ClusterRole "y" to Group "z"`: how a decision names its ground. */
+/** `ClusterRoleBinding "x" of ClusterRole "y" to Group "z"`: how a decision names its reason. */
 export function describeBinding({ name, namespace, roleRef }: RbacBinding, subject: RbacSubject): string {
   const binding =
     namespace === "" ? `ClusterRoleBinding ${quoteGo(name)}` : `RoleBinding ${quoteGo(`${name}/${namespace}`)}`;

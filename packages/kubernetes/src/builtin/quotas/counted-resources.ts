@@ -28,9 +28,9 @@ export type CountedResource = {
   readonly resource: Counted;
   /** How much one object counts for the limited resource, where it matches the scopes of the quota. */
   readonly amountOf: (object: KubeObject, scopes: Scopes) => bigint;
-  /** How much all objects of a namespace are that memory has. */
+  /** The amount of all objects of a namespace, as memory has them. */
   readonly used: (place: CountedPlace, namespace: string, services: ServiceTotals, scopes: Scopes) => bigint;
-  /** Of kinds whose objects are looked at one by one: `countUsages` does it for all names at once. Absent: `used` counts. */
+  /** The amount is a sum over objects, which `countUsages` forms for all names at once. Absent: `used` counts. */
   readonly isSummed?: true;
 };
 
@@ -69,7 +69,7 @@ const summed = (name: string, of: Summed): CountedResource => ({
 /** The sum of what all objects of a namespace ask for, by the scopes that it was made for. */
 export type UsageCount = {
   amount(name: string, scopes: Scopes): bigint;
-  /** Takes in what was written since it began to count, in one turn. Once. */
+  /** Adds the writes since the count began, without a pause. Called once. */
   catchUp(): void;
 };
 

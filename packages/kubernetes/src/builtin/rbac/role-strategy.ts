@@ -7,7 +7,7 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { EscalationCheck } from "./escalation-check.ts";
 import { validateRbacName } from "./validate-role.ts";
 
-/** Go writes a list without items as null where it is never left out. */
+/** Go encodes an empty list as null in a field without omitempty. */
 export const withRules = (role: KubeObject): KubeObject =>
   role["rules"] === undefined ? { ...role, rules: null } : role;
 

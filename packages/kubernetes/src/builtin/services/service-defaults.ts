@@ -47,7 +47,7 @@ function withPortDefaults(port: ServicePort): ServicePort {
   return { ...port, protocol: protocol === "" ? "TCP" : protocol, targetPort: isOpen ? port.port : targetPort };
 }
 
-/** Both fields with the address say the same where only one was written. */
+/** Where only one of clusterIP and clusterIPs was written, the other follows it. */
 export function withBothAddresses(service: Service, old?: Service): Service {
   const { clusterIP = "", clusterIPs = [] } = service.spec ?? {};
   if (clusterIP === (clusterIPs[0] ?? "")) return service;
@@ -97,7 +97,7 @@ const portKey = ({ port, protocol = "TCP" }: ServicePort): string => `${protocol
 
 export const needsAddress = (service: Service): boolean => typeOf(service) !== "ExternalName";
 
-/** IPv4 alone, but for those that are headless and have no selector: others write their endpoints, of both families. */
+/** IPv4 alone. A headless service without a selector has both families: clients write its endpoints. */
 export function withFamilies(service: Service): Service {
   const { spec = {} } = service;
   if (!needsAddress(service)) {
@@ -110,7 +110,7 @@ export function withFamilies(service: Service): Service {
   return { ...service, spec: { ...spec, ipFamilies, ipFamilyPolicy } };
 }
 
-/** Fields of services that are reached from outside go with that, unless they were changed, too. */
+/** Clears the fields of a service that is no longer reached from outside, except those that the same update changes. */
 function withoutExternal(service: Service, old: Service): Service {
   if (isReached(service) || !isReached(old)) return service;
   const { externalTrafficPolicy, healthCheckNodePort, ...rest } = service.spec ?? {};

@@ -7,7 +7,7 @@ import type { Container, PodSpec, PodTemplate } from "./pod-fields.ts";
 const GRACE_SECONDS = 30;
 const FILE_MODE = 0o644;
 
-/** At once has been written as a negative period. */
+/** Like upstream, a negative period is one second. */
 const graceOf = (seconds: number | bigint = GRACE_SECONDS): number | bigint => (seconds < 0 ? 1 : seconds);
 
 export function withPodDefaults(spec: PodSpec): PodSpec {
@@ -70,7 +70,7 @@ function withEnvDefaults(env: Env): Env {
   return { ...env, valueFrom: { ...env.valueFrom, fieldRef: { ...fieldRef, apiVersion: "v1" } } };
 }
 
-/** A tag that may be another image tomorrow is pulled each time. */
+/** An image whose tag may move is pulled each time. */
 function pullPolicyOf(image: string): string {
   if (image.includes("@")) return "IfNotPresent";
   const tag = image.slice(image.lastIndexOf("/") + 1).split(":")[1] ?? "latest";

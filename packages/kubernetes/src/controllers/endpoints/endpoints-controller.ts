@@ -131,7 +131,7 @@ export function createEndpointsController(port: ControllerPort, deps: EndpointsC
   return createQueueController(queue, [followService, followEndpoints, addressed, ofSelector, mirrored]);
 }
 
-/** A namespace that is being deleted takes no new objects, and needs none; a name that is taken is seen in a moment. */
+/** Refusals that need no retry: the namespace is being deleted, or an event about the existing object is on its way. */
 async function inNamespace(work: () => Promise<void>): Promise<void> {
   try {
     await work();

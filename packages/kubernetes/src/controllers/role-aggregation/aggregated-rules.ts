@@ -47,8 +47,8 @@ type Vertex = {
 
 /**
  * The rules of each aggregated role among `keys`, each rule once; an Error where they are too many. They come from roles with rules of their
- * own alone: the present rules of aggregated roles do not matter. So roles that select each other come to rest, where upstream's controller
- * takes turns at writing them.
+ * own alone: the present rules of aggregated roles do not matter. So roles that select each other settle, where upstream's controller writes them
+ * again and again.
  *
  * The roles of a circle have the same rules, which are put together once (Tarjan's strongly connected components): the work is that of the
  * selectors and of the roles that they match, whichever way the roles select each other.

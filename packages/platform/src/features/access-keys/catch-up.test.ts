@@ -29,12 +29,12 @@ function world({ isNewest = false } = {}) {
   return { time, answers, signals, catchUp, settle };
 }
 
-it("asks nothing where memory is the newest state", () => {
+it("memory that is the newest state asks the store nothing", () => {
   const { catchUp, answers } = world({ isNewest: true });
   expect([catchUp(ADDRESS), answers.length]).toEqual([undefined, 0]);
 });
 
-it("asks once for all guesses of an interval, and again for those that come after the question", async () => {
+it("all guesses of an interval share one question, and those that come after it the next one", async () => {
   const { catchUp, answers, time, settle } = world();
   let done = 0;
   const wait = (at = 0) => void catchUp(`10.0.0.${at % 10}`)?.then(() => void done++);
@@ -54,7 +54,7 @@ it("asks once for all guesses of an interval, and again for those that come afte
   expect(done).toBe(1_001);
 });
 
-it("asks no more than 40 times a second, however many guesses there are", async () => {
+it("any number of guesses asks the store 40 times a second at most", async () => {
   const { catchUp, answers, time, settle } = world();
   for (let at = 0; at < 1_000; at++) {
     for (let guess = 0; guess < 5; guess++) void catchUp(ADDRESS);
@@ -65,7 +65,7 @@ it("asks no more than 40 times a second, however many guesses there are", async 
   expect(answers.length).toBeLessThanOrEqual(41);
 });
 
-it("lets nobody wait for a store that does not answer, and has a bound for those that wait", async () => {
+it("no request waits for a store that does not answer, and the number of those that wait is bounded", async () => {
   const { catchUp, time, settle } = world();
   let done = 0;
   void catchUp(ADDRESS)?.then(() => void done++);
@@ -77,7 +77,7 @@ it("lets nobody wait for a store that does not answer, and has a bound for those
   expect(done).toBe(1);
 });
 
-it("lets values without a form wait in places of their own, with the same question", async () => {
+it("values without a form wait in places of their own, for the same question", async () => {
   const { catchUp, answers } = world();
   let formless = 0;
   while (formless < 10_000 && catchUp(`10.0.0.${formless % 100}`, true) !== undefined) formless++;
@@ -86,7 +86,7 @@ it("lets values without a form wait in places of their own, with the same questi
   expect(answers.length).toBe(1);
 });
 
-it.each([false, true])("lets no source take the places of others (without a form: %s)", async (isFormless) => {
+it.each([false, true])("a source takes no places of other sources (without a form: %s)", async (isFormless) => {
   const { catchUp, time, settle } = world();
   const share = isFormless ? 100 : 500;
   const takenBy = (addressOf: (at: number) => string): number => {

@@ -37,7 +37,7 @@ it("an owner has no more keys than the setting allows (security book 54)", async
   expect((await create({ user: "jane" })).status).toBe(201);
 });
 
-it("lets none pass of those that come at the same moment (security book 54)", async () => {
+it("creations at the same moment stay within the quota (security book 54)", async () => {
   server = await createAccessKeyServer({ accessKeys: { maxPerOwner: 3 } });
   for (const name of ["jane", "joe"]) await send("POST", "users", { metadata: { name }, spec: {} });
   const joes = await create({ user: "joe" });
@@ -53,7 +53,7 @@ it("lets none pass of those that come at the same moment (security book 54)", as
   expect((await create({ user: "joe" })).status).toBe(201);
 });
 
-it("gives the turn on after a refusal, a dry run and a failure (security book 53, 54)", async () => {
+it("a refusal, a dry run and a failure free the owner for the next creation (security book 53, 54)", async () => {
   server = await createAccessKeyServer({ accessKeys: { maxPerOwner: 1 } });
   await send("POST", "users", { metadata: { name: "jane" }, spec: {} });
   const answers = await Promise.all([
@@ -71,7 +71,7 @@ it("gives the turn on after a refusal, a dry run and a failure (security book 53
   expect((await create({ user: "jane" })).status).toBe(201);
 });
 
-it("counts a key whose client went away before the answer (security book 54)", async () => {
+it("a key counts although its client went away before the answer (security book 54)", async () => {
   const storage = createMemoryStorage();
   const gone = new AbortController();
   const store = storage.create.bind(storage);

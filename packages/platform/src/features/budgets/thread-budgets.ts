@@ -15,11 +15,11 @@ export type ThreadBudget = {
 
 export type ThreadBudgets = {
   readonly shared: ThreadBudget;
-  /** Of a thread for one cluster alone, which stopped another thread. */
+  /** Of a thread for one cluster alone: one that has stopped the thread it shared. */
   readonly alone: ThreadBudget;
 };
 
-/** Such a thread has so much of the share of another one. */
+/** The share of such a thread, as a part of a shared one's. */
 const ALONE_PART = 0.5;
 /** `threads` share what the budgets leave for clusters. */
 export function threadBudgets(memory: MemoryBudgets, threads: number): ThreadBudgets {

@@ -15,7 +15,7 @@ async function setUp() {
   return { storage, ring, record };
 }
 
-it("ignores an earlier state that arrives late", async () => {
+it("a ring ignores an earlier state that arrives late", async () => {
   const { ring, record } = await setUp();
   const before = await record();
   await ring.rotate();
@@ -24,7 +24,7 @@ it("ignores an earlier state that arrives late", async () => {
   expect(ring.keys).toBe(keys);
 });
 
-it("has another encryption key after a rotation: an old copy and its server key decrypt nothing new", async () => {
+it("a rotated ring has another encryption key: an old copy and its server key decrypt nothing new", async () => {
   const { ring, record } = await setUp();
   const before = decodeKeyRing((await record()).value, [SERVER_KEY]);
   await ring.rotate();
@@ -32,14 +32,14 @@ it("has another encryption key after a rotation: an old copy and its server key 
   expect(Buffer.from(after.sealingKey).equals(before.sealingKey)).toBe(false);
 });
 
-it("has sixteen keys at most", async () => {
+it("a ring has sixteen keys at most", async () => {
   const { ring } = await setUp();
   for (let count = 1; count < 16; count++) await ring.rotate();
   await expect(ring.rotate()).rejects.toBeInstanceOf(KeyRingError);
   expect(ring.keys).toHaveLength(16);
 });
 
-it("keeps what it knows while the record cannot be read, and is well again with one that can", async () => {
+it("a ring keeps its keys while its record cannot be read, and takes the next one that can", async () => {
   const { ring, record } = await setUp();
   const { keys } = ring;
   const entry = await record();
@@ -50,14 +50,14 @@ it("keeps what it knows while the record cannot be read, and is well again with 
   expect(ring.fault).toBeUndefined();
 });
 
-it("is left alone where a newer release wrote it", async () => {
+it("a ring that a newer release wrote is left alone", async () => {
   const { storage, record } = await setUp();
   const { value, revision } = await record();
   await storage.update(KEY_RING_KEY, Buffer.from(textOf(value).replace('"version":1', '"version":2')), revision);
   await expect(openRing(storage)).rejects.toThrow(/newer release/);
 });
 
-it("notifies listeners of every change, also by other servers, until they are disposed", async () => {
+it("listeners hear of every change of a ring, also by other servers, until they are disposed", async () => {
   const { ring, storage } = await setUp();
   let changes = 0;
   const listening = ring.onChange(() => changes++);
@@ -71,7 +71,7 @@ it("notifies listeners of every change, also by other servers, until they are di
   expect(changes).toBe(2);
 });
 
-it("of a store from before there were rings is the oldest server key that is given", async () => {
+it("the ring of a store from before rings begins with the oldest server key that is given", async () => {
   const older = createMemoryStorage();
   await older.create("/platform/first-start", Buffer.from("then"));
   const { keys } = await openRing(older, { serverSecrets: [OTHER_KEY, SERVER_KEY] });
@@ -81,8 +81,8 @@ it("of a store from before there were rings is the oldest server key that is giv
 
 it.each([
   ["once its time is over, counted from the question, where others may rotate it", true, [0, 0, 1]],
-  ["never where nobody else has the store", false, [0, 0, 0]],
-])("is looked at again before something is sealed: %s", async (_, isShared, expected) => {
+  ["never without another server on the store", false, [0, 0, 0]],
+])("a ring is read again before something is sealed: %s", async (_, isShared, expected) => {
   const inner = createMemoryStorage();
   const time = manualTime();
   let reads = 0;

@@ -124,7 +124,7 @@ type Waiting = {
 
 /** A lookup that takes longer is a slow one. */
 const SLOW_MS = 1_000;
-/** For this long no other name of its domain is asked for. */
+/** For this long no other name of its domain is looked up. */
 const SLOW_DOMAIN_MS = 60_000;
 /** The connection has given up by then. */
 const MAX_WAIT_MS = 10_000;

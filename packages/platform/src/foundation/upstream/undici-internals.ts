@@ -9,8 +9,8 @@ const CONTINUE = 100;
 const PROCESSING = 102;
 
 /**
- * Has undici pass a `100 Continue` on to the handler as the interim response that it is, for a connection that it has just taken. It would take one for
- * which no request has asked for an error, as no other client does.
+ * Makes undici pass `100 Continue` to the handler as an interim response, on a connection that it has just taken. By itself it treats one that no
+ * request has asked for as an error, which no other client does.
  */
 export function passOverContinue(socket: Duplex): void {
   // Undici keeps the parser of a connection at its socket.

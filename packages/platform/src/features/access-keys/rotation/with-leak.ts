@@ -2,7 +2,7 @@
 
 import { endedValue, type SealedAccessKey } from "../sealed-access-key.ts";
 
-/** Undefined where nothing is news. `refuses`: the value, and everything created with it, is refused from now on. */
+/** Undefined if the report changes nothing. `refuses`: the value, and everything created with it, is refused from now on. */
 export function withLeak(
   sealed: SealedAccessKey,
   id: string,

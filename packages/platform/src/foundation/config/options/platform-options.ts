@@ -3,7 +3,7 @@
 import { choiceOption, integerOption, listOption, switchOption, textOption } from "../option.ts";
 import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix, networks } from "../rules.ts";
 
-/** Ten years: beyond it a life in seconds is more likely a slip of units than a wish. */
+/** Ten years: a longer TTL in seconds is more likely a wrong unit. */
 const MAX_TTL_SECONDS = 10 * 366 * 86_400;
 
 /** Default TTLs: see bootstrap/default-ttl.ts. */

@@ -1,4 +1,4 @@
-// An admission webhook on a real TLS socket, which answers as a test says, and keeps what it is asked.
+// An admission webhook on a real TLS socket, which answers as a test defines, and records its requests.
 
 import { generateKeyPairSync } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
