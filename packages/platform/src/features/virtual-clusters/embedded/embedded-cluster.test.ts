@@ -22,6 +22,18 @@ describe("an embedded virtual cluster", () => {
     for (const path of ["/healthz", "/livez", "/readyz"]) {
       expect(await host.request("one", { url: path })).toEqual({ status: 200, body: "ok" });
     }
+    for (const check of ["ping", "etcd", "poststarthook/rbac/bootstrap-roles"]) {
+      for (const endpoint of ["healthz", "livez", "readyz"]) {
+        expect(await host.request("one", { url: `/${endpoint}/${check}` })).toEqual({ status: 200, body: "ok" });
+      }
+    }
+    expect((await host.request("one", { url: "/readyz/nosuch" })).status).toBe(404);
+    expect((await host.request("one", { url: "/readyz?verbose&exclude=etcd" })).body).toBe(
+      "[+]ping ok\n[+]etcd excluded: ok\n[+]poststarthook/rbac/bootstrap-roles ok\n[+]shutdown ok\nreadyz check passed\n",
+    );
+    expect((await host.request("one", { url: "/" })).body.paths).toEqual(
+      expect.arrayContaining(["/livez/etcd", "/metrics", "/readyz/shutdown"]),
+    );
     const groups = (await host.request("one", { url: "/apis" })).body.groups.map(({ name }: any) => name);
     expect(groups).toEqual(
       expect.arrayContaining([
@@ -45,6 +57,32 @@ describe("an embedded virtual cluster", () => {
     expect((await host.request("one", { method: "DELETE", url: `${MAPS}/x` })).status).toBe(200);
     await expect(host.request("one", { url: `${MAPS}/x` })).rejects.toMatchObject({ code: 404 });
     expect(host.errors).toEqual([]);
+  });
+
+  it("counts its own requests and objects, and no others", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    await host.setUp("two");
+    await host.request("one", { method: "POST", url: MAPS, body: configMap("x") });
+    await expect(host.request("one", { url: `${MAPS}/absent` })).rejects.toMatchObject({ code: 404 });
+    expect((await host.request("one", { url: "/apis/nosuch.example.com/v1/things" })).status).toBe(404);
+    const of = async (name: string): Promise<string> => (await host.request(name, { url: "/metrics" })).body;
+    const [one, two] = [await of("one"), await of("two")];
+    const maps = 'group="",version="v1",resource="configmaps",subresource=""';
+    expect(one).toContain(
+      `apiserver_request_total{verb="POST",dry_run="",${maps},scope="namespace",component="apiserver",code="201"} 1\n`,
+    );
+    expect(one).toContain(`${maps},scope="resource",component="apiserver",code="404"} 1\n`);
+    expect(one).not.toContain("nosuch");
+    expect(two).not.toContain(maps);
+    const count = (text: string): number =>
+      Number(/apiserver_resource_objects\{group="",resource="configmaps"\} (\d+)/.exec(text)?.[1]);
+    expect(count(one)).toBe(count(two) + 1);
+    expect(one).toContain(`git_version="${TEST_VERSION.gitVersion}"`);
+    expect(Number(/apiserver_storage_size_bytes\{storage_cluster_id="etcd-0"\} (\d+)/.exec(one)?.[1])).toBeGreaterThan(
+      0,
+    );
+    await expect(host.request("one", { url: "/metrics", user: viewer })).rejects.toMatchObject({ code: 403 });
   });
 
   it("gives each role the permissions of the ClusterRole of its name", async () => {

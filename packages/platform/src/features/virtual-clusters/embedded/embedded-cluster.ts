@@ -1,7 +1,7 @@
 // One running embedded virtual cluster: its API surface, CA and controllers.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
-import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import { isApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import {
@@ -23,10 +23,6 @@ import {
   ignoringConflicts,
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
-import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
-import { pingCheck } from "@postern/apiserver/health/health-check";
-import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
-import { silentLogger } from "@postern/apiserver/logging/logger";
 import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
@@ -35,14 +31,13 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
+import type { VersionInfo } from "@postern/apiserver/version/version-info";
 import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import type { ApiAddress } from "@postern/kubernetes/controllers/api-service/api-service-controller";
 import type { RootAuthority } from "@postern/kubernetes/controllers/namespace-objects/namespace-objects";
 import type { CompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { createStandardSurface, type StandardSurface } from "@postern/kubernetes/server/standard-surface";
-import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/kubernetes/service-accounts/issuer-discovery";
 import type { ServiceAccountKeys } from "@postern/kubernetes/service-accounts/service-account-key";
 import type { WebhookCaller } from "@postern/kubernetes/webhooks/webhook-caller";
 import type { CertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
@@ -53,6 +48,8 @@ import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import { applyObjects } from "./apply-objects.ts";
 import { type BindingNames, bindRoles } from "./bind-roles.ts";
 import { createClusterCertificates } from "./cluster-certificates.ts";
+import { createClusterMetrics } from "./cluster-metrics.ts";
+import { createClusterRoutes } from "./cluster-routes.ts";
 import { type ClusterSecrets, createLiveSecrets } from "./cluster-secrets.ts";
 import { createClusterUsage } from "./cluster-usage.ts";
 import { DEFAULT_SHARE, meteredStorage } from "./metered-storage.ts";
@@ -157,7 +154,21 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
   };
   const metered = meteredStorage({ ...options, shareOf: () => options.settings?.().share ?? DEFAULT_SHARE });
   const webhooks = createWebhookConnections({ ...options.webhooks, scheduler: runtime.scheduler });
-  const surface = createStandardSurface({
+  let isBootstrapped = false;
+  const metrics = createClusterMetrics({
+    version,
+    registry: () => surface.registry,
+    stored: () => options.cache.usage.of(options.composition),
+  });
+  const routes = createClusterRoutes({
+    version,
+    keys: serviceAccountKeys,
+    storage: options.storage,
+    metrics,
+    isBootstrapped: () => isBootstrapped,
+    stopped: stop.signal,
+  });
+  const surface: StandardSurface = createStandardSurface({
     ...options,
     serviceAccountKeys,
     storage: stoppableStorage(metered.storage, stop.signal),
@@ -173,8 +184,8 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     rootAuthority: options.servingAuthority,
-    nonResource: createNonResource(version, serviceAccountKeys),
-    nonResourcePaths: [...ISSUER_DISCOVERY_PATHS, ...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
+    nonResource: routes.handle,
+    nonResourcePaths: routes.paths,
     onHookError: (error) => onError(error, "hook"),
     onControllerError: onError,
   });
@@ -207,6 +218,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     await surface.bootstrap(signal);
     const bindings = resource(RBAC_GROUP, "ClusterRoleBinding");
     for (const binding of options.firstBindings) await createWhenAbsent(bindings, binding, runtime.clock, signal);
+    isBootstrapped = true;
     metered.start();
     await publishAuthorities(configMaps, secrets.current, runtime, signal);
   } catch (error) {
@@ -233,7 +245,15 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     async handle(outer, user) {
       if (stop.signal.aborted) throw serviceUnavailableError("the virtual cluster has been stopped");
       const context = outer.with({ user, signal: () => AbortSignal.any([outer.signal, stop.signal]) });
-      return await usage.during(() => serve(context));
+      const isKnown = surface.serves(context.info);
+      try {
+        const response = await usage.during(() => serve(context));
+        metrics.answered(context, isKnown, response.status);
+        return response;
+      } catch (error) {
+        metrics.answered(context, isKnown, isApiError(error) ? error.code : 500);
+        throw error;
+      }
     },
     applyObjects: (text, aborted) => applyObjects(text, { ...surface, clock: runtime.clock }, aborted),
     bindRoles: (clusterRoles, aborted) =>
@@ -284,22 +304,6 @@ async function keepNamespace(
     },
   });
   await updateControlled({ runtime: { clock } }, namespaces, { metadata: { name } }, { transform }, signal);
-}
-
-/** It runs in the same process, so it is healthy if it responds. */
-const HEALTH: HealthChecks = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck] };
-
-function createNonResource(version: VersionInfo, keys: ServiceAccountKeys): NonResourceHandler {
-  const answerDiscovery = createIssuerDiscovery(keys);
-  const answerVersion = createVersionHandler(version);
-  const answerHealth = createHealthHandler(HEALTH, silentLogger);
-  return (context) => {
-    const { request, info } = context;
-    const { path, isResourceRequest } = info;
-    if (isResourceRequest) return undefined;
-    if (path === "/version" || path === "/version/") return Promise.resolve(answerVersion(request.method));
-    return answerDiscovery(context) ?? answerHealth({ path, query: request.query });
-  };
 }
 
 /**

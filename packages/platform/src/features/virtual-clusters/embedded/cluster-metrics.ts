@@ -1,0 +1,96 @@
+// The metrics of one virtual cluster, with the names of kube-apiserver: what it stores, and the requests that it has answered.
+// Source: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go
+
+import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { REQUEST_LABELS, type RequestLabels, requestLabelsOf } from "@postern/apiserver/metrics/request-labels";
+import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import type { VersionInfo } from "@postern/apiserver/version/version-info";
+
+export const METRICS_PATH = "/metrics";
+/** Source: the text format of Prometheus, version 0.0.4 */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+export type ClusterMetrics = {
+  /** A request was answered with a status. */
+  answered(context: RequestContext, isKnown: boolean, code: number): void;
+  /** The text of `/metrics`. */
+  text(): string;
+};
+
+export type ClusterMetricsDeps = {
+  readonly version: VersionInfo;
+  readonly registry: () => Pick<ResourceRegistry, "resources">;
+  /** All that the cluster stores. */
+  readonly stored: () => StoredAmount;
+};
+
+/** Beyond this many combinations of labels, further requests are counted together: clusters are many, and clients choose some of the labels. */
+const MAX_SERIES = 300;
+const OTHER = "other";
+
+export function createClusterMetrics({ version, registry, stored }: ClusterMetricsDeps): ClusterMetrics {
+  const counts = new Map<string, number>();
+  return {
+    answered({ request, info }, isKnown, code) {
+      const labels = requestLabelsOf(request, info, isKnown);
+      const key = keyOf(labels, code);
+      const isNew = counts.size >= MAX_SERIES && !counts.has(key);
+      const counted = isNew ? keyOf(inOther(labels), code) : key;
+      counts.set(counted, (counts.get(counted) ?? 0) + 1);
+    },
+    text() {
+      const resources = registry().resources.filter(({ definition }) => definition.submit === undefined);
+      const { major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform } = version;
+      const build = { major, minor, git_version: gitVersion, git_commit: gitCommit, git_tree_state: gitTreeState };
+      const made = { ...build, build_date: buildDate, go_version: goVersion, compiler, platform };
+      return [
+        family("kubernetes_build_info", "gauge", "The version that this server follows.", [line(made, 1)]),
+        family(
+          "apiserver_resource_objects",
+          "gauge",
+          "Number of stored objects, by resource.",
+          resources.map(({ definition: { group, plural }, view }) => line({ group, resource: plural }, view.size)),
+        ),
+        family("apiserver_storage_size_bytes", "gauge", "Bytes that the objects of this cluster take in the store.", [
+          line({ storage_cluster_id: "etcd-0" }, stored().bytes),
+        ]),
+        family(
+          "apiserver_request_total",
+          "counter",
+          `Requests answered since the cluster was started here; of more than ${MAX_SERIES} combinations of labels, the others together.`,
+          [...counts].map(([labels, count]) => `{${labels}} ${count}`),
+        ),
+      ].join("");
+    },
+  };
+}
+
+const inOther = ({ verb, component }: RequestLabels): RequestLabels => ({
+  verb,
+  dry_run: "",
+  group: "",
+  version: "",
+  resource: OTHER,
+  subresource: "",
+  scope: "",
+  component,
+});
+
+const keyOf = (labels: RequestLabels, code: number): string => {
+  const texts = REQUEST_LABELS.map((name) => labelText(name, labels[name]));
+  return [...texts, labelText("code", String(code))].join(",");
+};
+
+const line = (labels: { readonly [name: string]: string }, value: number): string =>
+  `{${Object.entries(labels)
+    .map(([name, text]) => labelText(name, text))
+    .join(",")}} ${value}`;
+
+const labelText = (name: string, text: string): string =>
+  `${name}="${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
+
+function family(name: string, type: string, help: string, lines: readonly string[]): string {
+  const values = lines.map((each) => `${name}${each}\n`).join("");
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${values}`;
+}
