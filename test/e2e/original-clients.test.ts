@@ -237,12 +237,23 @@ describe("sleep and wakeup", () => {
   it("follow the annotations that the command line writes, and lose nothing", async () => {
     const maps = `${DEMO}/api/v1/namespaces/default/configmaps`;
     await ok(maps, { body: { metadata: { name: "kept" } } });
+    const since = async () =>
+      (await ok(`${INSTANCES}/demo`)).metadata.annotations?.["sleepmode.loft.sh/sleeping-since"];
+    expect(await since()).toBeUndefined();
     await sleep();
     await expect.poll(phase).toBe("Sleeping");
+    // The command line wakes nothing that has not slept since some time.
+    const asleepAt = await since();
+    expect(asleepAt).toMatch(/^\d{10}$/);
+    await patch(`${INSTANCES}/demo`, {
+      metadata: { annotations: { "sleepmode.loft.sh/sleeping-since": "5", other: "a" } },
+    });
+    expect(await since()).toBe(asleepAt);
     const force = { "sleepmode.loft.sh/force": null, "sleepmode.loft.sh/force-duration": null };
     const annotations = { ...force, "sleepmode.loft.sh/last-activity": "1795000000" };
     await patch(`${INSTANCES}/demo`, { metadata: { annotations } });
     await expect.poll(phase).toBe("Ready");
+    expect(await since()).toBeUndefined();
     expect((await ok(`${maps}/kept`)).metadata.name).toBe("kept");
   });
 

@@ -212,7 +212,9 @@ describe("virtual clusters", () => {
   });
 
   it("give their control plane a key", async () => {
-    const { accessKey, spec, status } = await ok(`${INSTANCES}/demo/accesskey`);
+    const { apiVersion, kind, accessKey, spec, status } = await ok(`${INSTANCES}/demo/accesskey`);
+    // Typed clients refuse any other kind.
+    expect([apiVersion, kind]).toEqual([GROUP, "VirtualClusterAccessKey"]);
     expect(accessKey).toEqual(expect.any(String));
     expect([spec, status]).toEqual([undefined, undefined]);
     const self = await ask("selves", { body: SELF, key: accessKey });

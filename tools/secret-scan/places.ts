@@ -63,7 +63,7 @@ const FIELD_OF_KIND: { readonly [kind: string]: readonly string[] | undefined } 
   OwnedAccessKey: ["spec", "key"],
   OwnedAccessKeyRotation: ["status", "key"],
   VirtualClusterInstanceKubeConfig: ["status", "kubeConfig"],
-  VirtualClusterInstanceAccessKey: ["accessKey"],
+  VirtualClusterAccessKey: ["accessKey"],
   ClusterAccessKey: ["accessKey"],
   ClusterJoin: ["status", "url"],
   TokenRequest: ["status", "token"],

@@ -1,5 +1,5 @@
 // Sleep of embedded virtual clusters, by the annotations of the original interface: `force` puts one to sleep,
-// `force-duration` keeps requests from waking it, `last-activity` says when it was last used.
+// `force-duration` keeps requests from waking it, `last-activity` says when it was last used, and `sleeping-since` is the server's.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
@@ -21,6 +21,8 @@ const forceKey = ({ domain }: Names): string => `sleepmode.${domain}/force`;
 const durationKey = ({ domain }: Names): string => `sleepmode.${domain}/force-duration`;
 const activityKey = ({ domain }: Names): string => `sleepmode.${domain}/last-activity`;
 
+const sinceKey = ({ domain }: Names): string => `sleepmode.${domain}/sleeping-since`;
+
 /** Whether it is put to sleep. Only embedded virtual clusters can sleep. */
 export const isAsleep = ({ metadata }: KubeObject, names: Names): boolean =>
   metadata.annotations?.[forceKey(names)] === "true";
@@ -34,6 +36,22 @@ export function isHeldAsleep({ metadata, status }: VirtualClusterInstance, names
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   const since = Date.parse(ready?.lastTransitionTime ?? "");
   return !(now >= since + seconds * 1000);
+}
+
+/** Records since when it sleeps, by which clients know that there is something to wake. `old` is absent on create; `now` in milliseconds. */
+export function withSleepingSince<T extends KubeObject>(
+  instance: T,
+  old: KubeObject | undefined,
+  sleeps: boolean,
+  { names, now }: { readonly names: Names; readonly now: number },
+): T {
+  const key = sinceKey(names);
+  const { [key]: sent, ...annotations } = instance.metadata.annotations ?? {};
+  const before = old !== undefined && isAsleep(old, names) ? old.metadata.annotations?.[key] : undefined;
+  const since = sleeps && isAsleep(instance, names) ? (before ?? String(Math.floor(now / 1000))) : undefined;
+  if (since === sent) return instance;
+  const kept = since === undefined ? annotations : { ...annotations, [key]: since };
+  return { ...instance, metadata: { ...instance.metadata, annotations: kept } };
 }
 
 /** The same object, awake. `now` in milliseconds. */

@@ -36,6 +36,7 @@ import {
 import { instanceLimits, mayRestrict, type ProjectLimitsDeps } from "../../../projects/project-limits.ts";
 import { networkPeerWarnings } from "../../../proxy/network-peer.ts";
 import { type RenderDeps, renderTemplate } from "../../render-template.ts";
+import { withSleepingSince } from "../../sleep.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { namedInInstance } from "../named-in-instance.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
@@ -83,13 +84,15 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   allowUnconditionalUpdate: true,
 
   async prepareForCreate(instance, context) {
-    const { user } = context;
+    const { user, receivedAt } = context;
     await checkInstanceGrants("virtualclusterinstances", instance, undefined, context, deps);
     await checkTemplateRequired(instance, undefined, context, deps);
     const owner = instance.spec?.owner ?? callerAsOwner(user, deps);
     const spec = { ...instance.spec, ...(owner === undefined ? {} : { owner }), clusterRef: placed(instance) };
     const created: VirtualClusterInstance = { ...instance, spec, status: { phase: "Pending" } };
-    return withFinalizer(created, virtualClusterFinalizer(deps.names));
+    const { names } = deps;
+    const sleeping = withSleepingSince(created, undefined, canSleep(created), { names, now: receivedAt });
+    return withFinalizer(sleeping, virtualClusterFinalizer(names));
   },
   validate: async (instance, { signal }) => [
     ...validateSpec(instance.spec),
@@ -110,7 +113,10 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
     // A client that sends back less than it was given does not move the virtual cluster.
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
     const placedInstance = { ...instance, spec: { ...instance.spec, clusterRef } };
-    return protectFinalizer(placedInstance, old, virtualClusterFinalizer(deps.names), context);
+    const { names } = deps;
+    const since = { names, now: context.receivedAt };
+    const sleeping = withSleepingSince(placedInstance, old, canSleep(placedInstance), since);
+    return protectFinalizer(sleeping, old, virtualClusterFinalizer(names), context);
   },
   validateUpdate: async (instance, old, { signal }) => [
     ...validateSpec(instance.spec),
@@ -207,6 +213,9 @@ async function checkTemplateRequired(
     `project ${JSON.stringify(project.metadata.name)} requires a template: set spec.templateRef, and no spec.template`,
   );
 }
+
+const canSleep = (instance: VirtualClusterInstance): boolean =>
+  clusterOf(instance) === EMBEDDED_CLUSTER && !isRunByOthers(instance);
 
 const clusterOf = ({ spec }: VirtualClusterInstance): string => spec?.clusterRef?.cluster ?? "";
 

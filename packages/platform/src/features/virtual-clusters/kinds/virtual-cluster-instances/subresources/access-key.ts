@@ -9,7 +9,8 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
 import type { ControlPlaneKeys } from "../../../control-plane-keys.ts";
 
-const KIND = "VirtualClusterInstanceAccessKey";
+/** The kind that clients of the original interface decode. */
+const KIND = "VirtualClusterAccessKey";
 
 const accessKeyFields = s
   .object({ accessKey: s.string().describe("The access key. Confidential.") })
