@@ -29,6 +29,24 @@ const configMap = (name: string, data: JsonObject): JsonObject => ({
   data,
 });
 
+test("a scale is replaced in protobuf", async () => {
+  await api.post(WIDGETS, widget("scaled-pb"));
+  const scale = `${WIDGETS}/scaled-pb/scale`;
+  await api.patch(scale, MERGE_PATCH, { spec: { replicas: 3 } });
+  const wanted = {
+    apiVersion: "autoscaling/v1",
+    kind: "Scale",
+    metadata: { name: "scaled-pb", namespace: "default" },
+    spec: { replicas: 2 },
+  };
+  expect(await send("PUT", scale, wanted)).toMatchObject({
+    status: 200,
+    type: PROTOBUF,
+    object: { spec: { replicas: 2 } },
+  });
+  expect((await api.get(scale)).json.spec).toEqual({ replicas: 2 });
+});
+
 test("an object is created, read, replaced, patched and deleted in protobuf (N-17)", async () => {
   const created = await send("POST", MAPS, configMap("pb", { a: "1", text: "ö".repeat(100) }));
   expect(created).toMatchObject({ status: 201, type: PROTOBUF, object: configMap("pb", { a: "1" }) });

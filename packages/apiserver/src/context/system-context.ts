@@ -14,15 +14,22 @@ export type SystemCall = Partial<
   Pick<RequestInfo, "verb" | "apiGroup" | "apiVersion" | "resource" | "subresource" | "namespace" | "name">
 >;
 
-/** A context under which the registry may be called directly. Nothing of it is logged or audited. */
+/**
+ * A context under which the registry may be called directly. Nothing of it is logged or audited. Policies and webhooks of tenants are not asked about
+ * what the server does for itself; they are asked where it does so as another `user`.
+ */
 export function createSystemContext(
   call: SystemCall,
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  {
+    clock,
+    signal,
+    user = systemUser,
+  }: { readonly clock: Clock; readonly signal: AbortSignal; readonly user?: UserInfo },
 ): RequestContext {
   return new RequestContext({
     request: systemRequest(signal),
     info: { ...NO_REQUEST, ...call, isResourceRequest: true },
-    user: systemUser,
+    user,
     warnings: { texts: [], add: () => {} },
     audit: SILENT_AUDIT,
     receivedAt: clock.now(),

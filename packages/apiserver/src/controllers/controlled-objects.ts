@@ -6,7 +6,7 @@ import type { DeleteOptions } from "../registry/resource-storage.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, contextOf } from "./controller-port.ts";
 
-type WritePort = { readonly runtime: Pick<ControllerPort["runtime"], "clock"> };
+type WritePort = Pick<ControllerPort, "user"> & { readonly runtime: Pick<ControllerPort["runtime"], "clock"> };
 
 /** Which object, by namespace and name, and by uid where it has to be this one and no other that has taken its name. */
 type ObjectReference = Pick<KubeObject, "metadata">;

@@ -1,5 +1,6 @@
 // The dependencies of controllers.
 
+import type { UserInfo } from "../authentication/user-info.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { createSystemContext } from "../context/system-context.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
@@ -22,6 +23,8 @@ export type ControllerCall = {
 };
 
 export type ControllerPort = QueuePort & {
+  /** Calls are made as this user, and meet the policies and webhooks of tenants. Default: the server itself, which meets none. */
+  readonly user?: UserInfo | undefined;
   readonly resources: ControlledResources;
   readonly runtime: Runtime;
 };
@@ -56,7 +59,7 @@ export type Controller = Disposable & {
 
 /** The context of a call that no client asked for. */
 export const contextOf = (
-  { runtime }: { readonly runtime: Pick<Runtime, "clock"> },
+  { runtime, user }: { readonly runtime: Pick<Runtime, "clock">; readonly user?: UserInfo | undefined },
   { verb, resource: { definition }, subresource = "", namespace, name }: ControllerCall,
   signal: AbortSignal,
 ): RequestContext =>
@@ -70,7 +73,7 @@ export const contextOf = (
       namespace,
       name,
     },
-    { clock: runtime.clock, signal },
+    { clock: runtime.clock, signal, ...(user === undefined ? {} : { user }) },
   );
 
 /** The options of a write that no client asked for. */

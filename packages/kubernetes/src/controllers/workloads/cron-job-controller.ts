@@ -16,7 +16,7 @@ import { type CronSchedule, lastTime, parseCron } from "./cron-schedule.ts";
 import { finishOf, type Job } from "./job.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { createOwned, refusal } from "./pod-control.ts";
-import { again, controllerReference, eventsBy, type WorkloadPort } from "./workload-port.ts";
+import { actingAs, again, controllerReference, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
 type Reference = {
@@ -58,7 +58,8 @@ const LOOKS_OF_JOB = 50;
 export const MOST_ACTIVE = 100;
 const SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
-export function createCronJobController(port: WorkloadPort, ownedJobs: OwnedObjects): Controller {
+export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObjects): Controller {
+  const port = actingAs(base, "cronjob-controller");
   const { clock, scheduler } = port.runtime;
   const cronJobs = port.resource("batch", "CronJob");
   const jobs = port.resource("batch", "Job");

@@ -12,7 +12,7 @@ import type { OwnedObjects } from "./owned-objects.ts";
 import { refusal } from "./pod-control.ts";
 import { createRevisions } from "./revisions.ts";
 import { REVISION_LABEL } from "./stateful-set.ts";
-import { again, type WorkloadPort } from "./workload-port.ts";
+import { actingAs, again, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
 type DaemonSet = KubeObject & {
@@ -22,7 +22,8 @@ type DaemonSet = KubeObject & {
 
 const COUNTS = ["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"];
 
-export function createDaemonSetController(port: WorkloadPort, ownedRevisions: OwnedObjects): Controller {
+export function createDaemonSetController(base: WorkloadPort, ownedRevisions: OwnedObjects): Controller {
+  const port = actingAs(base, "daemon-set-controller");
   const { clock, scheduler } = port.runtime;
   const sets = port.resource("apps", "DaemonSet");
   const revisions = createRevisions(port, ownedRevisions, REVISION_LABEL);

@@ -28,13 +28,14 @@ import { condition, countedStatus, PROGRESSING, rolloutStatus, TIMED_OUT, timeou
 import type { OwnedObjects } from "./owned-objects.ts";
 import { podStateOf } from "./pod-state.ts";
 import type { ReplicaSet } from "./replica-set-controller.ts";
-import { again, eventsBy, type WorkloadPort } from "./workload-port.ts";
+import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { writeStatus } from "./write-status.ts";
 
 /** Reading a ReplicaSet takes as long as looking at so many pods. */
 const LOOKS_OF_SET = 50;
 
-export function createDeploymentController(port: WorkloadPort, replicaSets: OwnedObjects): Controller {
+export function createDeploymentController(base: WorkloadPort, replicaSets: OwnedObjects): Controller {
+  const port = actingAs(base, "deployment-controller");
   const { clock, scheduler } = port.runtime;
   const deployments = port.resource("apps", "Deployment");
   const says = eventsBy(port.recorder("deployment-controller"));

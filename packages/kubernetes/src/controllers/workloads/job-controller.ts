@@ -25,12 +25,13 @@ import {
 } from "./job-plan.ts";
 import { createJobPods, type JobPods } from "./job-pods.ts";
 import { type PodState, podStateOf } from "./pod-state.ts";
-import { again, eventsBy, type WorkloadPort } from "./workload-port.ts";
+import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
 const ALWAYS = ["ready", "terminating", "uncountedTerminatedPods"];
 
-export function createJobController(port: WorkloadPort): Controller {
+export function createJobController(base: WorkloadPort): Controller {
+  const port = actingAs(base, "job-controller");
   const { clock, scheduler } = port.runtime;
   const jobs = port.resource("batch", "Job");
   const says = eventsBy(port.recorder("job-controller"));

@@ -23,6 +23,8 @@ export const MOST_AT_ONCE = 100;
 /** So many are on their way to the store together. */
 const TOGETHER = 4;
 const MAX_BASE_LENGTH = 58;
+/** The server itself is busy. */
+const TEMPORARY: readonly number[] = [429, 503, 504];
 /** Names that are tried where another object has one already. */
 const MOST_ATTEMPTS = 3;
 
@@ -119,11 +121,9 @@ export async function createPods(
   return { count, error };
 }
 
-/** An answer that creating again does not change. Throws all other errors. */
+/** An answer that is about the object: also a webhook that does not answer is of the tenant. Throws all other errors. */
 export function refusal(error: unknown): ApiError {
-  if (!isApiError(error)) throw error;
-  const isTemporary = error.code === 429 || (error.code >= 500 && error.code !== 507);
-  if (isTemporary) throw error;
+  if (!isApiError(error) || TEMPORARY.includes(error.code)) throw error;
   return error;
 }
 

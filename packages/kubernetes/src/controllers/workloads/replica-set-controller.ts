@@ -15,7 +15,7 @@ import { type Condition, conditionOf, withCondition, withoutCondition } from "./
 import { createCreationBackoff } from "./creation-backoff.ts";
 import { createPods, deletePods, podFromTemplate, withDerivedName } from "./pod-control.ts";
 import { availableIn, byDeletion, type PodState, podStateOf } from "./pod-state.ts";
-import { again, eventsBy, type WorkloadPort } from "./workload-port.ts";
+import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
 export type ReplicaSet = KubeObject & {
@@ -62,9 +62,10 @@ export const REPLICATION_CONTROLLERS: ReplicaSetKind = {
 const FAILURE = "ReplicaFailure";
 
 export function createReplicaSetController(
-  port: WorkloadPort,
+  base: WorkloadPort,
   { group, kind, name, selectorOf, countsTerminating }: ReplicaSetKind,
 ): Controller {
+  const port = actingAs(base, `${name}-controller`);
   const { clock, scheduler } = port.runtime;
   const sets = port.resource(group, kind);
   const says = eventsBy(port.recorder(`${name}-controller`));

@@ -26,14 +26,15 @@ import {
   type StatefulSet,
   statefulPod,
 } from "./stateful-set.ts";
-import { again, eventsBy, type Says, type WorkloadPort } from "./workload-port.ts";
+import { actingAs, again, eventsBy, type Says, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
 const HASH_LABEL = "controller.kubernetes.io/hash";
 
 type Versions = { readonly current: Revision; readonly update: Revision; readonly known: readonly Revision[] };
 
-export function createStatefulSetController(port: WorkloadPort, ownedRevisions: OwnedObjects): Controller {
+export function createStatefulSetController(base: WorkloadPort, ownedRevisions: OwnedObjects): Controller {
+  const port = actingAs(base, "statefulset-controller");
   const { clock, scheduler } = port.runtime;
   const sets = port.resource("apps", "StatefulSet");
   const volumeClaims = port.resource("", "PersistentVolumeClaim");

@@ -1,6 +1,7 @@
 // Parts that the workload controllers of one cluster share.
 
 import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import { GROUP_AUTHENTICATED, GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import type { ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { WorkQueue } from "@postern/apiserver/controllers/work-queue";
@@ -28,6 +29,18 @@ const LONGEST_MS = 60 * 60_000;
 /** Works on a key again after this time, or before. */
 export const again = (queue: Pick<WorkQueue, "addAfter">, key: string, delayMs: number): void =>
   queue.addAfter(key, Math.max(SHORTEST_MS, Math.min(delayMs, LONGEST_MS)));
+
+/**
+ * The port as one of these controllers uses it: under the name that kube-controller-manager has for it. What it creates meets policies and webhooks, as
+ * what its owners create does.
+ */
+export const actingAs = (port: WorkloadPort, controller: string): WorkloadPort => ({
+  ...port,
+  user: {
+    name: `system:serviceaccount:kube-system:${controller}`,
+    groups: ["system:serviceaccounts", "system:serviceaccounts:kube-system", GROUP_AUTHENTICATED, GROUP_MASTERS],
+  },
+});
 
 export type Says = (object: KubeObject, type: "Normal" | "Warning", reason: string, message: string) => void;
 

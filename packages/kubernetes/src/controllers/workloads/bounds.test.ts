@@ -1,0 +1,185 @@
+// Bounds of the controllers of workloads: what a tenant can make them do.
+
+import { describe, expect, test } from "vitest";
+import { openClusterSurface } from "../../testing/cluster-surface.ts";
+import { createAllowance } from "./allowance.ts";
+import { createCreationBackoff } from "./creation-backoff.ts";
+
+/** A clock that stands still until a test moves it. */
+const standing = () => {
+  let now = 0;
+  return {
+    elapsed: () => now,
+    pass(ms: number) {
+      now += ms;
+    },
+  };
+};
+
+describe("an allowance", () => {
+  test("is full at first, and fills steadily", () => {
+    const clock = standing();
+    const allowance = createAllowance(clock, { perSecond: 10, burst: 5 });
+    expect([allowance.take(3), allowance.take(3), allowance.take(1)]).toEqual([3, 2, 0]);
+    expect(allowance.delayMs()).toBe(100);
+    clock.pass(250);
+    expect([allowance.delayMs(), allowance.take(9)]).toEqual([0, 2]);
+    clock.pass(60_000);
+    expect(allowance.take(100)).toBe(5);
+  });
+
+  test("owes what was spent beyond it", () => {
+    const clock = standing();
+    const allowance = createAllowance(clock, { perSecond: 10, burst: 5 });
+    allowance.spend(25);
+    expect([allowance.delayMs(), allowance.take(1)]).toEqual([2_100, 0]);
+    clock.pass(2_100);
+    expect(allowance.take(9)).toBe(1);
+  });
+});
+
+test("an owner whose pods are refused waits twice as long each time, until its spec changes", () => {
+  const clock = standing();
+  const backoff = createCreationBackoff(clock);
+  const delays: number[] = [];
+  for (let count = 0; count < 11; count++) {
+    backoff.failed("a", 1);
+    delays.push(backoff.delayMs("a", 1));
+    clock.pass(backoff.delayMs("a", 1));
+    expect(backoff.delayMs("a", 1)).toBe(0);
+  }
+  expect(delays.slice(0, 4)).toEqual([1_000, 2_000, 4_000, 8_000]);
+  expect(delays.at(-1)).toBe(300_000);
+  backoff.failed("a", 1);
+  expect([backoff.delayMs("a", 2), backoff.delayMs("b", 1)]).toEqual([0, 0]);
+  backoff.succeeded("a");
+  expect(backoff.delayMs("a", 1)).toBe(0);
+});
+
+const CORE = "/api/v1/namespaces/default";
+const APPS = "/apis/apps/v1/namespaces/default";
+const template = (app: string) => ({
+  metadata: { labels: { app } },
+  spec: { containers: [{ name: "a", image: "i" }] },
+});
+
+async function openCluster() {
+  const cluster = await openClusterSurface(undefined, { runsWorkloads: () => true });
+  const send = async (method: string, path: string, json?: object) => {
+    const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    const answer = await cluster.send({ method, path, ...(json === undefined ? {} : { json, contentType }) });
+    for (let round = 0; round < 4; round++) await cluster.settled();
+    if (answer.status >= 400) throw new Error(JSON.stringify(answer.json));
+    return answer.json;
+  };
+  return { send, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
+}
+
+test("a million replicas are pods of which the cluster makes a few hundred, and then some each second", async () => {
+  await using cluster = await openCluster();
+  const spec = { replicas: 1_000_000, selector: { matchLabels: { app: "many" } }, template: template("many") };
+  const object = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "many" }, spec };
+  await cluster.send("POST", `${APPS}/replicasets`, object);
+  const { replicas } = (await cluster.send("GET", `${APPS}/replicasets/many`)).status;
+  expect(replicas).toBeGreaterThan(99);
+  await cluster.send("PATCH", `${APPS}/replicasets/many`, { spec: { replicas: 0 } });
+  // 500 at once, and 50 a second: on a machine of any speed less than the tenant asked for.
+  expect((await cluster.send("GET", `${APPS}/replicasets/many`)).status.replicas).toBeLessThan(10_000);
+});
+
+test("a policy that changes each new ReplicaSet leads to one of them", async () => {
+  await using cluster = await openCluster();
+  const admission = "/apis/admissionregistration.k8s.io/v1";
+  const rules = [{ apiGroups: ["apps"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["replicasets"] }];
+  const expression =
+    'Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{annotations: {"seen": "yes"}}}}}';
+  await cluster.send("POST", `${admission}/mutatingadmissionpolicies`, {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingAdmissionPolicy",
+    metadata: { name: "seen" },
+    spec: {
+      matchConstraints: { resourceRules: rules },
+      reinvocationPolicy: "Never",
+      mutations: [{ patchType: "ApplyConfiguration", applyConfiguration: { expression } }],
+    },
+  });
+  await cluster.send("POST", `${admission}/mutatingadmissionpolicybindings`, {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingAdmissionPolicyBinding",
+    metadata: { name: "seen" },
+    spec: { policyName: "seen" },
+  });
+  const spec = { replicas: 2, selector: { matchLabels: { app: "changed" } }, template: template("changed") };
+  await cluster.send("POST", `${APPS}/deployments`, {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "changed" },
+    spec,
+  });
+  const sets = (await cluster.send("GET", `${APPS}/replicasets`)).items as any[];
+  expect(sets).toHaveLength(1);
+  expect(sets[0].spec.template.metadata.annotations).toEqual({ seen: "yes" });
+  expect((await cluster.send("GET", `${APPS}/deployments/changed`)).status).toMatchObject({ updatedReplicas: 2 });
+});
+
+test("a Deployment whose ReplicaSets are refused says so, and does not write meanwhile", async () => {
+  await using cluster = await openCluster();
+  const hard = { "count/replicasets.apps": "0" };
+  await cluster.send("POST", `${CORE}/resourcequotas`, {
+    apiVersion: "v1",
+    kind: "ResourceQuota",
+    metadata: { name: "none" },
+    spec: { hard },
+  });
+  const spec = { selector: { matchLabels: { app: "refused" } }, template: template("refused") };
+  await cluster.send("POST", `${APPS}/deployments`, {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "refused" },
+    spec,
+  });
+  const first = await cluster.send("GET", `${APPS}/deployments/refused`);
+  expect(first.status.conditions.find(({ type }: any) => type === "Progressing")).toMatchObject({
+    status: "False",
+    reason: "ReplicaSetCreateError",
+  });
+  for (let round = 0; round < 20; round++) await cluster.send("GET", `${CORE}/pods`);
+  expect((await cluster.send("GET", `${APPS}/deployments/refused`)).metadata.resourceVersion).toBe(
+    first.metadata.resourceVersion,
+  );
+  expect(((await cluster.send("GET", `${CORE}/events`)).items as any[]).length).toBeLessThan(10);
+});
+
+test("pods of a Deployment meet the policies that pods meet", async () => {
+  await using cluster = await openCluster();
+  const admission = "/apis/admissionregistration.k8s.io/v1";
+  const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }];
+  await cluster.send("POST", `${admission}/validatingadmissionpolicies`, {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingAdmissionPolicy",
+    metadata: { name: "tagged" },
+    spec: {
+      matchConstraints: { resourceRules: rules },
+      validations: [
+        {
+          expression: "object.spec.containers.all(c, c.image.contains(':'))",
+          messageExpression: "'untagged, by ' + request.userInfo.username",
+        },
+      ],
+    },
+  });
+  await cluster.send("POST", `${admission}/validatingadmissionpolicybindings`, {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingAdmissionPolicyBinding",
+    metadata: { name: "tagged" },
+    spec: { policyName: "tagged", validationActions: ["Deny"] },
+  });
+  const spec = { selector: { matchLabels: { app: "bare" } }, template: template("bare") };
+  const object = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "bare" }, spec };
+  await cluster.send("POST", `${APPS}/deployments`, object);
+  expect((await cluster.send("GET", `${CORE}/pods`)).items).toEqual([]);
+  const { conditions } = (await cluster.send("GET", `${APPS}/deployments/bare`)).status;
+  expect(conditions.find(({ type }: any) => type === "ReplicaFailure").message).toContain(
+    "untagged, by system:serviceaccount:kube-system:replicaset-controller",
+  );
+});

@@ -1,0 +1,103 @@
+// Two servers on one store, each with all controllers of the same cluster.
+
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { createTestContext } from "@postern/apiserver/testing/test-context";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createStandardSurface } from "../../server/standard-surface.ts";
+import { fail } from "../../testing/suite-surface.ts";
+
+const storage = createMemoryStorage();
+type Server = Awaited<ReturnType<typeof start>>;
+let servers: readonly Server[] = [];
+beforeAll(async () => {
+  servers = [await start(), await start()];
+});
+afterAll(async () => {
+  for (const { surface, cache } of servers) {
+    surface[Symbol.dispose]();
+    await cache[Symbol.asyncDispose]();
+  }
+  await storage[Symbol.asyncDispose]();
+});
+
+async function start() {
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
+  await cache.ready();
+  const surface = createStandardSurface({
+    composition: "shared",
+    storage,
+    cache,
+    runtime: systemRuntime,
+    continueTokens: createContinueTokens(),
+    tokens: { authenticateToken: () => undefined },
+    audiences: [],
+    cluster: {
+      keepsWorkloads: () => true,
+      completesJobs: () => false,
+      runsWorkloads: () => true,
+      webhooks: { call: fail },
+    },
+    onHookError: fail,
+    // Another server may have been faster: then the work is tried again.
+    onControllerError: () => undefined,
+  });
+  await surface.bootstrap(new AbortController().signal);
+  return { cache, surface };
+}
+
+async function settled(): Promise<void> {
+  for (let round = 0; round < 6; round++) {
+    for (const { surface, cache } of servers) {
+      await cache.refresh();
+      await surface.idle();
+    }
+  }
+}
+
+async function send(method: string, path: string, json?: object): Promise<any> {
+  const [first] = servers;
+  const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+  const body = json === undefined ? {} : { body: JSON.stringify(json) };
+  const headers = { accept: "application/json", ...(json === undefined ? {} : { "content-type": contentType }) };
+  const response = await first?.surface.route(createTestContext({ method, url: path, headers, ...body }));
+  await settled();
+  if (response?.body.type !== "bytes") throw new Error("the answer is a stream");
+  return JSON.parse(Buffer.from(response.body.bytes).toString());
+}
+
+const CORE = "/api/v1/namespaces/default";
+const template = { metadata: { labels: { app: "a" } }, spec: { containers: [{ name: "a", image: "i" }] } };
+const podsOf = async (selector: string) => (await send("GET", `${CORE}/pods?labelSelector=${selector}`)).items as any[];
+const deletions = async () =>
+  ((await send("GET", `${CORE}/events`)).items as any[]).filter(({ reason }) => reason === "SuccessfulDelete");
+
+test("both together make as many pods as are wanted, and replace one that goes once", async () => {
+  const path = "/apis/apps/v1/namespaces/default/deployments";
+  const spec = { replicas: 30, selector: { matchLabels: { app: "a" } }, template };
+  await send("POST", path, { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "a" }, spec });
+  const pods = await podsOf("app%3Da");
+  expect(pods).toHaveLength(30);
+  await send("DELETE", `${CORE}/pods/${pods[0].metadata.name}`);
+  expect(await podsOf("app%3Da")).toHaveLength(30);
+  expect(await deletions()).toEqual([]);
+  const { status } = await send("GET", `${path}/a`);
+  expect(status).toMatchObject({ replicas: 30, updatedReplicas: 30 });
+});
+
+test("both together count each pod of a Job once", async () => {
+  const path = "/apis/batch/v1/namespaces/default/jobs";
+  const spec = { parallelism: 10, completions: 10, template: { spec: { ...template.spec, restartPolicy: "Never" } } };
+  await send("POST", path, { apiVersion: "batch/v1", kind: "Job", metadata: { name: "j" }, spec });
+  const pods = await podsOf("job-name%3Dj");
+  expect(pods).toHaveLength(10);
+  for (const pod of pods.slice(0, 9)) {
+    const json = { ...pod, status: { ...pod.status, phase: "Succeeded" } };
+    await send("PUT", `${CORE}/pods/${pod.metadata.name}/status`, json);
+  }
+  const { status } = await send("GET", `${path}/j`);
+  expect(status).toMatchObject({ succeeded: 9, active: 1, uncountedTerminatedPods: {} });
+  expect(await podsOf("job-name%3Dj")).toHaveLength(10);
+});
