@@ -35,7 +35,7 @@ const HANDOUTS: readonly Handout[] = [
     again: true,
   },
   // The value of a join, and what agents get for it and later for their key.
-  { place: /^POST \S*\/clusters\/[^/\s]+\/join(\?\S*)? 20[01]$/, field: ["status", "url"] },
+  { place: /^POST \S*\/(virtualclusterinstances|clusters)\/[^/\s]+\/join(\?\S*)? 20[01]$/, field: ["status", "url"] },
   { place: /^POST \/(join|tunnel\/key) 201$/, field: ["key"] },
   { place: /^POST \S*\/serviceaccounts\/[^/\s]+\/token(\?\S*)? 20[01]$/, field: ["status", "token"] },
 ];

@@ -42,8 +42,10 @@ export const TUNNEL_PING = { intervalMs: 5_000, timeoutMs: 10_000 } as const;
 
 /** The answer to a join value, or to the key that an agent has. */
 export type AgentKey = {
-  /** Name of the Cluster. */
+  /** Name of the Cluster, or of the VirtualClusterInstance. */
   readonly cluster: string;
+  /** Of the VirtualClusterInstance. Absent for a Cluster. */
+  readonly namespace?: string;
   readonly key: string;
   /** RFC 3339; absent: it does not expire. */
   readonly expirationTimestamp?: string;

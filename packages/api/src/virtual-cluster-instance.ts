@@ -40,7 +40,7 @@ const specFields = s.object({
   networkPeer: s
     .boolean()
     .describe(
-      "Whether it connects to the platform through an agent. This release supports that only for external virtual clusters.",
+      "Whether an agent in an external virtual cluster connects to the platform, through a tunnel that it opens. The platform then needs no kubeconfig, and no address of it.",
     ),
   verifiesTokens: s
     .boolean()
@@ -84,6 +84,10 @@ export type VirtualClusterInstanceStatus = Infer<typeof statusFields>;
 /** Whether it is reached by a kubeconfig of its own, and not through a cluster of the platform's. */
 export const isRunByOthers = ({ spec }: Pick<VirtualClusterInstance, "spec">): boolean =>
   spec?.external === true || spec?.standalone === true;
+
+/** Whether an agent in it connects to the platform. */
+export const isTunnelled = (instance: Pick<VirtualClusterInstance, "spec">): boolean =>
+  isRunByOthers(instance) && instance.spec?.networkPeer === true;
 
 /** Template that the virtual cluster is made from: its own, or the rendered one that it refers to. */
 export const templateOf = ({ spec, status }: Pick<VirtualClusterInstance, "spec" | "status">) =>

@@ -44,6 +44,26 @@ describe("postern cluster", () => {
     expect((await exchange(platform, valueIn(url))).status).toBe(201);
   });
 
+  it("connects an external virtual cluster of a project, and leaves alone what the platform runs", async () => {
+    const joined = await run("join", "outer", "--project", "default");
+    expect(joined).toMatchObject({ code: 0, stderr: expect.stringContaining("--namespace p-default") });
+    const { body } = await exchange(platform, valueIn(joined.stdout));
+    await using agent = await openFakeTunnel(platform, { key: body.key }, answerWith(GOOD_ANSWER));
+    expect(await run("rotate", "outer", "--project", "default")).toMatchObject({
+      code: 0,
+      stdout: "the agent of virtual cluster outer of project default replaces its key, once it is connected\n",
+    });
+    expect(await run("leave", "outer", "--project", "default", "--yes")).toMatchObject({
+      code: 0,
+      stdout: "virtual cluster outer of project default left\n",
+    });
+    await agent.closed;
+    const refused = await run("join", "demo", "--project", "default");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("spec.external and spec.networkPeer")]);
+    const { body: demo } = await platform.send({ path: "namespaces/p-default/virtualclusterinstances/demo" });
+    expect(demo.spec.networkPeer).toBeUndefined();
+  });
+
   it("has the agent of a cluster replace its key", async () => {
     const { body } = await exchange(platform, valueIn((await run("join", "rotated")).stdout));
     const asked: unknown[] = [];

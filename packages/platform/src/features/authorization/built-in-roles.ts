@@ -99,6 +99,7 @@ const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
     apiGroups: [names.managementGroup],
     resources: ["virtualclusterinstances/credentials", "virtualclusterinstances/certificateauthority"],
   },
+  { verbs: ["create"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/join"] },
   { verbs: [...READ, ...WRITE], apiGroups: [""], resources: ["secrets", "events"] },
   { verbs: [...READ, ...WRITE], apiGroups: [RBAC_GROUP], resources: ["roles", "rolebindings"] },
   { verbs: ["create"], apiGroups: ["authorization.k8s.io"], resources: ["localsubjectaccessreviews"] },

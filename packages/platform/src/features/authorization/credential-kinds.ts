@@ -63,6 +63,13 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
   {
     surface: "management",
     group: DOMAIN,
+    resource: "virtualclusterinstances",
+    subresource: "join",
+    bound: "never returned to a limited key",
+  },
+  {
+    surface: "management",
+    group: DOMAIN,
     resource: "clusters",
     subresource: "join",
     bound: "never returned to a limited key",

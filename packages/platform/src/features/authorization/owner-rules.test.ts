@@ -87,7 +87,8 @@ describe("an instance", () => {
   const opened = (verbs: readonly string[], subresources: readonly string[], users = ["al"]) =>
     tellsOf({ access: [{ verbs, subresources, users, teams: [] }] });
   const ALL = ["get", "list", "watch", "update", "patch", "delete", "use"];
-  const below = (resource: string) => ["kubeconfig", "accesskey", "credentials"].map((one) => `${resource}/${one}`);
+  const below = (resource: string) =>
+    ["kubeconfig", "accesskey", "credentials", "join"].map((one) => `${resource}/${one}`);
 
   test.each(["virtualclusterinstances", "spaceinstances"] as const)("of %s is allowed for its owner", (resource) => {
     const owned = { resource, owner: { user: "al", team: "" } };

@@ -20,7 +20,7 @@ type RulesSources = Pick<OwnerPermissionDeps, "names" | "projects" | "instances"
 
 const INSTANCES: readonly InstanceResource[] = ["virtualclusterinstances", "spaceinstances"];
 const OWNER_VERBS = ["get", "list", "watch", "update", "patch", "delete", "use"];
-const OWNER_SUBRESOURCES = ["kubeconfig", "accesskey", "credentials"];
+const OWNER_SUBRESOURCES = ["kubeconfig", "accesskey", "credentials", "join"];
 
 /** May tell less than decisions allow, never more. */
 export function ownerRules(user: UserInfo, namespace: string, sources: RulesSources): readonly PolicyRule[] {

@@ -1,6 +1,5 @@
 // The keys of agents: issued for a join value, replaced by the agent itself, and revoked once a newer one has been used.
 
-import type { Cluster } from "@postern/api/cluster";
 import type { AgentKey } from "@postern/api/cluster-tunnel";
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
@@ -9,8 +8,8 @@ import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { RevokeAccessKey } from "../access-keys/mint-access-key.ts";
-import { clusterIdentity, parseClusterIdentity } from "../authorization/caller.ts";
 import type { AgentKeyRecord, AgentRecord, AgentRecords } from "./agent-records.ts";
+import type { AgentPlace, AgentTarget, AgentTargets } from "./agent-targets.ts";
 import type { JoinValues } from "./join-values.ts";
 
 export const AGENT_KEY_TYPE = "NetworkPeer";
@@ -36,31 +35,25 @@ export type AgentKeys = {
 
 /** A key of an agent, with what is known of it. */
 export type KnownAgent = {
-  readonly cluster: Cluster;
-  readonly clusterUid: string;
+  readonly target: AgentTarget;
   readonly key: AccessKeyState;
   readonly record: AgentRecord;
 };
 
 export const JOIN_REFUSED = "the join value is unknown, was used, or has expired: create another one for the cluster";
 
-/** Whether an agent may connect for the Cluster. */
-export const isJoinable = (cluster: Cluster | undefined, uid: string): cluster is Cluster =>
-  cluster !== undefined &&
-  cluster.metadata.uid === uid &&
-  cluster.metadata.deletionTimestamp === undefined &&
-  cluster.spec?.networkPeer === true;
-
 export function createAgentKeys(
-  { names, lookup, runtime: { clock } }: Foundation,
+  { runtime: { clock } }: Pick<Foundation, "runtime">,
   {
     keys,
+    targets,
     joins,
     agents,
     mint,
     revoke,
   }: {
     readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
+    readonly targets: AgentTargets;
     readonly joins: JoinValues;
     readonly agents: AgentRecords;
     readonly mint: (
@@ -70,13 +63,14 @@ export function createAgentKeys(
     readonly revoke: RevokeAccessKey;
   },
 ): AgentKeys {
-  async function issue(cluster: string, signal: AbortSignal): Promise<{ issued: AgentKey; kept: AgentKeyRecord }> {
+  async function issue(place: AgentPlace, signal: AbortSignal): Promise<{ issued: AgentKey; kept: AgentKeyRecord }> {
+    const { cluster, namespace } = place;
     const key = await mint(
       {
         metadata: { generateName: "agent-" },
         spec: {
-          displayName: `Agent of cluster ${cluster}`,
-          subject: clusterIdentity(names, cluster),
+          displayName: `Agent of cluster ${namespace === undefined ? cluster : `${namespace}/${cluster}`}`,
+          subject: targets.identityOf(place),
           type: AGENT_KEY_TYPE,
           ttl: AGENT_KEY_TTL_SECONDS,
           // The key alone has no permissions: the route of the tunnel checks the record.
@@ -90,7 +84,7 @@ export function createAgentKeys(
     if (state === undefined) throw new Error("the key of the agent is not in the index");
     const { uid, name, expiresAt } = state;
     const expiry = expiresAt === undefined ? {} : { expirationTimestamp: formatTimestamp(expiresAt) };
-    return { issued: { cluster, key, ...expiry }, kept: { uid, name, madeAt: clock.now() } };
+    return { issued: { ...placeOf(place), key, ...expiry }, kept: { uid, name, madeAt: clock.now() } };
   }
 
   async function revokeAll(records: readonly AgentKeyRecord[], signal: AbortSignal): Promise<void> {
@@ -100,29 +94,29 @@ export function createAgentKeys(
   return {
     async join(value, peerUid, signal) {
       const found = joins.find(value);
-      if (found === undefined || !isJoinable(lookup.cluster(found.cluster), found.clusterUid)) {
+      if (found === undefined || targets.find(found, found.clusterUid) === undefined) {
         throw forbiddenPathError(JOIN_REFUSED);
       }
       if (!PEER_UID.test(peerUid)) throw forbiddenPathError("the uid of the namespace kube-system is missing");
       if (!(await joins.take(value))) throw forbiddenPathError(JOIN_REFUSED);
-      const { cluster, clusterUid } = found;
-      const { issued, kept } = await issue(cluster, signal);
+      const { clusterUid } = found;
+      const { issued, kept } = await issue(found, signal);
       let former: readonly AgentKeyRecord[] = [];
       await agents.change(clusterUid, (record) => {
         former = record?.keys ?? [];
-        return { cluster, peerUid, keys: [kept] };
+        return { ...placeOf(found), peerUid, keys: [kept] };
       });
       await revokeAll(former, signal);
       return issued;
     },
 
-    async rotate({ clusterUid, key, record }, signal) {
+    async rotate({ target, key, record }, signal) {
       if (record.keys.find(({ uid }) => uid === key.uid)?.until !== undefined) {
         throw forbiddenPathError("a newer key of the agent is in use");
       }
-      const { issued, kept } = await issue(record.cluster, signal);
+      const { issued, kept } = await issue(record, signal);
       let unused: readonly AgentKeyRecord[] = [];
-      const after = await agents.change(clusterUid, (now) => {
+      const after = await agents.change(target.uid, (now) => {
         const at = now?.keys.findIndex(({ uid }) => uid === key.uid) ?? -1;
         if (now === undefined || at < 0) return undefined;
         unused = now.keys.slice(at + 1);
@@ -134,15 +128,15 @@ export function createAgentKeys(
       return issued;
     },
 
-    async used({ clusterUid, key }) {
+    async used({ target, key }) {
       const until = clock.now() + OLD_KEY_MS;
       const isOld = (record: AgentRecord): boolean => {
         const at = record.keys.findIndex(({ uid }) => uid === key.uid);
         return record.keys.slice(0, Math.max(at, 0)).some((each) => each.until === undefined);
       };
-      const known = agents.of(clusterUid);
+      const known = agents.of(target.uid);
       if (known === undefined || !isOld(known)) return;
-      await agents.change(clusterUid, (record) => {
+      await agents.change(target.uid, (record) => {
         if (record === undefined || !isOld(record)) return undefined;
         const at = record.keys.findIndex(({ uid }) => uid === key.uid);
         return { ...record, keys: record.keys.map((each, index) => (index < at ? { until, ...each } : each)) };
@@ -151,14 +145,10 @@ export function createAgentKeys(
 
     agentOf(key) {
       if (key === undefined || key.type !== AGENT_KEY_TYPE || key.owner.kind !== "subject") throw notAnAgent();
-      const name = parseClusterIdentity(names, key.owner.name);
-      const cluster = name === undefined ? undefined : lookup.cluster(name);
-      const clusterUid = cluster?.metadata.uid ?? "";
-      const record = agents.of(clusterUid);
-      if (!isJoinable(cluster, clusterUid) || record?.keys.some(({ uid }) => uid === key.uid) !== true) {
-        throw notAnAgent();
-      }
-      return { cluster, clusterUid, key, record };
+      const target = targets.ofIdentity(key.owner.name);
+      const record = target && agents.of(target.uid);
+      if (target === undefined || record?.keys.some(({ uid }) => uid === key.uid) !== true) throw notAnAgent();
+      return { target, key, record };
     },
 
     async revoke(clusterUid, all, signal) {
@@ -184,6 +174,11 @@ export function createAgentKeys(
     },
   };
 }
+
+const placeOf = ({ cluster, namespace }: AgentPlace): AgentPlace => ({
+  cluster,
+  ...(namespace === undefined ? {} : { namespace }),
+});
 
 const notAnAgent = () =>
   forbiddenPathError("this endpoint is for the agents of clusters, with the key that they got when they joined");

@@ -4,6 +4,7 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import type { AgentPlace } from "./agent-targets.ts";
 
 /** A key that opens the tunnel. */
 export type AgentKeyRecord = {
@@ -15,9 +16,7 @@ export type AgentKeyRecord = {
   readonly until?: number;
 };
 
-export type AgentRecord = {
-  /** Name of the Cluster. */
-  readonly cluster: string;
+export type AgentRecord = AgentPlace & {
   /** Uid of the namespace kube-system there: a copied key is refused in any other cluster. */
   readonly peerUid: string;
   /** The newest is the last one. */
@@ -44,8 +43,8 @@ export function createAgentRecords(
   const readEntry = CachedObject.entryReader();
   // This file writes the records.
   const recordIn = (object: CachedObject): AgentRecord => {
-    const { cluster, peerUid, keys } = object.decode() as unknown as AgentRecord;
-    return { cluster, peerUid, keys };
+    const { cluster, namespace, peerUid, keys } = object.decode() as unknown as AgentRecord;
+    return { cluster, ...(namespace === undefined ? {} : { namespace }), peerUid, keys };
   };
   const newest = async (key: string): Promise<CachedObject | undefined> => {
     const entry = await storage.get(key);

@@ -6,6 +6,7 @@ import type { AccessKeys } from "../access-keys/feature.ts";
 import type { KeyMint } from "../access-keys/kinds/mint-keys.ts";
 import { type AgentKeys, createAgentKeys } from "./agent-keys.ts";
 import { type AgentRecords, createAgentRecords } from "./agent-records.ts";
+import { type AgentTargets, createAgentTargets } from "./agent-targets.ts";
 import { createJoinValues, type JoinValues } from "./join-values.ts";
 import { gaugeTunnels, type TunnelMetrics } from "./tunnel-metrics.ts";
 import { createTunnelRegistry, type TunnelRegistry } from "./tunnel-registry.ts";
@@ -18,6 +19,7 @@ export type ClusterTunnels = Disposable & {
   readonly joinRecords: ExpiringRecords;
   readonly agents: AgentRecords;
   readonly keys: AgentKeys;
+  readonly targets: AgentTargets;
   readonly metrics: TunnelMetrics;
 };
 
@@ -25,14 +27,14 @@ export function openClusterTunnels(
   base: Foundation,
   { keys, mint }: { readonly keys: AccessKeys; readonly mint: KeyMint },
 ): ClusterTunnels {
-  const { storage, runtime, lookup, metrics, records } = base;
+  const { storage, runtime, names, lookup, metrics, records } = base;
   const { random, scheduler } = runtime;
   const joinRecords = { ...records("cluster-joins"), storage };
   const joins = createJoinValues(joinRecords, runtime, keys.secrets.format);
   const agents = createAgentRecords(records("cluster-agents"), storage);
-  const registry = createTunnelRegistry(
-    scheduler,
-    () => lookup.clusters().filter(({ spec }) => spec?.networkPeer === true).length,
+  const targets = createAgentTargets(names, lookup);
+  const registry = createTunnelRegistry(scheduler, () =>
+    lookup.clusters().flatMap(({ metadata: { uid = "" }, spec }) => (spec?.networkPeer === true ? [uid] : [])),
   );
   return {
     serverId: Buffer.from(random.bytes(8)).toString("hex"),
@@ -40,7 +42,8 @@ export function openClusterTunnels(
     joins,
     joinRecords,
     agents,
-    keys: createAgentKeys(base, { keys: keys.index, joins, agents, mint: mint.mint, revoke: mint.revoke }),
+    targets,
+    keys: createAgentKeys(base, { keys: keys.index, targets, joins, agents, mint: mint.mint, revoke: mint.revoke }),
     metrics: gaugeTunnels(metrics, registry),
     [Symbol.dispose]: () => registry[Symbol.dispose](),
   };

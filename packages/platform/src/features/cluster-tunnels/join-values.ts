@@ -6,12 +6,12 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
+import type { AgentPlace } from "./agent-targets.ts";
 
 export const JOIN_VALUE_MS = 60 * 60_000;
 
 /** A value that is still good. */
-export type JoinValue = {
-  readonly cluster: string;
+export type JoinValue = AgentPlace & {
   readonly clusterUid: string;
   /** Milliseconds since the epoch. */
   readonly until: number;
@@ -19,10 +19,7 @@ export type JoinValue = {
 
 export type JoinValues = {
   /** Resolves with a new value. It replaces the one that the Cluster had. */
-  create(cluster: {
-    readonly name: string;
-    readonly uid: string;
-  }): Promise<{ readonly value: string; readonly until: number }>;
+  create(place: AgentPlace, uid: string): Promise<{ readonly value: string; readonly until: number }>;
   /** Undefined for a value that is unknown, used or expired. */
   find(value: string): JoinValue | undefined;
   /** Resolves with false where another request was first. */
@@ -53,15 +50,16 @@ export function createJoinValues(
 
   function valueIn(record: CachedObject): JoinValue | undefined {
     // This file writes the records.
-    const { cluster, clusterUid, until } = record.decode() as unknown as JoinValue;
-    return until > clock.now() ? { cluster, clusterUid, until } : undefined;
+    const { cluster, namespace, clusterUid, until } = record.decode() as unknown as JoinValue;
+    const place = { cluster, ...(namespace === undefined ? {} : { namespace }) };
+    return until > clock.now() ? { ...place, clusterUid, until } : undefined;
   }
 
   return {
-    async create({ name, uid }) {
+    async create(place, uid) {
       const { value } = format.generate(random);
       const until = clock.now() + JOIN_VALUE_MS;
-      const content = { until, cluster: name, clusterUid: uid, hash: hashOf(value).toString("base64") };
+      const content = { until, ...place, clusterUid: uid, hash: hashOf(value).toString("base64") };
       const bytes = encodeStoredValue({ apiVersion: "v1", kind: "ClusterJoin", metadata: { name: uid }, ...content });
       const key = prefix + uid;
       for (;;) {

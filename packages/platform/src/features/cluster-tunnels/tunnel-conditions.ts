@@ -1,7 +1,7 @@
-// The conditions of a Cluster that are about its agent.
+// The conditions of a Cluster, or of a virtual cluster that others run, that are about its agent.
 
 import type { Cluster } from "@postern/api/cluster";
-import type { ConditionState } from "@postern/api/conditions";
+import { type Condition, type ConditionState, withCondition } from "@postern/api/conditions";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { AGENT_NOT_CONNECTED, type TunnelRegistry } from "./tunnel-registry.ts";
 
@@ -45,6 +45,19 @@ export function agentStatus(
       outdated(version),
     ],
   };
+}
+
+const AGENT_CONDITIONS: readonly string[] = ["Connected", "AgentOutdated"];
+
+/** `agent`: empty where no agent is to connect. They end with spec.networkPeer, and AgentOutdated with the connection. `now` in milliseconds. */
+export function withAgentConditions(
+  conditions: readonly Condition[],
+  agent: readonly ConditionState[],
+  now: number,
+): readonly Condition[] {
+  const types = agent.map(({ type }) => type);
+  const left = conditions.filter(({ type }) => types.includes(type) || !AGENT_CONDITIONS.includes(type));
+  return agent.reduce<readonly Condition[]>((list, state) => withCondition(list, state, now), left);
 }
 
 function steady(now: number, before: number | undefined): number {

@@ -10,6 +10,8 @@ import type { Tunnel } from "./tunnel.ts";
 export type RefusedAgent = { readonly at: number; readonly message: string };
 
 export type TunnelRegistry = Disposable & {
+  /** A place for a tunnel, until it is disposed; why there is none otherwise. `namespace`: of a virtual cluster. */
+  claim(uid: string, namespace?: string): Disposable | string;
   /** Of an agent. Ends with the tunnel, or when disposed. */
   add(uid: string, tunnel: Tunnel): Disposable;
   /** Those that can be used. */
@@ -32,7 +34,9 @@ export type TunnelRegistry = Disposable & {
 };
 
 /** Two replicas with two connections each, twice while they are replaced, and room. */
-export const MAX_TUNNELS_OF_CLUSTER = 16;
+const MAX_TUNNELS_OF_CLUSTER = 16;
+/** The virtual clusters of one project, whose administrators run the agents. */
+const MAX_TUNNELS_OF_NAMESPACE = 128;
 /** Opening a stream takes one round trip. */
 const OPEN_TIMEOUT_MS = 10_000;
 
@@ -41,10 +45,12 @@ export const AGENT_NOT_CONNECTED = {
   message: "its agent is not connected to this server",
 };
 
-/** `expected`: how many Clusters are to be connected by an agent. */
-export function createTunnelRegistry(scheduler: Scheduler, expected: () => number): TunnelRegistry {
+/** `expected`: the uids of the Clusters that agents are to connect. */
+export function createTunnelRegistry(scheduler: Scheduler, expected: () => readonly string[]): TunnelRegistry {
   const tunnels = new Map<string, Set<Tunnel>>();
   const refused = new Map<string, RefusedAgent>();
+  /** By uid and by namespace: a uid is the name of no namespace of a project. */
+  const places = new Map<string, number>();
   const listeners = new ChangeListeners<[uid: string]>();
 
   const usable = (uid: string): Tunnel[] => [...(tunnels.get(uid) ?? [])].filter(({ isUsable }) => isUsable);
@@ -60,6 +66,26 @@ export function createTunnelRegistry(scheduler: Scheduler, expected: () => numbe
   }
 
   return {
+    claim(uid, namespace) {
+      const counted = [uid, ...(namespace === undefined ? [] : [namespace])];
+      if ((places.get(uid) ?? 0) >= MAX_TUNNELS_OF_CLUSTER)
+        return `the cluster has ${MAX_TUNNELS_OF_CLUSTER} tunnels already`;
+      if (namespace !== undefined && (places.get(namespace) ?? 0) >= MAX_TUNNELS_OF_NAMESPACE)
+        return `the virtual clusters of namespace ${namespace} have ${MAX_TUNNELS_OF_NAMESPACE} tunnels already`;
+      for (const key of counted) places.set(key, (places.get(key) ?? 0) + 1);
+      let isHeld = true;
+      return {
+        [Symbol.dispose]() {
+          if (!isHeld) return;
+          isHeld = false;
+          for (const key of counted) {
+            const left = (places.get(key) ?? 0) - 1;
+            if (left === 0) places.delete(key);
+            else places.set(key, left);
+          }
+        },
+      };
+    },
     add(uid, tunnel) {
       const of = tunnels.get(uid) ?? new Set();
       tunnels.set(uid, of.add(tunnel));
@@ -96,10 +122,10 @@ export function createTunnelRegistry(scheduler: Scheduler, expected: () => numbe
     },
     onChange: (listener) => listeners.add(listener),
     changed: (uid) => listeners.call(uid),
-    counts: () => ({
-      connected: [...tunnels.keys()].filter((uid) => usable(uid).length > 0).length,
-      expected: expected(),
-    }),
+    counts() {
+      const uids = expected();
+      return { connected: uids.filter((uid) => usable(uid).length > 0).length, expected: uids.length };
+    },
     all,
     [Symbol.dispose]() {
       for (const tunnel of [...all()]) tunnel[Symbol.dispose]();

@@ -1,12 +1,13 @@
-// Warnings about virtual clusters that are only reachable through a connection of their own to the platform. Connected clusters have agents.
+// Virtual clusters that the platform runs, and that say they connect themselves.
 
+import { isTunnelled, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { UpstreamFault } from "../../foundation/upstream/upstream-failure.ts";
 
 export const NETWORK_PEER_NOT_SERVED: UpstreamFault = {
   reason: "NetworkPeerNotServed",
-  message: "spec.networkPeer: agents connect clusters, not virtual clusters: unset it, and provide a kubeconfig",
+  message: "spec.networkPeer: an agent connects a virtual cluster that others run: set spec.external, or unset it",
 };
 
 /** For the writer of the field. */
-export const networkPeerWarnings = (networkPeer: boolean | undefined): readonly string[] =>
-  networkPeer === true ? ["spec.networkPeer: this release connects to virtual clusters by kubeconfig only"] : [];
+export const networkPeerWarnings = (instance: Pick<VirtualClusterInstance, "spec">): readonly string[] =>
+  instance.spec?.networkPeer === true && !isTunnelled(instance) ? [NETWORK_PEER_NOT_SERVED.message] : [];

@@ -23,6 +23,7 @@ import { type InstancePlace, insideIdentity } from "../../features/authorization
 import { createInstancePermissionIndex } from "../../features/authorization/instance-permissions.ts";
 import { createProjectMembershipIndex } from "../../features/authorization/project-memberships.ts";
 import { SEES_EVERYTHING } from "../../features/authorization/testing/sees-everything.ts";
+import { createAgentTargets } from "../../features/cluster-tunnels/agent-targets.ts";
 import { clusterJoin } from "../../features/cluster-tunnels/kinds/cluster-join.ts";
 import type { Directory, DirectoryTeam, DirectoryUser } from "../../features/directory/directory.ts";
 import { createProjectController } from "../../features/projects/controllers/project-controller.ts";
@@ -198,7 +199,11 @@ export async function createTenancy(options: TenancyOptions = {}) {
         budgets: { ofProject: () => ({ used: NOTHING_STORED, limit: NOTHING_STORED }) },
         createNamespace: createProjectNamespace({ runtime }, names, () => resource("Namespace", "")),
       }),
-      clusters({ ...deps, keys: controlPlaneKeys, join: clusterJoin({ names, lookup }, joins, endpoint) }),
+      clusters({
+        ...deps,
+        keys: controlPlaneKeys,
+        join: clusterJoin({ names, lookup }, { joins, targets: createAgentTargets(names, lookup) }, endpoint),
+      }),
       virtualClusterInstances({ ...deps, clusterUsage: { of: () => undefined } }),
       virtualClusterTemplates(deps),
       spaceInstances(deps),

@@ -1,7 +1,6 @@
 // Revokes the keys of agents: old ones after their replacement, all of them once no agent may connect for the Cluster any more. Has an agent
 // replace its key when the Cluster asks for it.
 
-import type { Cluster } from "@postern/api/cluster";
 import { AGENT_ROTATE_PATH } from "@postern/api/cluster-tunnel";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -9,13 +8,12 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-infor
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { isJoinable } from "../agent-keys.ts";
 import type { ClusterTunnels } from "../feature.ts";
 
-export type AgentControllerDeps = Pick<ClusterTunnels, "registry" | "joins" | "agents" | "keys"> & {
+export type AgentControllerDeps = Pick<ClusterTunnels, "registry" | "targets" | "joins" | "agents" | "keys"> & {
   readonly names: Pick<PlatformNames, "key">;
-  readonly cluster: (name: string) => Cluster | undefined;
-  readonly clusterView: ViewPrefix;
+  /** Of Clusters, and of VirtualClusterInstances. */
+  readonly targetViews: readonly ViewPrefix[];
   readonly agentView: ViewPrefix;
 };
 
@@ -24,7 +22,7 @@ export const ROTATE_ANNOTATION = "rotate-agent-key";
 
 export function createAgentController(
   port: Omit<ControllerPort, "resources">,
-  { names, registry, joins, agents, keys, cluster, clusterView, agentView }: AgentControllerDeps,
+  { names, registry, targets, joins, agents, keys, targetViews, agentView }: AgentControllerDeps,
 ): Controller {
   const { scheduler } = port.runtime;
   // By the uid of the Cluster. An agent that does not answer holds up no other.
@@ -33,8 +31,8 @@ export function createAgentController(
   async function process(uid: string, signal: AbortSignal): Promise<void> {
     const record = agents.of(uid);
     if (record === undefined) return;
-    const found = cluster(record.cluster);
-    if (!isJoinable(found, uid)) {
+    const found = targets.find(record, uid);
+    if (found === undefined) {
       await keys.revoke(uid, true, signal);
       await joins.remove(uid);
       registry.close(uid);
@@ -42,7 +40,7 @@ export function createAgentController(
     }
     const next = await keys.revoke(uid, false, signal);
     if (next !== undefined) queue.addAfter(uid, next);
-    const wanted = parseTimestamp(found.metadata.annotations?.[names.key(ROTATE_ANNOTATION)] ?? "") ?? 0;
+    const wanted = parseTimestamp(found.annotations[names.key(ROTATE_ANNOTATION)] ?? "") ?? 0;
     if ((record.keys.at(-1)?.madeAt ?? 0) < wanted) await rotate(uid, signal);
   }
 
@@ -55,13 +53,15 @@ export function createAgentController(
 
   const uidOf = (object: { decode(): { metadata: { uid?: string } } }): string => object.decode().metadata.uid ?? "";
   const feeds = [
-    followView(clusterView, scheduler, {
-      replace(objects) {
-        for (const object of objects) queue.add(uidOf(object));
-      },
-      put: (object) => queue.add(uidOf(object)),
-      delete: (object) => queue.add(uidOf(object)),
-    }),
+    ...targetViews.map((view) =>
+      followView(view, scheduler, {
+        replace(objects) {
+          for (const object of objects) queue.add(uidOf(object));
+        },
+        put: (object) => queue.add(uidOf(object)),
+        delete: (object) => queue.add(uidOf(object)),
+      }),
+    ),
     followView(agentView, scheduler, {
       replace() {
         for (const uid of agents.uids()) queue.add(uid);

@@ -8,14 +8,13 @@ import { createAgentController } from "./agent-controller.ts";
 
 export const clusterTunnelControllers = (
   port: ControllerPort,
-  { names, lookup, objects, records }: Foundation,
+  { names, objects, records }: Foundation,
   { tunnels }: { readonly tunnels: ClusterTunnels },
 ): readonly Controller[] => [
   createAgentController(port, {
     ...tunnels,
     names,
-    cluster: (name) => lookup.cluster(name),
-    clusterView: objects("clusters"),
+    targetViews: [objects("clusters"), objects("virtualclusterinstances")],
     agentView: records("cluster-agents"),
   }),
   createRecordReaper(port, tunnels.joinRecords),

@@ -1,4 +1,4 @@
-// POST clusters/{name}/join: a one-time value with which the agent of the cluster joins.
+// POST clusters/{name}/join, and the same of virtual clusters that others run: a one-time value with which the agent of the cluster joins.
 
 import { JOIN_PATH } from "@postern/api/cluster-tunnel";
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
@@ -8,7 +8,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import type { Foundation } from "../../../foundation/foundation.ts";
-import { isJoinable } from "../agent-keys.ts";
+import type { AgentTargets } from "../agent-targets.ts";
 import type { JoinValues } from "../join-values.ts";
 
 const KIND = "ClusterJoin";
@@ -33,10 +33,10 @@ const clusterJoinFields = s
     "Requests a value with which the agent of the cluster joins. It replaces an earlier one that was not used.",
   );
 
-/** For callers that may `create` the subresource: administrators and owners of the cluster, unless roles say otherwise. */
+/** For callers that may `create` the subresource: administrators and owners of the object, unless roles say otherwise. */
 export const clusterJoin = (
   { names, lookup }: Pick<Foundation, "names" | "lookup">,
-  joins: Pick<JoinValues, "create">,
+  { joins, targets }: { readonly joins: Pick<JoinValues, "create">; readonly targets: Pick<AgentTargets, "find"> },
   endpoint: { url(): string; readonly certificateAuthorityPem: string | undefined },
 ): Subresource => ({
   name: "join",
@@ -44,17 +44,19 @@ export const clusterJoin = (
   schema: kindSchema(clusterJoinFields.schema),
   description: "A value with which the agent of the cluster joins: valid once, and for an hour.",
   async create(context, body) {
-    const { name } = context.info;
-    const resource = { group: names.managementGroup, resource: "clusters" };
-    const cluster = lookup.cluster(name);
-    if (cluster === undefined) throw notFoundError(resource, name);
-    const { uid = "" } = cluster.metadata;
-    if (!isJoinable(cluster, uid)) {
-      throw conflictError(resource, name, "an agent connects to it only while spec.networkPeer is true");
+    const { name, namespace, resource: plural } = context.info;
+    const resource = { group: names.managementGroup, resource: plural };
+    const place = { cluster: name, ...(namespace === "" ? {} : { namespace }) };
+    const object = namespace === "" ? lookup.cluster(name) : lookup.virtualClusterInstance(namespace, name);
+    if (object === undefined) throw notFoundError(resource, name);
+    const { uid = "" } = object.metadata;
+    if (targets.find(place, uid) === undefined) {
+      const needed = namespace === "" ? "spec.networkPeer is true" : "spec.external and spec.networkPeer are true";
+      throw conflictError(resource, name, `an agent connects to it only while ${needed}`);
     }
-    const answer = { ...body, metadata: { name } };
+    const answer = { ...body, metadata: { name, ...(namespace === "" ? {} : { namespace }) } };
     if (isDryRun(createOptionsOf(context.request.query))) return { ...answer, status: {} };
-    const { value, until } = await joins.create({ name, uid });
+    const { value, until } = await joins.create(place, uid);
     const { certificateAuthorityPem } = endpoint;
     return {
       ...answer,

@@ -1,17 +1,21 @@
-// Events about Clusters whose agents come, leave or are refused.
+// Events about the objects whose agents come, leave or are refused.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { ObjectEvent } from "@postern/apiserver/controllers/event-recorder";
+import type { AgentTarget } from "../agent-targets.ts";
 
 const WARNINGS: readonly string[] = ["AgentRefused", "AgentLost"];
 
 export const clusterEvent = (
   { managementGroup }: Pick<PlatformNames, "managementGroup">,
-  cluster: { readonly name: string; readonly uid: string },
+  { kind, cluster, namespace, uid }: Omit<AgentTarget, "annotations">,
   reason: "AgentJoined" | "AgentConnected" | "AgentLost" | "AgentRefused",
   message: string,
 ): ObjectEvent => ({
-  involvedObject: { apiVersion: `${managementGroup}/v1`, kind: "Cluster", ...cluster },
+  involvedObject: {
+    ...{ apiVersion: `${managementGroup}/v1`, kind, name: cluster, uid },
+    ...(namespace === undefined ? {} : { namespace }),
+  },
   type: WARNINGS.includes(reason) ? "Warning" : "Normal",
   reason,
   message,

@@ -21,7 +21,7 @@ const NO_STORE = { "cache-control": "no-store" };
 
 export type JoinRouteDeps = {
   readonly names: PlatformNames;
-  readonly tunnels: Pick<ClusterTunnels, "joins" | "keys" | "metrics" | "agents">;
+  readonly tunnels: Pick<ClusterTunnels, "joins" | "keys" | "metrics" | "targets">;
   /** The handle in a key. */
   readonly idOf: (key: string) => string | undefined;
   readonly manifests: () => Omit<AgentManifestOptions, "joinValue">;
@@ -59,17 +59,14 @@ async function exchange({ request, audit }: RequestContext, deps: JoinRouteDeps)
     const issued = await tunnels.keys.join(String(value ?? ""), String(clusterUid ?? ""), signal);
     const id = idOf(issued.key);
     if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
-    audit.annotate(names.key("joined-cluster"), issued.cluster);
+    const { cluster, namespace } = issued;
+    audit.annotate(names.key("joined-cluster"), namespace === undefined ? cluster : `${namespace}/${cluster}`);
     tunnels.metrics.joined();
-    if (wanted !== undefined) {
+    const target = wanted && tunnels.targets.find(wanted, wanted.clusterUid);
+    if (target !== undefined) {
       const version = headerOf(request, AGENT_HEADERS.version);
       recordEvent(
-        clusterEvent(
-          names,
-          { name: issued.cluster, uid: wanted.clusterUid },
-          "AgentJoined",
-          `An agent ${version} joined from ${request.remoteAddress}`,
-        ),
+        clusterEvent(names, target, "AgentJoined", `An agent ${version} joined from ${request.remoteAddress}`),
       );
     }
     return jsonResponse(201, JSON.stringify(issued), NO_STORE);

@@ -24,14 +24,13 @@ import type { PolicyVersion } from "@postern/apiserver/authorization/policy-vers
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { headerOf } from "@postern/apiserver/transport/api-request";
+import { headerOf, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import type { KnownAgent } from "../agent-keys.ts";
 import type { ClusterTunnels } from "../feature.ts";
 import { openTunnel } from "../tunnel.ts";
-import { MAX_TUNNELS_OF_CLUSTER } from "../tunnel-registry.ts";
 import { clusterEvent } from "./cluster-events.ts";
 
 export type TunnelRouteDeps = {
@@ -99,24 +98,41 @@ async function rotate(
 }
 
 async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRouteDeps): Promise<ApiResponse> {
-  const { names, tunnels, servers, runtime, recordEvent } = deps;
-  const { request, signal } = context;
-  const { upgrade } = request;
-  const { registry, metrics } = tunnels;
+  const { registry, metrics } = deps.tunnels;
+  const { upgrade } = context.request;
   if (upgrade?.protocol.toLowerCase() !== TUNNEL_PROTOCOL) {
     metrics.refused("protocol");
     throw upgradeRequired();
   }
   mustRunInItsCluster(context, agent, deps);
-  const { clusterUid, cluster } = agent;
-  if (registry.of(clusterUid).length >= MAX_TUNNELS_OF_CLUSTER) {
+  const { target } = agent;
+  const { uid, namespace } = target;
+  const place = registry.claim(uid, namespace);
+  if (typeof place === "string") {
     metrics.refused("limit");
-    throw new ApiError({
-      code: 429,
-      reason: "TooManyRequests",
-      message: `the cluster has ${MAX_TUNNELS_OF_CLUSTER} tunnels already`,
-    });
+    throw new ApiError({ code: 429, reason: "TooManyRequests", message: place });
   }
+  const leave = (): void => place[Symbol.dispose]();
+  try {
+    const { done } = await openAt(context, agent, upgrade, deps);
+    return { status: 101, headers: {}, body: { type: "upgraded", done: done.finally(leave) } };
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+/** `done`: the tunnel is closed. */
+async function openAt(
+  context: RequestContext,
+  agent: KnownAgent,
+  upgrade: UpgradeRequest,
+  { names, tunnels, servers, runtime, recordEvent }: TunnelRouteDeps,
+): Promise<{ readonly done: Promise<void> }> {
+  const { request, signal } = context;
+  const { registry, metrics } = tunnels;
+  const { target } = agent;
+  const { uid } = target;
   await tunnels.keys.used(agent);
   const count = await servers();
   signal.throwIfAborted();
@@ -130,7 +146,7 @@ async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRout
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   await written(socket, `HTTP/1.1 101 Switching Protocols\r\n${lines.join("")}\r\n`);
-  if (socket.destroyed) return { status: 101, headers: {}, body: { type: "upgraded", done: Promise.resolve() } };
+  if (socket.destroyed) return { done: Promise.resolve() };
   const described = {
     id: printable(headerOf(request, AGENT_HEADERS.id)),
     version: printable(headerOf(request, AGENT_HEADERS.version)),
@@ -138,31 +154,30 @@ async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRout
   const tunnel = openTunnel(socket, head, {
     ...runtime,
     agent: described,
-    onChange: () => registry.changed(clusterUid),
+    onChange: () => registry.changed(uid),
   });
-  const isFirst = registry.of(clusterUid).length === 0;
-  registry.add(clusterUid, tunnel);
+  const isFirst = registry.of(uid).length === 0;
+  registry.add(uid, tunnel);
   metrics.opened();
-  const place = { name: cluster.metadata.name ?? "", uid: clusterUid };
   if (isFirst) {
-    registry.refuse(clusterUid, undefined);
-    recordEvent(clusterEvent(names, place, "AgentConnected", `Agent ${described.version} connected`));
+    registry.refuse(uid, undefined);
+    recordEvent(clusterEvent(names, target, "AgentConnected", `Agent ${described.version} connected`));
   }
   const close = (): void => tunnel[Symbol.dispose]();
   signal.addEventListener("abort", close, { once: true });
   if (signal.aborted) close();
   const done = tunnel.closed.then(() => {
     signal.removeEventListener("abort", close);
-    if (registry.of(clusterUid).length > 0) return;
-    recordEvent(clusterEvent(names, place, "AgentLost", "The last tunnel of the agent to a server was closed"));
+    if (registry.of(uid).length > 0) return;
+    recordEvent(clusterEvent(names, target, "AgentLost", "The last tunnel of the agent to a server was closed"));
   });
-  return { status: 101, headers: {}, body: { type: "upgraded", done } };
+  return { done };
 }
 
 /** A key that was copied to another cluster would lead requests for this one there. Throws ApiError 403. */
 function mustRunInItsCluster(
   { request }: RequestContext,
-  { cluster, clusterUid, record }: KnownAgent,
+  { target, record }: KnownAgent,
   { names, tunnels, runtime, recordEvent }: TunnelRouteDeps,
 ): void {
   const given = headerOf(request, AGENT_HEADERS.clusterUid);
@@ -172,15 +187,8 @@ function mustRunInItsCluster(
       ? "the agent does not say which cluster it runs in"
       : "an agent in another cluster has a copy of the key";
   tunnels.metrics.refused("cluster");
-  tunnels.registry.refuse(clusterUid, { at: runtime.clock.now(), message });
-  recordEvent(
-    clusterEvent(
-      names,
-      { name: cluster.metadata.name ?? "", uid: clusterUid },
-      "AgentRefused",
-      `${message} and was refused, from ${request.remoteAddress}`,
-    ),
-  );
+  tunnels.registry.refuse(target.uid, { at: runtime.clock.now(), message });
+  recordEvent(clusterEvent(names, target, "AgentRefused", `${message} and was refused, from ${request.remoteAddress}`));
   throw forbiddenPathError(`${message}: join this cluster with a value of its own`);
 }
 

@@ -20,7 +20,7 @@ export function virtualClusterControllers(
   base: Foundation,
   {
     clusters: { backends, embedded, reached, controlPlaneKeys, faults, authorityEnds: ends },
-    tunnels: { registry: tunnels },
+    tunnels: { registry: tunnels, agents },
   }: Needs,
 ): readonly Controller[] {
   const clusters = base.own("Cluster");
@@ -39,6 +39,14 @@ export function virtualClusterControllers(
       stop: (uid) => embedded.stop(uid),
       recheckMs,
       faults,
+      tunnels,
+      connections: {
+        onChange: (listener) =>
+          tunnels.onChange((uid) => {
+            const { namespace, cluster = "" } = agents.of(uid) ?? {};
+            if (namespace !== undefined) listener(namespace, cluster);
+          }),
+      },
     }),
     createInsideBindingsController(port, base, backends),
     createAuthorityReminders(port, base, { embedded, ends }),

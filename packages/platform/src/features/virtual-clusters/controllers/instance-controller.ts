@@ -38,8 +38,14 @@ export type InstanceWork<T extends KubeObject> = {
   remove(instance: T, signal: AbortSignal): Promise<UpstreamFault | undefined>;
   /** Instances that have to be looked at, by uid. Absent: changes of the objects say it all. */
   readonly faults?: InstanceFaults | undefined;
+  /** Instances whose agents have come or gone. Absent: they have none. */
+  readonly connections?: InstanceConnections | undefined;
   /** Instances that are not ready, terminating or external are checked again after this many milliseconds. */
   readonly recheckMs: { readonly unready: number; readonly remote: number };
+};
+
+export type InstanceConnections = {
+  onChange(listener: (namespace: string, name: string) => void): Disposable;
 };
 
 export type InstanceFaults = { onChange(listener: (uid: string) => void): Disposable };
@@ -109,7 +115,9 @@ export function createInstanceController<T extends Instance>(
       if (object.decode().metadata.uid === uid) queue.add(object.key);
     }
   });
-  return createQueueController(queue, faults === undefined ? [following] : [following, faults]);
+  const connections = work.connections?.onChange((namespace, name) => queue.add(instances.keys.of(namespace, name)));
+  const feeds = [following, faults, connections].filter((feed) => feed !== undefined);
+  return createQueueController(queue, feeds);
 }
 
 /** Clusters of one project wait for each other alone. `isRemote` may throw ApiErrors, as it does for a cluster that is unknown. */

@@ -57,6 +57,7 @@ export function virtualClusterKinds(
       insideIdentity(user, place, sources),
   };
   const allKeys = () => keys.index.all();
+  const join = clusterJoin({ names, lookup }, needs.tunnels, endpoint);
   return {
     clusters: clusters({
       names,
@@ -65,7 +66,7 @@ export function virtualClusterKinds(
       authorizer,
       endpoint,
       keys: own.controlPlaneKeys,
-      join: clusterJoin({ names, lookup }, needs.tunnels.joins, endpoint),
+      join,
       visibility: visibilityOf("clusters"),
     }),
     virtualClusterInstances: virtualClusterInstances({
@@ -89,6 +90,7 @@ export function virtualClusterKinds(
         "kind",
       ),
       proxyFallback: configuration.kubeConfig.proxyFallback,
+      join,
       credentials: credentialsSubresource(
         (context) => credentialsOfInstance(context, { names, lookup, keys: keys.index, certificates, allKeys }),
         needs.credentials,

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import type { Cluster } from "@postern/api/cluster";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { SpaceInstance } from "@postern/api/space-instance";
-import { isRunByOthers, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { isRunByOthers, isTunnelled, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -98,6 +98,8 @@ export function createKubernetesBackends(deps: {
   function sourceOfVirtualCluster(instance: VirtualClusterInstance): ClusterSource {
     const { metadata, spec } = instance;
     const { namespace = "", name = "", uid = "" } = metadata;
+    // Its tunnels close with spec.networkPeer, and with the instance.
+    if (isTunnelled(instance)) return createTunnelSource(tunnelled, uid, () => undefined);
     if (isRunByOthers(instance)) {
       const secretName = `vc-${name}`;
       const place = `${namespace}/${secretName}`;
@@ -128,7 +130,9 @@ export function createKubernetesBackends(deps: {
     ofVirtualCluster(instance) {
       const make = () => createKubernetesBackend({ source: sourceOfVirtualCluster(instance), names, clock, scheduler });
       const { uid = "" } = instance.metadata;
-      return kept(backends, isRunByOthers(instance) ? `${uid}${EXTERNAL}` : uid, make);
+      // The other way closes with the next request of this one.
+      if (isRunByOthers(instance)) (isTunnelled(instance) ? external : tunnelled).remove(uid);
+      return kept(backends, `${uid}${wayOf(instance)}`, make);
     },
     ofSpace({ metadata: { uid = "" }, spec }) {
       const { cluster = "", namespace = "" } = spec?.clusterRef ?? {};
@@ -138,7 +142,7 @@ export function createKubernetesBackends(deps: {
     },
     addressWarnings(instance) {
       const { namespace = "", name = "" } = instance.metadata;
-      if (!isRunByOthers(instance)) return [];
+      if (!isRunByOthers(instance) || isTunnelled(instance)) return [];
       const object = secret(namespace, `vc-${name}`);
       const server = object === undefined ? undefined : serverIn(object);
       const host = server === undefined ? "" : hostOfUrl(server);
@@ -149,7 +153,7 @@ export function createKubernetesBackends(deps: {
       return [`the kubeconfig in the Secret "vc-${name}" names ${host}: ${message}`];
     },
     remove(uid) {
-      for (const key of [uid, `${uid}${EXTERNAL}`]) backends.delete(key);
+      for (const way of WAYS) backends.delete(`${uid}${way}`);
       spaces.delete(uid);
       for (const connections of [connected, external, tunnelled]) connections.remove(uid);
     },
@@ -168,8 +172,11 @@ function serverIn(secret: KubeObject): string | undefined {
 
 const hostOfUrl = (server: string): string => new URL(server).hostname.replace(/^\[(.*)\]$/, "$1");
 
-/** An instance may become external, or cease to be. */
-const EXTERNAL = "/external";
+/** An instance may become external or connected by an agent, or cease to be. */
+const WAYS = ["", "/external", "/tunnel"] as const;
+
+const wayOf = (instance: VirtualClusterInstance): (typeof WAYS)[number] =>
+  isTunnelled(instance) ? "/tunnel" : isRunByOthers(instance) ? "/external" : "";
 
 /** The other references of an instance are immutable, so a source is valid as long as the object exists. */
 function kept<T>(known: Map<string, T>, key: string, make: () => T): T {

@@ -1,7 +1,7 @@
 // Says in the status of every connected cluster whether it is reached, and cuts the connections to those that are gone.
 
 import { type Cluster, isLocalCluster } from "@postern/api/cluster";
-import { type Condition, withCondition } from "@postern/api/conditions";
+import { withCondition } from "@postern/api/conditions";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/view-informer";
@@ -9,7 +9,7 @@ import { ignoringConflicts, updateControlled } from "@postern/apiserver/controll
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { type AgentStatus, agentStatus } from "../../../cluster-tunnels/tunnel-conditions.ts";
+import { type AgentStatus, agentStatus, withAgentConditions } from "../../../cluster-tunnels/tunnel-conditions.ts";
 import type { TunnelRegistry } from "../../../cluster-tunnels/tunnel-registry.ts";
 import { reasonOf } from "../../backend-registry.ts";
 import type { KubernetesBackends } from "../../kubernetes-backend/kubernetes-backends.ts";
@@ -89,9 +89,6 @@ export function createClusterController(
   return createQueueController(queue, [following, connecting]);
 }
 
-/** They end with spec.networkPeer, and AgentOutdated with the connection. */
-const AGENT_CONDITIONS: readonly string[] = ["Connected", "AgentOutdated"];
-
 /** `now` in milliseconds. A cluster that has never been reached is pending; one that no longer is has failed. */
 function clusterStatus(
   current: KubeObject,
@@ -107,12 +104,8 @@ function clusterStatus(
     ...(connection === undefined ? {} : { online: connection.online }),
     ...(connection?.agent === undefined ? {} : { agent: connection.agent }),
   };
-  const states = [readyCondition(health), ...(connection?.conditions ?? [])];
-  const types = states.map(({ type }) => type);
-  const left: readonly Condition[] = (kept.conditions ?? []).filter(
-    ({ type }) => types.includes(type) || !AGENT_CONDITIONS.includes(type),
-  );
-  const conditions = states.reduce((list, state) => withCondition(list, state, now), left);
+  const ready = withCondition(kept.conditions ?? [], readyCondition(health), now);
+  const conditions = withAgentConditions(ready, connection?.conditions ?? [], now);
   if (health.ready) return { ...kept, phase: "Initialized", version: health.version, conditions };
   const phase = kept.version === undefined ? "Pending" : "Failed";
   return { ...kept, phase, reason: health.reason, message: health.message, conditions };

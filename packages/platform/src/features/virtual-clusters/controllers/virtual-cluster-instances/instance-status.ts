@@ -1,11 +1,12 @@
 // The status of a virtual cluster instance, derived from the health of its backend.
 
-import { type Condition, withCondition } from "@postern/api/conditions";
+import { type Condition, type ConditionState, withCondition } from "@postern/api/conditions";
 import type {
   Phase,
   VirtualClusterInstance,
   VirtualClusterInstanceStatus,
 } from "@postern/api/virtual-cluster-instance";
+import { withAgentConditions } from "../../../cluster-tunnels/tunnel-conditions.ts";
 import type { RenderedTemplate } from "../../render-template.ts";
 import { SLEEPING } from "../../sleep.ts";
 import type { VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
@@ -20,11 +21,22 @@ export type MadeFrom = Pick<RenderedTemplate, "template"> & { readonly fault?: s
 export function instanceStatus(
   instance: VirtualClusterInstance,
   { template, fault }: MadeFrom,
-  { health, now, objects }: { health: VirtualClusterHealth; now: number; objects?: AppliedObjects | undefined },
+  {
+    health,
+    now,
+    objects,
+    agent = [],
+  }: {
+    health: VirtualClusterHealth;
+    now: number;
+    objects?: AppliedObjects | undefined;
+    /** Conditions that are about its agent. */
+    agent?: readonly ConditionState[];
+  },
 ): VirtualClusterInstanceStatus {
   const { reason: _reason, message: _message, virtualCluster: _rendered, ...kept } = instance.status ?? {};
   const refers = (instance.spec?.templateRef?.name ?? "") !== "" && instance.spec?.template === undefined;
-  const ready = withCondition(kept.conditions ?? [], readyCondition(health), now);
+  const ready = withAgentConditions(withCondition(kept.conditions ?? [], readyCondition(health), now), agent, now);
   const conditions = refers ? withCondition(ready, templateCondition(fault), now) : ready;
   return {
     ...kept,

@@ -1,10 +1,12 @@
 // Brings every virtual cluster instance into its desired state, and deletes its content with it.
 
-import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { isTunnelled, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import type { Foundation } from "../../../../foundation/foundation.ts";
+import { agentStatus } from "../../../cluster-tunnels/tunnel-conditions.ts";
+import type { TunnelRegistry } from "../../../cluster-tunnels/tunnel-registry.ts";
 import { type BackendRegistry, reasonOf } from "../../backend-registry.ts";
 import { hashOfObjects, ObjectsError } from "../../embedded/apply-objects.ts";
 import { insideRoles } from "../../inside-roles.ts";
@@ -12,7 +14,12 @@ import { virtualClusterFinalizer } from "../../kinds/virtual-cluster-instances/s
 import { type RenderDeps, renderTemplate } from "../../render-template.ts";
 import { isAsleep, SLEEPING_HEALTH } from "../../sleep.ts";
 import type { VirtualClusterBackend } from "../../virtual-cluster-backend.ts";
-import { type AppliedObjects, createInstanceController, type InstanceFaults } from "../instance-controller.ts";
+import {
+  type AppliedObjects,
+  createInstanceController,
+  type InstanceConnections,
+  type InstanceFaults,
+} from "../instance-controller.ts";
 import { instanceStatus, type MadeFrom, OBJECTS_APPLIED } from "./instance-status.ts";
 
 type VirtualClusterNeeds = {
@@ -25,12 +32,15 @@ type VirtualClusterNeeds = {
   readonly recheckMs: number;
   /** Of embedded clusters. */
   readonly faults?: InstanceFaults | undefined;
+  /** Of virtual clusters whose agents connect. */
+  readonly tunnels: Pick<TunnelRegistry, "of" | "refusedBy">;
+  readonly connections: InstanceConnections;
 };
 
 export const createVirtualClusterController = (
   port: Omit<ControllerPort, "resources">,
   { names, own, lookup }: Pick<Foundation, "names" | "own" | "lookup">,
-  { backends, remove, stop, recheckMs, faults }: VirtualClusterNeeds,
+  { backends, remove, stop, recheckMs, faults, tunnels, connections }: VirtualClusterNeeds,
 ): Controller =>
   createInstanceController<VirtualClusterInstance>(
     port,
@@ -41,9 +51,13 @@ export const createVirtualClusterController = (
       // Its deletion asks nothing of others.
       isRemote: (instance) => !isBeingDeleted(instance) && backends.backendOf(instance).isRemote,
       faults,
+      connections,
       recheckMs: { unready: recheckMs, remote: recheckMs },
       statusOf: (instance, health, now, objects) =>
-        instanceStatus(instance, madeFrom(instance, { names, lookup }), { health, now, objects }),
+        instanceStatus(instance, madeFrom(instance, { names, lookup }), {
+          ...{ health, now, objects },
+          agent: isTunnelled(instance) ? agentStatus(tunnels, instance.metadata.uid ?? "", undefined).conditions : [],
+        }),
 
       async bringUp(instance, signal) {
         try {

@@ -22,6 +22,8 @@ export const virtualClusterInstances = (
   deps: VirtualClusterInstanceStrategyDeps &
     KubeconfigDeps &
     VirtualClusterAccessKeyDeps & {
+      /** The subresource by which its agent joins. */
+      readonly join?: Subresource;
       /** The list of its credentials. */
       readonly credentials?: Subresource;
       /** The CA of an embedded one, and its rotation. */
@@ -45,7 +47,7 @@ export const virtualClusterInstances = (
     subresources: [
       kubeConfig(deps),
       virtualClusterAccessKey(deps),
-      ...[deps.certificateAuthority, deps.credentials].filter((subresource) => subresource !== undefined),
+      ...[deps.certificateAuthority, deps.join, deps.credentials].filter((subresource) => subresource !== undefined),
     ],
     columns: [
       {

@@ -128,10 +128,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
 const warningsOf = (
   instance: VirtualClusterInstance,
   { reached }: Pick<VirtualClusterInstanceStrategyDeps, "reached">,
-): readonly string[] => [
-  ...networkPeerWarnings(instance.spec?.networkPeer),
-  ...(reached?.addressWarnings(instance) ?? []),
-];
+): readonly string[] => [...networkPeerWarnings(instance), ...(reached?.addressWarnings(instance) ?? [])];
 
 /** Placement, not a default: the reference says where the virtual cluster is from now on. */
 function placed(instance: VirtualClusterInstance): NonNullable<VirtualClusterInstanceSpec["clusterRef"]> {

@@ -48,7 +48,7 @@ describe("a virtual cluster instance that others run", () => {
 });
 
 describe("a virtual cluster instance that connects by itself", () => {
-  it("reports in its status that such clusters are not served", async () => {
+  it("reports in its status that the platform runs it, so that no agent connects it", async () => {
     await tenancy.create(PATH, { metadata: { name: "peer" }, spec: { networkPeer: true } });
     await tenancy.settled();
     const { status } = (await tenancy.request({ url: `${BASE}/peer` })).body;

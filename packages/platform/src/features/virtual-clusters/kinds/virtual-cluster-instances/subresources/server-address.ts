@@ -1,7 +1,12 @@
 // The address at which the holder of a kubeconfig reaches a virtual cluster, and the authority that verifies it there.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { hasIngressEndpoint, isRunByOthers, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import {
+  hasIngressEndpoint,
+  isRunByOthers,
+  isTunnelled,
+  type VirtualClusterInstance,
+} from "@postern/api/virtual-cluster-instance";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
@@ -56,6 +61,9 @@ function ownAddressOf(
   deps: ServerAddressDeps,
 ): ServerAddress | undefined {
   const { needsOwnEndpoint = false, needsPlatform = false, proxyFallback, server = "" } = deps;
+  // The address in the tunnel is none of the network.
+  if (isTunnelled(instance) && needsOwnEndpoint) throw unknownAddress(instance, deps);
+  if (isTunnelled(instance)) return undefined;
   const isPlatforms = server === "" && !needsOwnEndpoint && (needsPlatform || !verifiesTokens(instance));
   if (isPlatforms && isRunByOthers(instance)) return undefined;
   const missing = missingForIngress(instance, backend, deps);
@@ -89,6 +97,13 @@ const ownServerOf = (
   instance: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "ownServer">,
 ): string | undefined => ((instance.spec?.clusterRef?.cluster ?? "") === "" ? backend.ownServer : undefined);
+
+function unknownAddress({ metadata }: VirtualClusterInstance, { names }: ServerAddressDeps) {
+  const project = names.projectOf(metadata.namespace ?? "") ?? "";
+  return badRequestError(
+    `virtual cluster ${quoteGo(metadata.name ?? "")} of project ${quoteGo(project)} is connected by its agent, and the platform does not know its address: set spec.server to it, or request a token`,
+  );
+}
 
 function noIngressEndpoint(
   { metadata }: VirtualClusterInstance,
