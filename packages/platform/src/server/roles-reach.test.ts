@@ -205,6 +205,7 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
     `get,create ${M}/virtualclusterinstances/certificateauthority`,
     `get,create ${M}/virtualclusterinstances/credentials`,
     `create ${M}/virtualclusterinstances/kubeconfig`,
+    `create ${M}/virtualclusterinstances/join`,
   ],
   "postern:project-user": [
     ...VIEWER,
