@@ -105,6 +105,14 @@ ${SERVE} --proxy-allowed-addresses 127.0.0.0/8 --proxy-health-check-interval-sec
 postern kubeconfig demo --project default --client-cert --kubeconfig "$HOST_KUBECONFIG" > admin.conf
 cp admin.conf eu-north.kubeconfig
 kubectl --kubeconfig "$HOST_KUBECONFIG" patch virtualclusterinstance demo -n p-default --type merge -p '{"spec":{"template":{"workloads":"stored"}}}'
+kubectl --kubeconfig "$HOST_KUBECONFIG" create -f - <<'YAML'
+apiVersion: management.postern/v1
+kind: VirtualClusterInstance
+metadata: {name: customer, namespace: p-default}
+spec: {template: {workloads: stored}}
+YAML
+kubectl --kubeconfig "$HOST_KUBECONFIG" wait virtualclusterinstance/customer -n p-default --for condition=Ready --timeout 60s
+postern kubeconfig customer --project default --client-cert --kubeconfig "$HOST_KUBECONFIG" > customer.kubeconfig
 cp -r "$REPOSITORY/examples" .
 kubectl create --filename examples/team.yaml --filename examples/project.yaml
 node -e 'process.stdout.write(require("fs").readFileSync("examples/virtualclusterinstance-external.yaml", "utf8").split("---\\n")[1])' > instance.yaml`,
@@ -113,13 +121,16 @@ node -e 'process.stdout.write(require("fs").readFileSync("examples/virtualcluste
       "kubectl wait cluster/eu-north": `
 kubectl --kubeconfig eu-north.kubeconfig config set-context --current --namespace postern-agent
 postern agent --kubeconfig eu-north.kubeconfig > agent.log 2>&1 &`,
+      "kubectl wait virtualclusterinstance/customer": `
+kubectl --kubeconfig customer.kubeconfig config set-context --current --namespace postern-agent
+postern agent --kubeconfig customer.kubeconfig > customer.log 2>&1 &`,
     },
     inline: [
       "postern cluster rotate eu-north",
       "kubectl get clusters,virtualclusterinstances,spaceinstances -A -o wide",
       "postern cluster join eu-north",
     ],
-    expected: [/^eu-north +.*True/m, /^eu-west +.*Initialized/m, /^production +.*Ready/m],
+    expected: [/^eu-north +.*True/m, /^eu-west +.*Initialized/m, /^production +.*Ready/m, /customer condition met/],
   },
   {
     path: "docs/guides/sign-in.md",
