@@ -10,6 +10,7 @@ const TEMPLATE =
 /** The file that checks writers, or why none has to. */
 const REFERENCES: { readonly [field: string]: string } = {
   "AccessKey.spec.secretRef": "that of OwnedAccessKey: both kinds show the same objects",
+  "CertificateAuthority.status.outdated.tokenSecrets": "a count in a response",
   "Cluster.spec.config": NO_EFFECT,
   "Cluster.spec.kubeConfigRef":
     "get on the Secret, and update in a project: virtual-clusters/kinds/clusters/index.ts; the same Secret at use: virtual-clusters/kubernetes-backend/recorded-secret.ts; its writers: virtual-clusters/kinds/clusters/secret-writers.ts",

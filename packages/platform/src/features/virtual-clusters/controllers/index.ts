@@ -39,13 +39,15 @@ export function virtualClusterControllers(
       stop: (uid) => embedded.stop(uid),
       recheckMs,
       faults,
-      tunnels,
-      connections: {
-        onChange: (listener) =>
-          tunnels.onChange((uid) => {
-            const { namespace, cluster = "" } = agents.of(uid) ?? {};
-            if (namespace !== undefined) listener(namespace, cluster);
-          }),
+      agents: {
+        tunnels,
+        connections: {
+          onChange: (listener) =>
+            tunnels.onChange((uid) => {
+              const { namespace, cluster = "" } = agents.of(uid) ?? {};
+              if (namespace !== undefined) listener(namespace, cluster);
+            }),
+        },
       },
     }),
     createInsideBindingsController(port, base, backends),

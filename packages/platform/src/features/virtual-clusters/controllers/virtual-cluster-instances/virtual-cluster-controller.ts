@@ -32,15 +32,17 @@ type VirtualClusterNeeds = {
   readonly recheckMs: number;
   /** Of embedded clusters. */
   readonly faults?: InstanceFaults | undefined;
-  /** Of virtual clusters whose agents connect. */
-  readonly tunnels: Pick<TunnelRegistry, "of" | "refusedBy">;
-  readonly connections: InstanceConnections;
+  /** Of virtual clusters whose agents connect. Absent: none does. */
+  readonly agents?: {
+    readonly tunnels: Pick<TunnelRegistry, "of" | "refusedBy">;
+    readonly connections: InstanceConnections;
+  };
 };
 
 export const createVirtualClusterController = (
   port: Omit<ControllerPort, "resources">,
   { names, own, lookup }: Pick<Foundation, "names" | "own" | "lookup">,
-  { backends, remove, stop, recheckMs, faults, tunnels, connections }: VirtualClusterNeeds,
+  { backends, remove, stop, recheckMs, faults, agents }: VirtualClusterNeeds,
 ): Controller =>
   createInstanceController<VirtualClusterInstance>(
     port,
@@ -51,12 +53,15 @@ export const createVirtualClusterController = (
       // Its deletion asks nothing of others.
       isRemote: (instance) => !isBeingDeleted(instance) && backends.backendOf(instance).isRemote,
       faults,
-      connections,
+      connections: agents?.connections,
       recheckMs: { unready: recheckMs, remote: recheckMs },
       statusOf: (instance, health, now, objects) =>
         instanceStatus(instance, madeFrom(instance, { names, lookup }), {
           ...{ health, now, objects },
-          agent: isTunnelled(instance) ? agentStatus(tunnels, instance.metadata.uid ?? "", undefined).conditions : [],
+          agent:
+            agents !== undefined && isTunnelled(instance)
+              ? agentStatus(agents.tunnels, instance.metadata.uid ?? "", undefined).conditions
+              : [],
         }),
 
       async bringUp(instance, signal) {
