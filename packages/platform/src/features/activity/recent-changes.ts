@@ -1,6 +1,7 @@
 // The newest changes of objects of the management API, for a page that says in words what happened.
 
 import type { ObservedRequest } from "@postern/apiserver/chain/request-observer";
+import { isChange } from "../audit/audit-changes.ts";
 
 export type RecentChange = {
   /** Milliseconds since the epoch. */
@@ -18,24 +19,15 @@ export type RecentChange = {
 };
 
 const KEPT = 200;
-const CHANGES: ReadonlySet<string> = new Set(["create", "update", "patch", "delete", "deletecollection"]);
-/** Questions, and what programs write over and over. */
-const QUESTIONS: ReadonlySet<string> = new Set([
-  "authorization.k8s.io",
-  "authentication.k8s.io",
-  "coordination.k8s.io",
-]);
-const OTHERS: ReadonlySet<string> = new Set(["selves", "events", "ownaccessreviews"]);
-
 export class RecentChanges {
   readonly #ring: (RecentChange | undefined)[] = Array.from({ length: KEPT });
   #next = 0;
 
   note(call: ObservedRequest, at: number): void {
     const { info, innerRequest, request, recorder, user, credential } = call;
-    if (!info.isResourceRequest || !CHANGES.has(info.verb) || innerRequest !== undefined) return;
-    if (QUESTIONS.has(info.apiGroup) || OTHERS.has(info.resource) || request.query.has("dryRun")) return;
-    const { verb, resource, subresource, namespace } = info;
+    if (!info.isResourceRequest || innerRequest !== undefined || request.query.has("dryRun")) return;
+    const { verb, apiGroup, resource, subresource, namespace } = info;
+    if (!isChange({ verb, objectRef: { apiGroup, resource, subresource } })) return;
     const name = recorder?.objectRef?.name ?? info.name;
     const change = { at, user: user.name, credentialId: credential?.id, verb, resource, subresource, namespace, name };
     this.#ring[this.#next] = change;

@@ -59,6 +59,56 @@ describe("GET /audit/events", () => {
     expect(body.isTruncated).toBe(true);
   });
 
+  it("leaves out what changes nothing, and what a page of the console asks by itself", async () => {
+    const browser = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64)" };
+    const spec = { resourceAttributes: { verb: "get", resource: "pods" } };
+    const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", spec };
+    const { spec: made } = await platform.create("ownedaccesskeys", { metadata: { name: "shown" }, spec: {} });
+    const key = made.key;
+    await platform.send({ key, headers: browser, path: "projects" });
+    await platform.send({ key, path: "teams" });
+    const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    await platform.send({ key, headers: browser, path: reviews, body: review });
+    await platform.send({ key, headers: browser, path: "projects", body: { metadata: { name: "shown" }, spec: {} } });
+    await platform.send({ key, path: "projects?dryRun=All", body: { metadata: { name: "dry" }, spec: {} } });
+    await platform.send({ key, path: "projects", body: { metadata: { name: "Not a name" } } });
+    const objects = async (query: string) =>
+      (await search(platform, `?key=shown&${query}`)).body.items.map(({ object, code }: any) => `${object} ${code}`);
+    expect(await objects("changes=true")).toEqual([
+      "projects.management.postern/Not a name 422",
+      "projects.management.postern/shown 201",
+    ]);
+    expect(await objects("pages=false")).toEqual([
+      "projects.management.postern/Not a name 422",
+      "projects.management.postern/dry 201",
+      "projects.management.postern/shown 201",
+      "teams.management.postern 200",
+    ]);
+    expect(await objects("changes=false&pages=true")).toHaveLength(6);
+  });
+
+  it("counts all that is found by parts of the time and by address, also beyond the limit", async () => {
+    const { spec } = await platform.create("ownedaccesskeys", {
+      metadata: { name: "counted" },
+      spec: { user: "jane" },
+    });
+    const since = new Date(Date.now() - 9 * 3_600_000).toISOString();
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    for (let times = 0; times < 3; times++) await platform.send({ path: "projects", key: spec.key });
+    await platform.send({ path: "clustertrustrules", key: spec.key });
+    const { body } = await search(platform, `?key=counted&since=${since}&until=${until}&parts=10&limit=1`);
+    expect([body.items.length, body.isTruncated]).toEqual([1, true]);
+    const { requests, refused, sources, ...counts } = body.counts;
+    expect([requests.length, requests[8] + requests[9], refused[8] + refused[9]]).toEqual([10, 4, 1]);
+    expect(sources).toEqual([{ sourceIP: "127.0.0.1", requests: 4, refused: 1 }]);
+    expect(counts).toEqual({ from: since, until, moreSources: 0 });
+    // Without a begin, the first part begins with the first request.
+    const all = (await search(platform, "?key=counted&parts=4")).body;
+    expect(all.counts.from).toBe(new Date(all.items.at(-1).time).toISOString());
+    expect(all.counts.requests[0]).toBeGreaterThan(0);
+    expect((await search(platform, "?key=counted")).body.counts).toBeUndefined();
+  });
+
   it("is refused to others than administrators, and to their narrowed keys", async () => {
     expect((await search(platform, "", janesKey)).status).toBe(403);
     expect((await search(platform, "", "")).status).toBeGreaterThanOrEqual(401);
@@ -77,6 +127,9 @@ describe("GET /audit/events", () => {
       ["?since=yesterday", "since"],
       ["?until=x", "until"],
       ["?refused=1", "refused"],
+      ["?changes=yes", "changes"],
+      ["?pages=0", "pages"],
+      ["?parts=201", "parts"],
       [`?key=${"k".repeat(513)}`, "key"],
       ["?users=jane", "users"],
       ["?user=jane&Refused=true", "Refused"],

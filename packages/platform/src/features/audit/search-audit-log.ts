@@ -7,6 +7,7 @@ import {
   PROXY_TARGET_ANNOTATION,
 } from "@postern/apimachinery/audit/audit-annotations";
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { isChange, mayBeChange } from "./audit-changes.ts";
 import { lastEventTime, linesOf } from "./log-files.ts";
 
 export type AuditQuery = {
@@ -25,6 +26,10 @@ export type AuditQuery = {
   readonly until?: number | undefined;
   /** Only what was refused: 401 and 403. */
   readonly refused?: boolean | undefined;
+  /** Only requests that change something, also those that were refused. */
+  readonly changes?: boolean | undefined;
+  /** False: without the reads and the access reviews that a page of the console sends by itself. */
+  readonly pages?: boolean | undefined;
 };
 
 const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
@@ -42,7 +47,8 @@ export async function* searchAuditLog(
   const needles = [query.key, query.user, query.request, query.cluster, query.object?.split("/").at(-1)].flatMap(
     (text) => (text === undefined ? [] : [Buffer.from(JSON.stringify(text).slice(1, -1))]),
   );
-  const mayHold = (line: Buffer): boolean => needles.every((needle) => line.includes(needle));
+  const mayHold = (line: Buffer): boolean =>
+    needles.every((needle) => line.includes(needle)) && (query.changes !== true || mayBeChange(line));
   for (const file of files) {
     if (since !== undefined && ((await lastEventTime(file)) ?? Number.POSITIVE_INFINITY) < since) continue;
     for await (const line of linesOf(file, mayHold, signal)) {
@@ -51,11 +57,18 @@ export async function* searchAuditLog(
       const { auditID = "", stage } = event;
       if (stage === "ResponseStarted") begun.add(auditID);
       else if (begun.delete(auditID)) continue;
+      if (query.changes === true && !isChange(event)) continue;
+      if (query.pages === false && isOfPage(event) && !isChange(event)) continue;
       const record = toRecord(event);
       if (matches(record, query)) yield record;
     }
   }
 }
+
+/** How browsers name themselves; some send the name that the console gives. */
+const PAGES = /^(?:Mozilla\/|postern-console)/;
+
+const isOfPage = ({ userAgent = "" }: LoggedEvent): boolean => PAGES.test(userAgent);
 
 type LoggedEvent = {
   readonly auditID?: string;
@@ -66,6 +79,7 @@ type LoggedEvent = {
   readonly user?: { readonly username?: string };
   readonly impersonatedUser?: { readonly username?: string };
   readonly sourceIPs?: readonly string[];
+  readonly userAgent?: string;
   readonly objectRef?: { readonly [member: string]: string };
   readonly responseStatus?: { readonly code?: number };
   readonly annotations?: { readonly [key: string]: string };
