@@ -64,6 +64,7 @@ test("a key is created with a selected scope, and its value is shown once", asyn
 byNight("the manifest and the command beside the form create the same key", async () => {
   await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByLabel("What is it for?").fill("Twin");
+  await page.getByText("Roles for programs").click();
   await page.getByText("metrics-reader").click();
   const manifest = await page.getByRole("figure").filter({ hasText: "manifest" }).locator("code").textContent();
   const { parse } = await import("yaml");
@@ -74,16 +75,71 @@ byNight("the manifest and the command beside the form create the same key", asyn
   expect(spec).toMatchObject(parse(manifest ?? "").spec);
 });
 
-test("an error is shown in the server's words, and the form keeps its values", async () => {
+test("an error is shown beside its field in plain words, and the form keeps its values", async () => {
   await create("taken");
   await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByLabel("What is it for?").fill("Taken");
+  await page.locator("label", { hasText: /^demo/i }).click();
   await press("Create access key");
-  await page
-    .getByRole("alert")
-    .getByText(/ownedaccesskeys.* "taken" already exists/)
-    .waitFor();
+  const field = page.locator(".field").filter({ has: page.getByLabel("Name", { exact: true }) });
+  await field.getByText("This name is taken. Choose another one.").waitFor();
+  await expect.poll(() => page.evaluate("document.activeElement.value")).toBe("taken");
   expect(await page.getByLabel("What is it for?").inputValue()).toBe("Taken");
+  await page.getByLabel("Name", { exact: true }).fill("Not a name");
+  await press("Create access key");
+  await field.getByText("Use lower-case letters, digits, dashes and dots.").waitFor();
+});
+
+test("a key that can do nothing is made only where that is meant", async () => {
+  await page.goto(`${served.platform.server.url}/new/key`);
+  await page.getByLabel("What is it for?").fill("Nothing");
+  await press("Create access key");
+  await page.getByText("Choose what the key may reach").waitFor();
+  expect((await keyOf("nothing")).code).toBe(404);
+  await page.getByText("It is meant to do nothing else").click();
+  await press("Create access key");
+  await page.getByTestId("secret-value").waitFor();
+  expect((await keyOf("nothing")).spec.scope).toEqual({});
+});
+
+test("presets fill in the form: a pipeline with one cluster until a day, and a reader who cannot write", async () => {
+  await page.goto(`${served.platform.server.url}/new/key`);
+  await page.getByRole("radio", { name: /^CI for one cluster/ }).check({ force: true });
+  await page.getByLabel("What is it for?").fill("Preset CI");
+  await page.getByRole("button", { name: /Choose one/ }).click();
+  await page.getByRole("option", { name: "default / demo" }).click();
+  await page.getByRole("button", { name: /After 90 days/ }).click();
+  await page.getByRole("option", { name: "On a day" }).click();
+  await page.getByLabel("Last day").fill("2020-01-01");
+  await page.getByText("Choose today or a later day.").waitFor();
+  await press("Create access key");
+  const day = new Date(Date.now() + 40 * 86_400_000);
+  const text = [day.getFullYear(), day.getMonth() + 1, day.getDate()].map((part) => String(part).padStart(2, "0"));
+  await page.getByLabel("Last day").fill(text.join("-"));
+  await press("Create access key");
+  await page.getByText("--cacert ca.crt").waitFor();
+  const made = await keyOf("preset-ci");
+  expect(made.spec.scope).toEqual({ virtualClusters: [{ project: "default", virtualCluster: "demo" }] });
+  const end = new Date(day.getFullYear(), day.getMonth(), day.getDate() + 1).getTime();
+  expect(Math.abs(Date.parse(made.status.expirationTimestamp) - end)).toBeLessThan(120_000);
+
+  await page.goto(`${served.platform.server.url}/new/key`);
+  await page.getByRole("radio", { name: /^Read-only/ }).check({ force: true });
+  await page.getByLabel("What is it for?").fill("Reader");
+  await page.locator("label", { hasText: /^demo/i }).click();
+  await press("Create access key");
+  const value = (await page.getByTestId("secret-value").textContent()) ?? "";
+  const inside = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/default";
+  const send = async (path: string, body?: object): Promise<number> =>
+    (await served.platform.send({ key: value, path: `${inside}/${path}`, ...(body === undefined ? {} : { body }) }))
+      .status;
+  await served.platform.until({ key: value, path: `${inside}/configmaps` }, ({ status }) => status === 200);
+  const configMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "x" } };
+  expect([await send("secrets"), await send("configmaps", configMap)]).toEqual([403, 403]);
+  const kubeconfig = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
+  expect((await served.platform.send({ key: value, path: kubeconfig, body: { spec: {} } })).status).toBe(201);
+  const other = { metadata: { name: "more" }, spec: {} };
+  expect((await served.platform.send({ key: value, path: "ownedaccesskeys", body: other })).status).toBe(403);
 });
 
 test("changes by others appear in the table, and filters are part of the address", async () => {
@@ -138,7 +194,7 @@ test("credentials created with a key are shown below it, and are revoked with a 
   const token = /token: (\S+)/.exec(child.body.status.kubeConfig)?.[1] ?? "";
   await openKey("parent");
   await page.getByText("for default/demo").waitFor();
-  await press("Compromised");
+  await press("Report compromised…");
   await dialog().getByText("One credential that was created with it is revoked permanently.").waitFor();
   await press("Revoke and rotate", dialog());
   await page.getByText("One credential that was created with the old value is revoked.").waitFor();
@@ -207,6 +263,22 @@ byNight("a key is given another scope and TTL in a form, and its value stays", a
   });
   expect((await keyOf("changed")).spec.scope.projects).toBeUndefined();
   expect(await isGood(spec.key)).toBe(true);
+});
+
+test("the page of a key shows its use by day, what was refused, and where from", async () => {
+  const { spec } = await create("plotted");
+  for (let times = 0; times < 3; times++) await served.platform.send({ key: spec.key, path: "projects" });
+  await served.platform.send({ method: "PATCH", path: "ownedaccesskeys/plotted", body: { spec: { disabled: true } } });
+  await served.platform.send({ key: spec.key, path: "projects" });
+  await openKey("plotted");
+  const plot = page.locator(".plot").filter({ has: page.getByRole("heading", { name: "Requests by day" }) });
+  await plot.getByText("4 requests, 1 refused").waitFor();
+  await plot.getByText("Show as a table").click();
+  const rows = plot.getByRole("row");
+  expect(await rows.count()).toBe(15);
+  expect((await rows.last().locator("td").allTextContents()).join()).toBe("4,1");
+  const from = page.locator(".plot").filter({ has: page.getByRole("heading", { name: "Where from" }) });
+  await from.getByText("127.0.0.1").waitFor();
 });
 
 test("the audit trail of a key has its requests and its changes", async () => {

@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { nameFrom } from "../format/name-from.ts";
 import { t } from "../texts/text.tsx";
-import type { ErrorAt } from "./object-form.tsx";
+import type { ErrorAt } from "./place-errors.ts";
 import { TextField } from "./text-field.tsx";
 
 export type Names = { readonly name: string; readonly displayName: string; readonly description: string };

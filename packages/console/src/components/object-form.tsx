@@ -5,7 +5,6 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { StatusCause } from "@postern/apimachinery/meta/status";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
@@ -22,9 +21,7 @@ import { Code, DownloadButton } from "./copy-text.tsx";
 import { ErrorNotice, Notice } from "./notice.tsx";
 import { LISTS, ListLink, ObjectPage, type PageKind } from "./object-page.tsx";
 import { PageHead } from "./page-head.tsx";
-
-/** The server's error for the field at a path, such as `spec.issuer.url`. */
-export type ErrorAt = (path: string) => string | undefined;
+import { type ErrorAt, placeErrors } from "./place-errors.ts";
 
 export type FieldsProps<Draft> = {
   readonly draft: Draft;
@@ -234,33 +231,6 @@ const guarded = (patch: JsonObject, { metadata }: KubeObject): JsonObject => ({
 });
 
 const NAME_PATHS = ["spec.displayName", "spec.description"];
-
-/** Assigns each cause of an error to its field. */
-function placeErrors(error: Error | null, paths: readonly string[]) {
-  const causes = causesOf(error);
-  const found = new Map<string, string[]>();
-  let left = causes.length;
-  for (const { field = "", message = "" } of causes) {
-    // A cause that is about several fields is shown at the first of them.
-    const path =
-      paths.find((each) => isPermissionSubset(field, each)) ?? paths.find((each) => isPermissionSubset(each, field));
-    if (path === undefined) continue;
-    left--;
-    found.set(path, [...(found.get(path) ?? []), message]);
-  }
-  const at: ErrorAt = (path) => found.get(path)?.join("; ");
-  return { at, arePlaced: causes.length > 0 && left === 0 };
-}
-
-function causesOf(error: Error | null): readonly StatusCause[] {
-  if (!isApiError(error)) return [];
-  // AlreadyExists has no causes.
-  if (error.reason === "AlreadyExists") return [{ field: "metadata.name", message: error.message }];
-  return (error.details?.causes ?? []).filter(({ field = "" }) => field !== "");
-}
-
-const isPermissionSubset = (path: string, outer: string): boolean =>
-  path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`);
 
 export function NewObject<Draft extends { readonly name: string }, T extends KubeObject>(props: {
   readonly form: FormDefinition<Draft, T>;

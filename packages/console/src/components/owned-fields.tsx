@@ -7,7 +7,8 @@ import { t } from "../texts/text.tsx";
 import { SelectField } from "./fields.tsx";
 import { NameField } from "./name-field.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "./name-fields.tsx";
-import type { ErrorAt, FieldsProps } from "./object-form.tsx";
+import type { FieldsProps } from "./object-form.tsx";
+import type { ErrorAt } from "./place-errors.ts";
 
 /** `kind`: empty for no owner; the server then takes the user who creates the object. */
 type OwnerDraft = { readonly kind: "" | "user" | "team"; readonly name: string };

@@ -12,11 +12,12 @@ export type TextFieldProps = {
   readonly onChange: (value: string) => void;
   readonly description?: ReactNode;
   readonly error?: string | undefined;
-  readonly type?: "text" | "password" | "number" | "url";
+  readonly type?: "text" | "password" | "number" | "url" | "date";
   readonly isRequired?: boolean;
   readonly isMultiline?: boolean;
   readonly isMonospace?: boolean;
   readonly autoFocus?: boolean;
+  readonly onFocus?: () => void;
   readonly autoComplete?: string;
   readonly placeholder?: string;
   readonly name?: string;

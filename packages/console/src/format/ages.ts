@@ -48,6 +48,23 @@ const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-di
 /** `14:05` in the browser's time zone. */
 export const timeOfDay = (at: number): string => clock.format(at);
 
+/** Midnight of the day of `now` in the browser's time zone, or of the day so many days later. In milliseconds. */
+export function startOfDay(now: number, days = 0): number {
+  const day = new Date(now);
+  return new Date(day.getFullYear(), day.getMonth(), day.getDate() + days).getTime();
+}
+
+const day = new Intl.DateTimeFormat(language, { weekday: "short", month: "short", day: "numeric" });
+const dayOnly = new Intl.DateTimeFormat(language, { day: "numeric" });
+const date = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
+
+/** `Mon, Nov 23`. */
+export const dayText = (at: number): string => day.format(at);
+/** `23` */
+export const dayOfMonth = (at: number): string => dayOnly.format(at);
+/** `Nov 23, 2026` */
+export const dateText = (at: number): string => date.format(at);
+
 /** In the largest unit without a remainder: 7776000 is 90 days. */
 export function duration(seconds: number): string {
   const [unit, length] = UNITS.find(([, size]) => seconds % size === 0) ?? UNITS[3];

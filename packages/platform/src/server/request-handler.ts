@@ -125,7 +125,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     console:
       parts.loadConsole === undefined || !configuration.console
         ? undefined
-        : chain(unaudited, consoleRoute(base, parts.loadConsole)),
+        : chain(unaudited, consoleRoute(base, parts.loadConsole, parts.endpoint)),
     scim: chain(
       confirmed,
       scimRoute(base, {

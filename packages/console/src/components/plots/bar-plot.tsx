@@ -1,5 +1,6 @@
 // Numbers of a few classes as bars beside each other.
 
+import { Fragment } from "react";
 import { numberText } from "../../texts/text.tsx";
 import { highestOf } from "./plot-scale.ts";
 
@@ -14,7 +15,12 @@ export type Bar = {
   readonly tick: string;
   readonly count: number;
   readonly tone?: "accent" | "bad" | "warn" | "muted";
+  /** The part of the count that is drawn as bad. */
+  readonly bad?: number;
 };
+
+/** So that one of many is still seen. */
+const heightOf = (count: number, end: number): number => (count === 0 ? 1 : Math.max((count / end) * HEIGHT, 3));
 
 /** `label`: the plot in words. */
 export function BarPlot({ label, bars }: { readonly label: string; readonly bars: readonly Bar[] }) {
@@ -33,17 +39,20 @@ export function BarPlot({ label, bars }: { readonly label: string; readonly bars
         role="img"
       >
         <title>{label}</title>
-        {bars.map(({ label: name, count, tone = "accent" }, at) => {
-          const height = count === 0 ? 1 : Math.max((count / end) * HEIGHT, 3);
+        {bars.map(({ label: name, count, tone = "accent", bad = 0 }, at) => {
+          const height = heightOf(count, end);
+          const ofBad = bad === 0 ? 0 : heightOf(bad, end);
+          const place = { x: at * PART + (PART - BAR) / 2, width: BAR };
           return (
-            <rect
-              key={name}
-              className={`plot-bar ${count === 0 ? "none" : tone}`}
-              x={at * PART + (PART - BAR) / 2}
-              y={HEIGHT - height}
-              width={BAR}
-              height={height}
-            />
+            <Fragment key={name}>
+              <rect
+                className={`plot-bar ${count === 0 ? "none" : tone}`}
+                y={HEIGHT - height}
+                height={height}
+                {...place}
+              />
+              {bad > 0 && <rect className="plot-bar bad" y={HEIGHT - ofBad} height={ofBad} {...place} />}
+            </Fragment>
           );
         })}
       </svg>

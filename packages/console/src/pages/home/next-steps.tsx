@@ -10,7 +10,7 @@ import { Link } from "@tanstack/react-router";
 import { Circle, CircleCheck } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { AUDIT_PATH, type AuditAnswer } from "../../api/audit-search.ts";
+import { searchAudit } from "../../api/audit-search.ts";
 import { CLUSTERS, IDENTITY_PROVIDERS, PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
@@ -142,7 +142,7 @@ function useHasBackup(isWanted: boolean): boolean {
     enabled: isWanted,
     async queryFn({ signal }) {
       const query = { verb: "post", limit: LOOKED_THROUGH };
-      const { items } = (await client.request({ method: "GET", path: AUDIT_PATH, query, signal })) as AuditAnswer;
+      const { items } = await searchAudit(client, query, signal);
       return items.some(({ object, code }) => object.endsWith(BACKUP_PATH) && code === 200);
     },
     retry: false,

@@ -11,6 +11,7 @@ import { Notice } from "../../components/notice.tsx";
 import { EditObject, type FormDefinition } from "../../components/object-form.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { t } from "../../texts/text.tsx";
+import { ON_A_DAY, ttlOf } from "./key-end.ts";
 import { KeyLimits } from "./key-limits.tsx";
 import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "./scope-draft.ts";
 import { ScopeList } from "./scope-list.tsx";
@@ -18,7 +19,10 @@ import { ScopeList } from "./scope-list.tsx";
 type Draft = Names &
   ScopeDraft & {
     readonly ttl: string;
+    readonly day: string;
     readonly restarts: boolean;
+    /** When the TTL begins, in milliseconds. */
+    readonly begin: number;
     /** The scope of the object: the picker does not show all of it. */
     readonly before: KeyScope | undefined;
     readonly rules: readonly JsonObject[] | undefined;
@@ -28,7 +32,9 @@ const draftOf = (key: OwnedAccessKey): Draft => ({
   ...namesOf(key),
   ...draftOfScope(key.spec?.scope),
   ttl: key.spec?.ttl === undefined ? "default" : String(key.spec.ttl),
+  day: "",
   restarts: key.spec?.ttlAfterLastActivity === true,
+  begin: Date.parse(key.metadata.creationTimestamp ?? ""),
   before: key.spec?.scope,
   rules: key.spec?.rules,
 });
@@ -46,10 +52,12 @@ function wholeScope(draft: Draft): KeyScope | undefined {
 }
 
 const specOf = (draft: Draft): JsonObject => {
-  const { displayName, description, ttl, restarts } = draft;
+  const { displayName, description, restarts } = draft;
+  const ttl = ttlOf(draft, draft.begin);
+  const isRestarted = restarts && ttl !== "0" && draft.ttl !== ON_A_DAY;
   const scope = wholeScope(draft);
   return {
-    ...withoutEmpty({ displayName, description, ttlAfterLastActivity: restarts && ttl !== "0" }),
+    ...withoutEmpty({ displayName, description, ttlAfterLastActivity: isRestarted }),
     ...(ttl === "default" ? {} : { ttl: Number(ttl) }),
     // An empty scope is kept, because it allows nothing. A scope consists of strings and lists.
     ...(scope === undefined ? {} : { scope: scope as JsonObject }),
@@ -59,7 +67,16 @@ const specOf = (draft: Draft): JsonObject => {
 const FORM: FormDefinition<Draft, OwnedAccessKey> = {
   page: "key",
   kindOf: () => "OwnedAccessKey",
-  empty: { ...NO_NAMES, ...EMPTY_SCOPE, ttl: "", restarts: false, before: undefined, rules: undefined },
+  empty: {
+    ...NO_NAMES,
+    ...EMPTY_SCOPE,
+    ttl: "",
+    day: "",
+    restarts: false,
+    begin: 0,
+    before: undefined,
+    rules: undefined,
+  },
   draftOf,
   contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: () => ACCESS_KEYS,
@@ -68,7 +85,7 @@ const FORM: FormDefinition<Draft, OwnedAccessKey> = {
   fieldsOf: ({ draft, isNew, errorAt, onChange }) => (
     <>
       <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
-      <KeyLimits draft={draft} onChange={onChange} errorAt={errorAt} />
+      <KeyLimits draft={draft} begin={draft.begin} onChange={onChange} errorAt={errorAt} />
       <Section title={t("key.edit.after")}>
         <ScopeList limits={{ scope: wholeScope(draft), rules: draft.rules }} />
       </Section>

@@ -7,6 +7,7 @@ import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
+import { AUDIT_PATH } from "../../api/audit-search.ts";
 import { ACCESS_KEYS, managementVersion, nameOf } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
@@ -21,7 +22,7 @@ import { counted, t } from "../../texts/text.tsx";
 import { SecretValue } from "./secret-value.tsx";
 
 type Asked = "rotate" | "compromised" | "disable" | "enable" | "delete";
-type NewValue = { readonly value: string; readonly revoked: number };
+type NewValue = { readonly value: string; readonly revoked: number; readonly isCompromised: boolean };
 
 const GRACES = ["0", "3600", "86400", "604800"] as const;
 
@@ -37,6 +38,7 @@ export function KeyActions({
   const { client, session } = useApi();
   const navigate = useNavigate();
   const mayUpdate = useMay({ verb: "update", resource: "ownedaccesskeys", name });
+  const maySearch = useMay({ verb: "get", path: AUDIT_PATH });
   const mayDelete = useMay({ verb: "delete", resource: "ownedaccesskeys", name });
   const { opened: asked, open: setAsked, close } = useOpened<Asked>(["rotate", "disable"]);
   const [grace, setGrace] = useState<(typeof GRACES)[number]>("3600");
@@ -52,7 +54,11 @@ export function KeyActions({
       ...body,
       spec: { nonce: crypto.randomUUID(), ...spec },
     })) as { readonly status?: { readonly key?: string; readonly revokedCredentials?: number } };
-    setNewValue({ value: status?.key ?? "", revoked: status?.revokedCredentials ?? 0 });
+    setNewValue({
+      value: status?.key ?? "",
+      revoked: status?.revokedCredentials ?? 0,
+      isCompromised: spec["compromised"] === true,
+    });
   };
   const recover = async (): Promise<void> => {
     await rotate({ compromised: true });
@@ -163,6 +169,11 @@ export function KeyActions({
         isKept
       >
         {newValue !== undefined && <SecretValue name={name} value={newValue.value} />}
+        {newValue?.isCompromised === true && maySearch.isAllowed && (
+          <Link to="/audit" search={{ key: name, show: "all", since: "604800" }}>
+            {t("key.compromised.search")}
+          </Link>
+        )}
         {(newValue?.revoked ?? 0) > 0 && <Notice tone="info">{counted("key.revoked", newValue?.revoked ?? 0)}</Notice>}
         <footer className="dialog-actions">
           <Button kind="primary" onPress={() => setNewValue(undefined)}>

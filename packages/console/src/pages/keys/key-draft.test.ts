@@ -66,7 +66,11 @@ it("reads a missing name of a scope as an empty one", () => {
   const scope: KeyScope = { spaces: [{ space: "dev" }], virtualClusters: [{ project: "shop" }], roles: [{}] };
   expect(draftOfScope(scope)).toMatchObject({ spaces: ["/dev"], virtualClusters: ["shop/"], roles: [""] });
   expect(scopeSummary({ scope })).not.toMatch(/undefined/);
-  expect(scopeWords({ scope }).can.join()).not.toMatch(/undefined/);
+  expect(
+    scopeWords({ scope })
+      .can.map(({ text }) => text)
+      .join(),
+  ).not.toMatch(/undefined/);
 });
 
 it("describes a scope in words", () => {
@@ -76,9 +80,22 @@ it("describes a scope in words", () => {
     scopeSummary({ scope: { projects: [{ project: "a" }, { project: "b" }], clusters: [{ cluster: "*" }] } }),
   ).toBe("2 projects, all clusters");
   const { can } = scopeWords({ scope: { virtualClusters: [{ project: "shop", virtualCluster: "dev" }] } });
-  expect(can[0]).toBe("use the virtual cluster dev of the project shop, and get kubeconfigs for it");
-  const cannot = (scope: KeyScope) => scopeWords({ scope }).cannot[0];
-  expect(cannot({})).toBe("access any project");
-  expect(cannot({ projects: [{ project: "shop" }] })).toBe("access any other project");
-  expect(cannot({ projects: [{ project: "*" }] })).not.toMatch(/look into/);
+  expect(can[0]?.text).toBe("use the virtual cluster dev of the project shop, and get kubeconfigs for it");
+});
+
+it("ends on a day, which no use moves", () => {
+  const noon = new Date(2026, 10, 29, 12).getTime();
+  const until = { ...draft, ttl: "day", day: "2026-12-01", restarts: true };
+  expect(manifestOf(until, noon)["spec"]).toMatchObject({ ttl: 2.5 * 86_400 });
+  expect(manifestOf(until, noon)["spec"]).not.toHaveProperty("ttlAfterLastActivity");
+  expect(commandOf(until, noon)).toContain("--ttl 60h");
+});
+
+it("only reads, without Secrets, and no command creates such a key", () => {
+  const spec = manifestOf({ ...draft, isReadOnly: true })["spec"] as { rules: { verbs: string[] }[] };
+  expect(JSON.stringify(spec.rules)).not.toMatch(/secrets|"\*"/);
+  expect(new Set(spec.rules.flatMap(({ verbs }) => verbs))).toEqual(
+    new Set(["get", "list", "watch", "head", "create", "use"]),
+  );
+  expect(commandOf({ ...draft, isReadOnly: true })).toBeUndefined();
 });

@@ -3,6 +3,8 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { managementVersion } from "../../api/resources.ts";
 import { quoted } from "../../format/shell.ts";
+import { ON_A_DAY, ttlOf } from "./key-end.ts";
+import { readOnlyRules } from "./read-only-rules.ts";
 import { EMPTY_SCOPE, type ScopeDraft, scopeOf } from "./scope-draft.ts";
 
 export type KeyDraft = ScopeDraft & {
@@ -13,7 +15,11 @@ export type KeyDraft = ScopeDraft & {
   readonly owner: string;
   /** Seconds; `default`: the server's default; `0`: never expires. */
   readonly ttl: string;
+  /** Where `ttl` is ON_A_DAY: the last day, as `2026-12-24`. */
+  readonly day: string;
   readonly restarts: boolean;
+  /** Limits the key to reading: see readOnlyRules. */
+  readonly isReadOnly: boolean;
 };
 
 export const EMPTY_DRAFT: KeyDraft = {
@@ -22,12 +28,16 @@ export const EMPTY_DRAFT: KeyDraft = {
   description: "",
   owner: "me",
   ttl: String(30 * 86_400),
+  day: "",
   restarts: false,
+  isReadOnly: false,
   ...EMPTY_SCOPE,
 };
 
-export function manifestOf(draft: KeyDraft): JsonObject {
-  const { name, displayName, description, owner, ttl, restarts } = draft;
+/** `now`: milliseconds, from which a day of expiry counts. */
+export function manifestOf(draft: KeyDraft, now = Date.now()): JsonObject {
+  const { name, displayName, description, owner, isReadOnly } = draft;
+  const ttl = ttlOf(draft, now);
   const [kind, ownerName = ""] = owner.split("/", 2);
   const scope = scopeOf(draft);
   return {
@@ -39,16 +49,25 @@ export function manifestOf(draft: KeyDraft): JsonObject {
       ...(description === "" ? {} : { description }),
       ...(kind === "user" || kind === "team" ? { [kind]: ownerName } : {}),
       ...(ttl === "default" ? {} : { ttl: Number(ttl) }),
-      ...(restarts && ttl !== "0" ? { ttlAfterLastActivity: true } : {}),
+      ...(hasRestarts(draft) ? { ttlAfterLastActivity: true } : {}),
+      ...(isReadOnly ? { rules: readOnlyRules() as JsonObject[] } : {}),
       // A scope consists of strings and lists.
       ...(scope === undefined ? {} : { scope: scope as JsonObject }),
     },
   };
 }
 
-/** Undefined for a scope that allows nothing: no flag expresses that, and a command without flags would create a key without limits. */
-export function commandOf(draft: KeyDraft): string | undefined {
-  const { name, displayName, description, owner, ttl, restarts } = draft;
+/** Each use restarts a duration, and not a day. */
+const hasRestarts = ({ restarts, ttl }: KeyDraft): boolean => restarts && ttl !== "0" && ttl !== ON_A_DAY;
+
+/**
+ * Undefined for a scope that allows nothing, and for rules that only read: no flag expresses them, and a command without flags would create a key without
+ * limits.
+ */
+export function commandOf(draft: KeyDraft, now = Date.now()): string | undefined {
+  const { name, displayName, description, owner, isReadOnly } = draft;
+  const ttl = ttlOf(draft, now);
+  if (isReadOnly) return undefined;
   const [kind = "", ownerName = ""] = owner.split("/", 2);
   const scope = scopeOf(draft);
   if (scope !== undefined && Object.keys(scope).length === 0) return undefined;
@@ -67,7 +86,7 @@ export function commandOf(draft: KeyDraft): string | undefined {
   ];
   const words = ["postern key create", ...(name === "" ? [] : [quoted(name)])];
   const written = flags.map(([flag, value]) => `--${flag} ${quoted(value)}`);
-  if (restarts && ttl !== "0") written.push("--ttl-after-last-activity");
+  if (hasRestarts(draft)) written.push("--ttl-after-last-activity");
   return [words.join(" "), ...written].join(" \\\n  ");
 }
 

@@ -1,24 +1,35 @@
 // The fields for TTL and scope, for new and existing keys.
 
+import type { ReactNode } from "react";
 import { Checkbox, GroupError, RadioField, SelectField } from "../../components/fields.tsx";
-import type { ErrorAt } from "../../components/object-form.tsx";
-import { duration } from "../../format/ages.ts";
+import type { ErrorAt } from "../../components/place-errors.ts";
+import { TextField } from "../../components/text-field.tsx";
+import { dateText, duration } from "../../format/ages.ts";
+import { useNow } from "../../format/now.ts";
 import { named, t } from "../../texts/text.tsx";
 import type { KeyDraft } from "./key-draft.ts";
+import { dayOf, ON_A_DAY, secondsUntil } from "./key-end.ts";
 import { ScopePicker } from "./scope-picker.tsx";
 
 /** Seconds; `default`: the server's default; `0`: never expires. */
-const LIVES = ["86400", "604800", "2592000", "5184000", "7776000", "31536000", "default", "0"] as const;
+const LIVES = ["86400", "604800", "2592000", "5184000", "7776000", "31536000", ON_A_DAY, "default", "0"] as const;
+const WEEK_MS = 7 * 86_400_000;
 
-type Limits = Omit<KeyDraft, "name" | "displayName" | "description" | "owner">;
+type Limits = Pick<
+  KeyDraft,
+  "ttl" | "day" | "restarts" | "isLimited" | "projects" | "virtualClusters" | "spaces" | "clusters" | "roles"
+>;
 
-/** `errorAt`: absent if errors are shown elsewhere. */
+/** `begin`: when the TTL begins, in milliseconds; absent: now. `picker`: in place of all that a scope can have. */
 export function KeyLimits(props: {
   readonly draft: Limits;
+  readonly begin?: number;
   readonly onChange: (changes: Partial<Limits>) => void;
-  readonly errorAt?: ErrorAt;
+  readonly errorAt: ErrorAt;
+  readonly picker?: ReactNode;
 }) {
-  const { draft, onChange, errorAt } = props;
+  const { draft, begin, onChange, errorAt, picker } = props;
+  const now = useNow();
   const lives = LIVES.some((id) => id === draft.ttl) ? LIVES : [draft.ttl, ...LIVES];
   return (
     <>
@@ -29,11 +40,23 @@ export function KeyLimits(props: {
           id,
           label: LIVES.some((each) => each === id) ? named("new.life", id) : afterSeconds(id),
         }))}
-        onChange={(ttl) => onChange({ ttl })}
-        description={t("new.life.hint")}
-        error={errorAt?.("spec.ttl")}
+        onChange={(ttl) =>
+          onChange({ ttl, ...(ttl === ON_A_DAY && draft.day === "" ? { day: dayOf(now + WEEK_MS) } : {}) })
+        }
+        description={endText(draft, begin ?? now)}
+        error={draft.ttl === ON_A_DAY ? undefined : errorAt("spec.ttl")}
       />
-      {draft.ttl !== "0" && (
+      {draft.ttl === ON_A_DAY && (
+        <TextField
+          label={t("new.day")}
+          type="date"
+          value={draft.day}
+          onChange={(day) => onChange({ day })}
+          description={t("new.day.hint")}
+          error={secondsUntil(draft.day, now) === 0 ? t("new.day.over") : errorAt("spec.ttl")}
+        />
+      )}
+      {draft.ttl !== "0" && draft.ttl !== ON_A_DAY && (
         <Checkbox
           isSelected={draft.restarts}
           onChange={(restarts) => onChange({ restarts })}
@@ -51,10 +74,17 @@ export function KeyLimits(props: {
         ]}
         onChange={(id) => onChange({ isLimited: id === "limited" })}
       />
-      {draft.isLimited && <ScopePicker draft={draft} onChange={onChange} />}
-      <GroupError text={errorAt?.("spec.scope")} />
+      {draft.isLimited && (picker ?? <ScopePicker draft={draft} onChange={onChange} />)}
+      <GroupError text={errorAt("spec.scope")} />
     </>
   );
+}
+
+/** The day on which a duration is over. */
+function endText({ ttl, restarts }: Limits, begin: number): string {
+  const seconds = Number(ttl);
+  if (ttl === ON_A_DAY || Number.isNaN(seconds) || seconds === 0 || restarts) return t("new.life.hint");
+  return t("new.life.until", { date: dateText(begin + seconds * 1_000) });
 }
 
 const afterSeconds = (seconds: string): string => t("new.life.after", { duration: duration(Number(seconds)) });

@@ -17,6 +17,7 @@ import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
 import { named, sentence, t } from "../../texts/text.tsx";
 import { KeyActions } from "./key-actions.tsx";
+import { KeyActivity } from "./key-activity.tsx";
 import { KeyEvents } from "./key-events.tsx";
 import { keyState, momentOf, ownerOf } from "./key-state.ts";
 import { KeyStateBadge } from "./key-state-badge.tsx";
@@ -59,6 +60,9 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
             [t("key.fact.name"), <code key="name">{name}</code>],
             [t("key.fact.owner"), `${ownerOf(accessKey).name} (${t(`owner.${ownerOf(accessKey).kind}`)})`],
             [t("key.fact.used"), <Time key="used" at={status.lastActivity} otherwise={t("key.neverUsed")} />],
+            ...(status.lastUsedFrom === undefined
+              ? []
+              : [[t("key.fact.from"), <From key="from" of={status.lastUsedFrom} />] as const]),
             [t("key.fact.expires"), <Expiry key="expires" accessKey={accessKey} />],
             [t("key.fact.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
             ...(status.issuedBy === undefined
@@ -73,6 +77,7 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
           ]}
         />
       </div>
+      <KeyActivity name={name} />
       <Section title={t("key.scope.title")} lead={scopeSummary(spec)}>
         <ScopeList limits={spec} />
       </Section>
@@ -89,6 +94,19 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
         <KeyEvents name={name} />
       </Section>
       <KeyTrail name={name} />
+    </>
+  );
+}
+
+function From({
+  of: { address = "", userAgent = "" },
+}: {
+  readonly of: NonNullable<OwnedAccessKey["status"]>["lastUsedFrom"] & object;
+}) {
+  return (
+    <>
+      <code>{address}</code>
+      <span className="hint block">{userAgent}</span>
     </>
   );
 }

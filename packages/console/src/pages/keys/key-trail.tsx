@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { AUDIT_PATH, type AuditAnswer } from "../../api/audit-search.ts";
+import { AUDIT_PATH, searchAudit } from "../../api/audit-search.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
@@ -12,7 +12,7 @@ import { Loading } from "../../components/loading.tsx";
 import { ErrorNotice } from "../../components/notice.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { t } from "../../texts/text.tsx";
-import { AuditRecords } from "../audit-records.tsx";
+import { AuditRecords } from "../audit/audit-records.tsx";
 
 const DAY_MS = 86_400_000;
 /** For each of the two searches. */
@@ -27,12 +27,7 @@ export function KeyTrail({ name }: { readonly name: string }) {
     async queryFn({ signal }) {
       const since = new Date(Date.now() - DAY_MS).toISOString();
       const ask = async (filter: { readonly [name: string]: string }) =>
-        (await client.request({
-          method: "GET",
-          path: AUDIT_PATH,
-          query: { ...filter, since, limit: LIMIT },
-          signal,
-        })) as AuditAnswer;
+        await searchAudit(client, { ...filter, since, limit: LIMIT }, signal);
       // One after the other: a server runs one search at a time.
       const used = await ask({ key: name });
       const changed = await ask({ object: `ownedaccesskeys/${name}` });
@@ -75,7 +70,7 @@ export function KeyTrail({ name }: { readonly name: string }) {
               {t("key.events.changes")}
             </Link>
             {" · "}
-            <Link to="/audit" search={{ key: name }}>
+            <Link to="/audit" search={{ key: name, show: "all" }}>
               {t("key.events.search")}
             </Link>
           </p>

@@ -2,10 +2,10 @@
 
 import type { KeyScope } from "@postern/api/access-key-scope";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
-import type { OwnedAccessKeyExplanation, ResourceUse } from "@postern/api/owned-access-key-explanation";
+import type { OwnedAccessKeyExplanation } from "@postern/api/owned-access-key-explanation";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, managementVersion, nameOf } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
@@ -20,16 +20,14 @@ import { WhyNot } from "../../components/why-not.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { ScopeList } from "./scope-list.tsx";
 import { scopeSummary } from "./scope-words.ts";
+import { groupUses, type UseGroup } from "./use-groups.ts";
 
-/** Empty for the management API. */
-const placeOf = ({ target }: ResourceUse): string => (target === undefined ? "" : scopeSummary({ scope: target }));
-
-const USES: readonly Column<ResourceUse>[] = [
+const COLUMNS: readonly Column<UseGroup>[] = [
   {
     id: "resource",
     header: t("key.use.resource"),
-    sortBy: ({ resource = "" }) => resource,
-    cell: ({ resource, apiGroup = "" }) => (
+    sortBy: ({ resource }) => resource,
+    cell: ({ resource, apiGroup }) => (
       <span className="two-lines">
         <span className="mono">{resource}</span>
         {apiGroup !== "" && <span className="muted mono">{apiGroup}</span>}
@@ -40,20 +38,27 @@ const USES: readonly Column<ResourceUse>[] = [
     id: "place",
     header: t("key.use.place"),
     from: "medium",
-    sortBy: placeOf,
-    cell: (use) => placeOf(use) || <span className="muted">{t("key.use.management")}</span>,
+    sortBy: ({ where }) => where,
+    cell: ({ where, places }) =>
+      where === "" ? (
+        <span className="muted">{t("key.use.management")}</span>
+      ) : (
+        <span title={places.join(", ")}>{where}</span>
+      ),
   },
   {
     id: "verbs",
     header: t("key.use.verbs"),
-    text: ({ verbs = [] }) => verbs.join(", "),
-    cell: ({ verbs = [] }) => (
+    text: ({ verbs }) => verbs.join(", "),
+    cell: ({ verbs }) => (
       <span className="mono" title={verbs.join(", ")}>
         {verbs.join(", ")}
       </span>
     ),
   },
 ];
+
+const NONE: readonly never[] = [];
 
 export function KeyUse({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const name = nameOf(accessKey);
@@ -76,7 +81,8 @@ export function KeyUse({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
       return keys.patch(name, { type: "json", operations: [operation] });
     },
   });
-  const { leastScope, usedSince, beyondScopes = [], isUsageComplete, uses = [] } = usage.data ?? {};
+  const { leastScope, usedSince, beyondScopes = [], isUsageComplete, uses = NONE } = usage.data ?? {};
+  const groups = useMemo(() => groupUses(uses), [uses]);
   const hasUse = leastScope !== undefined && Object.keys(leastScope).length > 0;
   const summary = scopeSummary({ scope: leastScope ?? {} });
   const canNarrow = hasUse && beyondScopes.length === 0 && summary !== scopeSummary(accessKey.spec ?? {});
@@ -99,9 +105,9 @@ export function KeyUse({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
       {uses.length > 0 && (
         <DataTable
           label={t("key.use.title")}
-          columns={USES}
-          rows={uses}
-          rowKey={(use) => `${placeOf(use)} ${use.apiGroup} ${use.resource}`}
+          columns={COLUMNS}
+          rows={groups}
+          rowKey={({ where, apiGroup, resource, verbs }) => `${where} ${apiGroup} ${resource} ${verbs.join(",")}`}
           empty={null}
         />
       )}

@@ -3,34 +3,46 @@
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { Team } from "@postern/api/team";
 import type { User } from "@postern/api/user";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { type FormEvent, useEffect, useMemo, useRef, useState } from "react";
 import { stringify } from "yaml";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, nameOf, TEAMS, USERS } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf, TEAMS, USERS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Code, DownloadButton } from "../../components/copy-text.tsx";
-import { SelectField } from "../../components/fields.tsx";
+import { Checkbox, GroupError, RadioField, SelectField } from "../../components/fields.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { PageHead, Section } from "../../components/page-head.tsx";
+import { placeErrors } from "../../components/place-errors.ts";
 import { TextField } from "../../components/text-field.tsx";
 import { nameFrom } from "../../format/name-from.ts";
+import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
+import { ON_A_DAY, secondsUntil } from "./key-end.ts";
 import { KeyLimits } from "./key-limits.tsx";
+import { PRESETS, type Preset, presetDraft } from "./key-presets.ts";
+import { readOnlyRules } from "./read-only-rules.ts";
 import { scopeOf } from "./scope-draft.ts";
 import { ScopeList } from "./scope-list.tsx";
 import { SecretValue } from "./secret-value.tsx";
+
+const PATHS = ["metadata.name", "spec.displayName", "spec.description", "spec.user", "spec.ttl", "spec.scope"] as const;
 
 export function NewKeyPage() {
   const api = useApi();
   const navigate = useNavigate();
   const [draft, setDraft] = useState<KeyDraft>(EMPTY_DRAFT);
+  const [preset, setPreset] = useState<Preset>("own");
   const [isNameOwn, setNameOwn] = useState(false);
+  // Nothing is chosen: the form asks once whether that is meant.
+  const [empty, setEmpty] = useState<"asked" | "meant">();
+  const form = useRef<HTMLFormElement>(null);
   const set = (changes: Partial<KeyDraft>): void => setDraft((before) => ({ ...before, ...changes }));
   const create = useMutation({
     async mutationFn() {
@@ -44,7 +56,20 @@ export function NewKeyPage() {
   });
   const scope = scopeOf(draft);
   const isEmpty = scope !== undefined && Object.keys(scope).length === 0;
+  const isOver = draft.ttl === ON_A_DAY && secondsUntil(draft.day, Date.now()) === 0;
   const texts = useMemo(() => ({ yaml: stringify(manifestOf(draft)), command: commandOf(draft) }), [draft]);
+  const errors = placeErrors(create.error, PATHS);
+  const isAsked = isEmpty && empty !== undefined;
+  const isWrong = create.isError || (isAsked && empty === "asked");
+  useEffect(() => {
+    if (isWrong) form.current?.querySelector<HTMLElement>(WRONG)?.focus();
+  }, [isWrong]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (isOver) form.current?.querySelector<HTMLElement>(WRONG)?.focus();
+    else if (isEmpty && empty !== "meant") setEmpty("asked");
+    else create.mutate();
+  };
   if (create.data !== undefined) {
     const { name, value, warnings } = create.data;
     return (
@@ -75,19 +100,29 @@ export function NewKeyPage() {
   return (
     <>
       <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("new.title")} lead={t("new.lead")} />
-      <form
-        className="beside"
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate();
-        }}
-      >
+      <form ref={form} className="beside" onSubmit={submit}>
         <div className="form">
+          <div className="presets">
+            <RadioField
+              label={t("new.preset")}
+              value={preset}
+              choices={PRESETS.map((id) => ({
+                id,
+                label: t(`new.preset.${id}`),
+                description: t(`new.preset.${id}.hint`),
+              }))}
+              onChange={(id) => {
+                setPreset(id);
+                set(presetDraft(id));
+              }}
+            />
+          </div>
           <TextField
             label={t("new.displayName")}
             description={t("new.displayName.hint")}
             value={draft.displayName}
             onChange={(displayName) => set({ displayName, ...(isNameOwn ? {} : { name: nameFrom(displayName) }) })}
+            error={errors.at("spec.displayName")}
             autoFocus
           />
           <TextField
@@ -98,18 +133,44 @@ export function NewKeyPage() {
               setNameOwn(name !== "");
               set({ name });
             }}
+            error={errors.at("metadata.name")}
             isMonospace
           />
           <TextField
             label={t("new.description")}
             value={draft.description}
             onChange={(description) => set({ description })}
+            error={errors.at("spec.description")}
             isMultiline
           />
-          <OwnerField draft={draft} onChange={set} />
-          <KeyLimits draft={draft} onChange={set} />
-          {isEmpty && <Notice tone="info">{t("new.scope.empty")}</Notice>}
-          {create.isError && <ErrorNotice error={create.error} />}
+          <OwnerField draft={draft} onChange={set} error={errors.at("spec.user")} />
+          <KeyLimits
+            draft={draft}
+            onChange={set}
+            errorAt={errors.at}
+            {...(preset === "ci" ? { picker: <ClusterChoice draft={draft} onChange={set} /> } : {})}
+          />
+          <Checkbox
+            isSelected={draft.isReadOnly}
+            onChange={(isReadOnly) => set({ isReadOnly })}
+            description={t("new.readOnly.hint")}
+          >
+            {t("new.readOnly")}
+          </Checkbox>
+          {isAsked && (
+            <div className="stack">
+              <GroupError text={t("new.scope.empty")} />
+              <Checkbox isSelected={empty === "meant"} onChange={(isMeant) => setEmpty(isMeant ? "meant" : "asked")}>
+                {t("new.scope.meant")}
+              </Checkbox>
+            </div>
+          )}
+          {create.isError && errors.arePlaced && (
+            <Notice tone="bad">
+              <span role="alert">{t("form.errors")}</span>
+            </Notice>
+          )}
+          {create.isError && !errors.arePlaced && <ErrorNotice error={create.error} />}
           <div className="actions">
             <Button kind="primary" type="submit" isPending={create.isPending}>
               {t("new.submit")}
@@ -121,7 +182,7 @@ export function NewKeyPage() {
         </div>
         <aside className="aside-panel">
           <Section title={t("new.preview")}>
-            <ScopeList limits={{ scope }} />
+            <ScopeList limits={{ scope, rules: draft.isReadOnly ? readOnlyRules() : undefined }} />
           </Section>
           {texts.command !== undefined && <Code label={t("new.command")} text={texts.command} />}
           <Code
@@ -135,14 +196,35 @@ export function NewKeyPage() {
   );
 }
 
-/** The user, their teams, and others if the user may create keys for them. */
-function OwnerField({
-  draft,
-  onChange,
-}: {
+/** Fields with an error, and errors of groups of fields. */
+const WRONG = '[aria-invalid="true"], [data-invalid] button, [data-error]';
+
+/** One virtual cluster, for a pipeline that has no other work. */
+function ClusterChoice({ draft, onChange }: FieldProps) {
+  const { items } = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
+  const [chosen = ""] = draft.virtualClusters;
+  const choices = items
+    .map((cluster) => `${projectOf(cluster.metadata.namespace ?? "")}/${nameOf(cluster)}`)
+    .sort()
+    .map((id) => ({ id, label: id.replace("/", " / ") }));
+  return (
+    <SelectField
+      label={t("new.cluster")}
+      value={chosen}
+      choices={chosen === "" ? [{ id: "", label: t("new.cluster.none") }, ...choices] : choices}
+      onChange={(id) => onChange({ virtualClusters: id === "" ? [] : [id] })}
+      description={t("new.cluster.hint")}
+    />
+  );
+}
+
+type FieldProps = {
   readonly draft: KeyDraft;
   readonly onChange: (changes: Partial<KeyDraft>) => void;
-}) {
+};
+
+/** The user, their teams, and others if the user may create keys for them. */
+function OwnerField({ draft, onChange, error }: FieldProps & { readonly error: string | undefined }) {
   const { session } = useApi();
   const users = useMay({ verb: "impersonate", group: "", resource: "users" });
   const teams = useLive<Team>(TEAMS);
@@ -165,6 +247,7 @@ function OwnerField({
       choices={choices}
       onChange={(owner) => onChange({ owner })}
       description={t("new.owner.hint")}
+      error={error}
     />
   );
 }

@@ -1,4 +1,4 @@
-// Permitted and forbidden actions of a key, as two lists of sentences.
+// The abilities of a key, and surprising limits, as lists of sentences.
 
 import type { KeyScope } from "@postern/api/access-key-scope";
 import { Check, X } from "lucide-react";
@@ -14,25 +14,34 @@ export function ScopeList(props: {
       <div>
         <h3>{t("scope.can")}</h3>
         <ul>
-          {can.map((words) => (
-            <li key={words}>
+          {can.map(({ text, names }) => (
+            <li key={text}>
               <Check aria-hidden="true" className="lucide yes" />
-              {words}
+              {names === undefined ? (
+                text
+              ) : (
+                <details className="names">
+                  <summary>{text}</summary>
+                  <p className="mono">{names.join(", ")}</p>
+                </details>
+              )}
             </li>
           ))}
         </ul>
       </div>
-      <div>
-        <h3>{t("scope.cannot")}</h3>
-        <ul>
-          {cannot.map((words) => (
-            <li key={words}>
-              <X aria-hidden="true" className="lucide no" />
-              {words}
-            </li>
-          ))}
-        </ul>
-      </div>
+      {cannot.length > 0 && (
+        <div>
+          <h3>{t("scope.cannot")}</h3>
+          <ul>
+            {cannot.map((words) => (
+              <li key={words}>
+                <X aria-hidden="true" className="lucide no" />
+                {words}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
     </div>
   );
 }

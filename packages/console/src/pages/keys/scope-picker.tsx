@@ -119,8 +119,9 @@ export function ScopePicker(props: {
           </ul>
         </fieldset>
       )}
-      <fieldset>
-        <legend>{t("picker.roles")}</legend>
+      {/* Few keys need one. */}
+      <details open={draft.roles.length > 0}>
+        <summary>{t("picker.roles")}</summary>
         <ul className="picker-list">
           {ROLES.map((role) => (
             <li key={role}>
@@ -134,7 +135,7 @@ export function ScopePicker(props: {
             </li>
           ))}
         </ul>
-      </fieldset>
+      </details>
     </div>
   );
 }

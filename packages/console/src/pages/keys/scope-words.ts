@@ -48,46 +48,81 @@ function partsOf({ projects, virtualClusters, spaces, clusters, roles }: KeyScop
   return parts;
 }
 
-export type ScopeWords = { readonly can: readonly string[]; readonly cannot: readonly string[] };
+/** A sentence, and the names behind a number in it. */
+export type Words = { readonly text: string; readonly names?: readonly string[] };
+export type ScopeWords = { readonly can: readonly Words[]; readonly cannot: readonly string[] };
 
-/** Sentences. A key without a scope can do everything that its owner may do. */
+/** More of one kind are one sentence with their number. */
+const TOLD_APART = 3;
+
+/**
+ * Sentences. A key without a scope can do everything that its owner may do. `cannot` has only what surprises: that a key reaches nothing beside its scope
+ * does not.
+ */
 export function scopeWords({ scope, rules }: Limits): ScopeWords {
   const ruleCount = (rules?.length ?? 0) + (scope?.rules?.length ?? 0);
-  const limited = ruleCount === 0 ? [] : [counted("scope.words.rules", ruleCount)];
+  const limited = ruleCount === 0 ? [] : [{ text: counted("scope.words.rules", ruleCount) }];
   if (scope === undefined) {
     return ruleCount === 0
-      ? { can: [t("scope.words.everything"), t("scope.words.follows")], cannot: [t("scope.words.neverMore")] }
-      : { can: limited, cannot: [t("scope.words.neverMore")] };
+      ? { can: [{ text: t("scope.words.everything") }, { text: t("scope.words.follows") }], cannot: [] }
+      : { can: limited, cannot: [] };
   }
   const { projects = [], virtualClusters = [], spaces = [], clusters = [], roles = [] } = scope;
   const can = [
-    ...projects.map(({ project = "" }) =>
-      project === "*" ? t("scope.words.allProjects") : t("scope.words.project", { project }),
+    ...told(
+      projects.map(({ project = "" }) => ({
+        name: project,
+        text: project === "*" ? t("scope.words.allProjects") : t("scope.words.project", { project }),
+      })),
+      (count) => counted("scope.words.projects", count),
     ),
-    ...virtualClusters.map(({ project = "", virtualCluster = "" }) =>
-      virtualCluster === "*"
-        ? t("scope.words.allVirtualClusters", { project })
-        : t("scope.words.virtualCluster", { project, virtualCluster }),
+    ...told(
+      virtualClusters.map(({ project = "", virtualCluster = "" }) => ({
+        name: `${project}/${virtualCluster}`,
+        text:
+          virtualCluster === "*"
+            ? t("scope.words.allVirtualClusters", { project })
+            : t("scope.words.virtualCluster", { project, virtualCluster }),
+      })),
+      (count) => counted("scope.words.virtualClusters", count),
     ),
-    ...spaces.map(({ project = "", space = "" }) => t("scope.words.space", { project, space })),
-    ...clusters.map(({ cluster = "" }) =>
-      cluster === "*" ? t("scope.words.allClusters") : t("scope.words.cluster", { cluster }),
+    ...told(
+      spaces.map(({ project = "", space = "" }) => ({
+        name: `${project}/${space}`,
+        text: t("scope.words.space", { project, space }),
+      })),
+      (count) => counted("scope.words.spaces", count),
     ),
-    ...roles.map(({ role = "" }) => named("scope.words.role", role)),
+    ...told(
+      clusters.map(({ cluster = "" }) => ({
+        name: cluster,
+        text: cluster === "*" ? t("scope.words.allClusters") : t("scope.words.cluster", { cluster }),
+      })),
+      (count) => counted("scope.words.clusters", count),
+    ),
+    ...roles.map(({ role = "" }) => ({ text: named("scope.words.role", role) })),
     ...limited,
-    t("scope.words.always"),
+    { text: t("scope.words.always") },
   ];
+  const reached = projects.length + virtualClusters.length + spaces.length + clusters.length + roles.length;
   const cannot = [
-    ...otherProjects(scope),
-    t("scope.words.noKeys"),
-    t("scope.words.noPeople"),
-    t("scope.words.neverMore"),
+    ...(reached + ruleCount === 0 ? [t("scope.words.nothing")] : []),
+    // "Everything in the project" sounds as if it did.
+    ...(projects.length === 0 ? [] : [t("scope.words.noKeys"), t("scope.words.noPeople")]),
   ];
   return { can, cannot };
 }
 
-function otherProjects({ projects = [], virtualClusters = [], spaces = [] }: KeyScope): readonly string[] {
-  if (projects.some(({ project }) => project === "*")) return [];
-  const reached = projects.length + virtualClusters.length + spaces.length;
-  return [t(reached === 0 ? "scope.words.noProject" : "scope.words.noOtherProject")];
+/** A name with a star is a sentence of its own. */
+function told(
+  entries: readonly { readonly name: string; readonly text: string }[],
+  many: (count: number) => string,
+): readonly Words[] {
+  if (entries.length <= TOLD_APART) return entries.map(({ text }) => ({ text }));
+  const isAll = ({ name }: { readonly name: string }): boolean => name.endsWith("*");
+  const names = entries.filter((entry) => !isAll(entry)).map(({ name }) => name);
+  return [
+    ...entries.filter(isAll).map(({ text }) => ({ text })),
+    ...(names.length === 0 ? [] : [{ text: many(names.length), names }]),
+  ];
 }

@@ -4,7 +4,7 @@ import { request } from "node:https";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
-import { CONSOLE_VIEWS, isConsoleRequest } from "./console-route.ts";
+import { CONSOLE_VIEWS, createConsoleRoute, isConsoleRequest } from "./console-route.ts";
 
 const SCRIPT = "export const name = 'console';";
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
@@ -151,6 +151,23 @@ it("sends files compressed and cacheable for ever, and nothing else below their 
   expect((await get("/console/../server.key")).status).not.toBe(200);
   expect((await get("/console/index-0000.js")).status).toBe(404);
   expect((await get(path, {}, "POST")).status).toBe(404);
+});
+
+it("hands out the CA of the server, and nothing where there is none of its own", async () => {
+  const { status, headers, body } = await get("/console/ca.crt");
+  expect([status, headers["content-type"], String(body).split("\n", 1)[0]]).toEqual([
+    200,
+    "application/x-pem-file",
+    "-----BEGIN CERTIFICATE-----",
+  ]);
+  expect(String(body)).not.toContain("PRIVATE KEY");
+  const handle = createConsoleRoute({
+    load: loadConsole,
+    settings: { name: "", domain: "", managementGroup: "", storageGroup: "", projectNamespacePrefix: "" },
+    endpoint: { certificateAuthorityPem: undefined },
+  });
+  const context: any = { request: { method: "GET" }, info: { path: "/console/ca.crt" } };
+  expect(await handle(context)).toMatchObject({ status: 204, body: { bytes: "" } });
 });
 
 it("can be switched off", async () => {

@@ -13,6 +13,8 @@ import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
 import type { ConsoleBuild, ConsoleFile, ConsoleSettings } from "./console-build.ts";
 
 const FILES = "/console/";
+/** The CA of the serving certificate, for clients that do not know it. */
+const AUTHORITY = `${FILES}ca.crt`;
 
 /** A first page loads up to 12 files, and all people of an office may share one address. The files are in memory, and browsers keep them. */
 const PER_SOURCE = { qps: 200, burst: 2000 };
@@ -44,23 +46,27 @@ export function isConsoleRequest({ method, headers }: Pick<ApiRequest, "method" 
   return (path === "/" || CONSOLE_VIEWS.includes(view)) && headerOf({ headers }, "accept").includes("text/html");
 }
 
+/** As it is now: it changes with the files of the certificate. */
+type Endpoint = { readonly certificateAuthorityPem: string | undefined };
+
 export type ConsoleRouteDeps = {
   /** Called with the first request of a browser. */
   readonly load: () => Promise<ConsoleBuild>;
   readonly settings: ConsoleSettings;
+  readonly endpoint: Endpoint;
 };
 
 type Page = { readonly bytes: Buffer; readonly etag: string; readonly headers: ResponseHeaders };
 type Loaded = { readonly page: Page; readonly files: ReadonlyMap<string, ConsoleFile> };
 
-export const consoleRoute = (base: Foundation, load: ConsoleRouteDeps["load"]): FeatureRoute => ({
-  handle: createConsoleRoute({ load, settings: base.names }),
+export const consoleRoute = (base: Foundation, load: ConsoleRouteDeps["load"], endpoint: Endpoint): FeatureRoute => ({
+  handle: createConsoleRoute({ load, settings: base.names, endpoint }),
   authenticator: anonymousCallers,
   authorizer: allowExchange,
   rateLimits: { perSource: base.rateLimiter(PER_SOURCE) },
 });
 
-export function createConsoleRoute({ load, settings }: ConsoleRouteDeps): Handler {
+export function createConsoleRoute({ load, settings, endpoint }: ConsoleRouteDeps): Handler {
   let loading: Promise<Loaded> | undefined;
   const loadOnce = (): Promise<Loaded> => {
     loading ??= load().then((build) => ({
@@ -75,6 +81,7 @@ export function createConsoleRoute({ load, settings }: ConsoleRouteDeps): Handle
   };
   return async ({ request, info: { path } }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw resourceNotFoundError();
+    if (path === AUTHORITY) return authorityResponse(endpoint);
     const { page, files } = await loadOnce();
     if (!path.startsWith(FILES)) return pageResponse(page, request);
     const file = files.get(path);
@@ -123,6 +130,13 @@ function pageOf({ page, inlineScripts, inlineStyles }: ConsoleBuild, settings: C
     },
   };
 }
+
+/** 204 where clients are expected to trust the certificate. */
+const authorityResponse = ({ certificateAuthorityPem }: Endpoint): ApiResponse => ({
+  status: certificateAuthorityPem === undefined ? 204 : 200,
+  headers: { ...SHARED, "content-type": "application/x-pem-file", "cache-control": "no-cache" },
+  body: { type: "bytes", bytes: certificateAuthorityPem ?? "" },
+});
 
 function pageResponse({ bytes, etag, headers }: Page, request: ApiRequest): ApiResponse {
   const known = headerOf(request, "if-none-match")
