@@ -184,6 +184,21 @@ test("identity providers and leak reports teach where there are none, and a repo
   await page.getByText("Leaked", { exact: true }).waitFor();
 });
 
+test("a project shows how much of its quotas is used, and the list the fullest", async () => {
+  const quotas = { project: { ownedaccesskeys: "4", virtualclusterinstances: "8", "virtualcluster.objects": "500" } };
+  await served.platform.create("projects", { metadata: { name: "limited" }, spec: { quotas } });
+  const scope = { projects: [{ project: "limited" }] };
+  for (const name of ["limited-1", "limited-2", "limited-3"])
+    await served.platform.create("ownedaccesskeys", { metadata: { name }, spec: { scope } });
+  await go("Projects");
+  const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: "limited" }) });
+  await row.getByText("3 of 4").waitFor();
+  await row.getByRole("link", { name: "limited" }).click();
+  const meters = page.getByRole("meter");
+  expect(await meters.first().getAttribute("aria-label")).toBe("Access keys: 3 of 4");
+  await page.getByText("500 at most").waitFor();
+});
+
 test("the audit log is searched by key and by refusal", async () => {
   const { body } = await served.platform.send({
     path: "ownedaccesskeys",
@@ -197,15 +212,52 @@ test("the audit log is searched by key and by refusal", async () => {
   });
   await go("Audit log");
   await page.getByRole("button", { name: "Export" }).waitFor();
+  // Changes alone, at first.
+  await page.getByText("create ownedaccesskeys.management.postern/curious").waitFor();
+  expect(await page.getByText(/^(get|list|watch) /).count()).toBe(0);
+  await choose("Changes", "All requests");
+  await page.getByText("list projects.management.postern").first().waitFor();
   await page.getByLabel("Access key", { exact: true }).fill("curious");
   await page.getByRole("button", { name: "Search" }).click();
-  await page.getByText("list projects.management.postern").waitFor();
-  await page.getByText("Only refused requests").click();
-  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("2 requests", { exact: true }).waitFor();
+  await choose("All requests", "Refused requests");
   await page.getByText("list projects.management.postern").waitFor({ state: "detached" });
   await page.getByText("1 request", { exact: true }).waitFor();
-  // The page, and the two that were asked for: a server does one search at a time, and refuses another one.
-  expect(searches).toEqual([200, 200, 200]);
+  // The page, and the three that were asked for: a server does one search at a time, and refuses another one.
+  expect(searches).toEqual([200, 200, 200, 200]);
+});
+
+/** In a select of the page, whose button has its value. */
+async function choose(value: string, other: string): Promise<void> {
+  await page.getByRole("button", { name: value }).click();
+  await page.getByRole("option", { name: other }).click();
+}
+
+test("a record is read at a glance, leads on, and a part of the time is searched alone", async () => {
+  await served.platform.create("teams", { metadata: { name: "at-a-glance" }, spec: { users: ["ben"] } });
+  await page.goto(`${served.platform.server.url}/audit?object=teams/at-a-glance`);
+  await page.getByRole("button", { name: "Create team at-a-glance" }).click();
+  await inDialog().getByText("Done 201").waitFor();
+  await inDialog().getByRole("link", { name: "admin" }).first().waitFor();
+  await inDialog().getByRole("link", { name: "All of this user" }).click();
+  await inDialog().waitFor({ state: "detached" });
+  await expect.poll(() => new URL(page.url()).searchParams.get("user")).toBe("admin");
+  await page.getByRole("button", { name: "Create team at-a-glance" }).first().waitFor();
+
+  const bars = page.locator(".histogram button");
+  expect(await bars.count()).toBe(48);
+  await bars.last().focus();
+  await page.keyboard.press("Shift+ArrowLeft");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Leave this time" }).waitFor();
+  const { searchParams } = new URL(page.url());
+  const length = Date.parse(searchParams.get("until") ?? "") - Date.parse(searchParams.get("since") ?? "");
+  // Two of 48 parts of a day.
+  expect(Math.round(length / 60_000)).toBe(60);
+  await page.getByRole("button", { name: "Create team at-a-glance" }).first().waitFor();
+  // With the pointer: where there were none.
+  await bars.first().click();
+  await expect.poll(() => new URL(page.url()).searchParams.get("until")).not.toBe(searchParams.get("until"));
 });
 
 test("a user without permissions sees the reason, and changes nothing", async () => {

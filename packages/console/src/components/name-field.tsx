@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceAddress } from "@postern/client/resource-client";
-import { useId, useMemo } from "react";
+import { useId, useMemo, useState } from "react";
 import { nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { TextField, type TextFieldProps } from "./text-field.tsx";
@@ -12,28 +12,37 @@ const SUGGESTED = 50;
 
 type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
 
-/** `of`: the resource of the objects. */
-export function NameField({ of, ...field }: TextFieldProps & { readonly of: ResourceAddress }) {
-  const { items } = useLive<Titled>(of);
+/** `of`: the resource of the objects, listed once the field has the focus. `namedBy`: what stands in the field; default: the name. */
+export function NameField({
+  of,
+  namedBy = nameOf,
+  ...field
+}: TextFieldProps & { readonly of: ResourceAddress; readonly namedBy?: (object: KubeObject) => string }) {
+  const [isWanted, setWanted] = useState(false);
+  const { items } = useLive<Titled>(of, { isWanted });
   const id = useId();
   const wanted = field.value.trim().toLowerCase();
-  const suggestions = useMemo(() => suggestionsFor(items, wanted), [items, wanted]);
+  const suggestions = useMemo(() => suggestionsFor(items, wanted, namedBy), [items, wanted, namedBy]);
   return (
     <>
-      <TextField {...field} list={id} autoComplete="off" />
+      <TextField {...field} list={id} autoComplete="off" onFocus={() => setWanted(true)} />
       <datalist id={id}>
         {suggestions.map((object) => (
-          <option key={nameOf(object)} value={nameOf(object)} label={object.spec?.displayName || nameOf(object)} />
+          <option key={namedBy(object)} value={namedBy(object)} label={object.spec?.displayName || namedBy(object)} />
         ))}
       </datalist>
     </>
   );
 }
 
-function suggestionsFor(objects: readonly Titled[], wanted: string): readonly Titled[] {
+function suggestionsFor(
+  objects: readonly Titled[],
+  wanted: string,
+  namedBy: (object: KubeObject) => string,
+): readonly Titled[] {
   const found: Titled[] = [];
   for (const object of objects) {
-    if (!`${nameOf(object)} ${object.spec?.displayName ?? ""}`.toLowerCase().includes(wanted)) continue;
+    if (!`${namedBy(object)} ${object.spec?.displayName ?? ""}`.toLowerCase().includes(wanted)) continue;
     found.push(object);
     if (found.length === SUGGESTED) break;
   }

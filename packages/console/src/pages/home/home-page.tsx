@@ -101,7 +101,7 @@ function ActivityTiles({ activity }: { readonly activity: Activity }) {
   return (
     <>
       <Tile count={lastHour(activity.requests)} label={t("home.requests.hour")} />
-      <Tile to="/audit" search={{ refused: "true" }} count={refused} label={t("home.refused.hour")} />
+      <Tile to="/audit" search={{ show: "refused" }} count={refused} label={t("home.refused.hour")} />
       <Tile count={activity.openWatches} label={counted("home.watches", activity.openWatches)} />
     </>
   );

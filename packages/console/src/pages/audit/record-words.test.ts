@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { objectOf, outcomeOf, placeOf, recordWords } from "./record-words.ts";
+
+it.each([
+  ["create", "ownedaccesskeys.management.postern/ci", "Create access key ci"],
+  ["patch", "projects.management.postern/shop", "Change project shop"],
+  ["create", "ownedaccesskeys.management.postern/ci/rotate", "Rotate access key ci"],
+  [
+    "create",
+    "virtualclusterinstances.management.postern/dev/kubeconfig -n p-shop",
+    "Get a kubeconfig for virtual cluster dev",
+  ],
+  ["list", "users.management.postern", "List users"],
+  ["create", "pods/web-0/exec -n default", "Run a command in pods web-0"],
+  ["create", "widgets.example.com/a/fill -n default", "create fill of widgets a"],
+  ["post", "/backup", "POST /backup"],
+])("%s %s is: %s", (verb, object, words) => {
+  expect(recordWords({ verb, object })).toBe(words);
+});
+
+it("reads the object as it is written", () => {
+  expect(objectOf({ object: "deployments.apps/web/scale -n shop" })).toEqual({
+    resource: "deployments",
+    apiGroup: "apps",
+    name: "web",
+    subresource: "scale",
+    namespace: "shop",
+  });
+  expect(objectOf({ object: "/metrics" })).toBeUndefined();
+});
+
+it("has an outcome for every code, and the page of a cluster", () => {
+  expect([0, 201, 401, 403, 409, 429, 500].map((code) => outcomeOf({ code }).tone)).toEqual([
+    "warn",
+    "good",
+    "bad",
+    "bad",
+    "warn",
+    "warn",
+    "bad",
+  ]);
+  expect(placeOf("virtualcluster/shop/dev")).toEqual({ title: "shop / dev", to: "/clusters/shop/dev" });
+  expect(placeOf("")).toBeUndefined();
+});
