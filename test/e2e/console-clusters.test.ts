@@ -71,6 +71,19 @@ test("a virtual cluster shows who has access and its valid credentials, and is p
   await page.locator(".badge", { hasText: "Ready" }).waitFor();
 });
 
+test("a kubeconfig is saved with one press, as it was chosen the last time", async () => {
+  await page.getByText("As the last time: Client certificate").waitFor();
+  const saving = page.waitForEvent("download");
+  await press("Save kubeconfig");
+  const download = await saving;
+  expect(download.suggestedFilename()).toBe("demo.kubeconfig");
+  expect(await readFile(await download.path(), "utf8")).toMatch(/^ {4}client-certificate-data: /m);
+  await page.getByText("Saved. Treat it like a password.").waitFor();
+  await press("Another kubeconfig");
+  await page.getByRole("dialog").getByRole("radio", { name: "Client certificate", checked: true }).waitFor();
+  await press("Close");
+});
+
 test("one of the credentials is revoked, and the others stay valid", async () => {
   const issue = async (): Promise<string> => {
     const path = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";

@@ -37,7 +37,7 @@ export function DownloadButton(props: {
   );
 }
 
-function saveFile(text: string, fileName: string): void {
+export function saveFile(text: string, fileName: string): void {
   const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
   const link = document.createElement("a");
   link.href = address;

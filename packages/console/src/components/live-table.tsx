@@ -8,6 +8,7 @@ import { DataTable, type DataTableProps, type Sort } from "./data-table.tsx";
 import { Loading } from "./loading.tsx";
 import { ErrorNotice } from "./notice.tsx";
 import { csvOf } from "./table-csv.ts";
+import { filledColumns } from "./table-layout.ts";
 import { TableMenu } from "./table-menu.tsx";
 import { useDensity, useHiddenColumns } from "./table-settings.ts";
 import { useAddress } from "./use-address.ts";
@@ -31,7 +32,8 @@ export function LiveTable<T>(
   const [hidden, show] = useHiddenColumns(location.pathname.slice(1));
   const [density, setDensity] = useDensity();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const shownColumns = useMemo(() => columns.filter(({ id }) => !hidden.has(id)), [columns, hidden]);
+  const filled = useMemo(() => filledColumns(columns, table.rows), [columns, table.rows]);
+  const shownColumns = useMemo(() => filled.filter(({ id }) => !hidden.has(id)), [filled, hidden]);
   // Filter fields are expensive to render: they follow in slices, after the page.
   const hasFilters = useDeferredValue(isLoading || items.length > 0, false);
   // Rows that a filter hides, or that are gone, are not acted on.

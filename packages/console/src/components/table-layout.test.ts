@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fitColumns, type SizedColumn } from "./table-layout.ts";
+import { filledColumns, fitColumns, type SizedColumn } from "./table-layout.ts";
 
 type Row = { readonly name: string; readonly team: string; readonly scope: string };
 
@@ -45,4 +45,16 @@ it("looks at some of ten thousand rows", () => {
   const counting = [{ id: "name", header: "Name", text: () => `${looked++}` }];
   fitColumns(counting, many, 900);
   expect(looked).toBe(200);
+});
+
+it("leaves out columns that are empty in every row, where that is allowed", () => {
+  const columns = [
+    { id: "name", header: "Name", text: () => "" },
+    { id: "email", header: "E-mail", text: ({ email }: { email: string }) => email, isOptional: true },
+  ];
+  const ids = (rows: readonly { email: string }[]) => filledColumns(columns, rows).map(({ id }) => id);
+  expect(ids([{ email: "" }, { email: "" }])).toEqual(["name"]);
+  expect(ids([{ email: "" }, { email: "ann@example.com" }])).toEqual(["name", "email"]);
+  // Before there are rows, nothing is known.
+  expect(ids([])).toEqual(["name", "email"]);
 });

@@ -11,6 +11,8 @@ export type SizedColumn<T> = {
   /** The text of a cell. */
   readonly text?: (row: T) => string;
   readonly sortBy?: (row: T) => string | number;
+  /** It is left out where its texts are all empty. */
+  readonly isOptional?: boolean;
 };
 
 /** Rows that are looked at. */
@@ -26,6 +28,13 @@ const SQUEEZED_FIRST = 190;
 const BOLD = 1.12;
 /** One text of so many may be cut. */
 const UNCUT = 0.95;
+
+/** Columns that no row has anything in, and that can be left out, only take room. A long table is looked at in a sample. */
+export function filledColumns<T, C extends SizedColumn<T>>(columns: readonly C[], rows: readonly T[]): readonly C[] {
+  if (rows.length === 0) return columns;
+  const sample = sampleOf(rows);
+  return columns.filter((column) => column.isOptional !== true || sample.some((row) => textOf(column, row) !== ""));
+}
 
 export type FittedColumn = { readonly id: string; readonly width: number };
 

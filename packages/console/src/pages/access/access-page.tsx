@@ -12,6 +12,7 @@ import { type Api, useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, managementVersion, PROJECTS, USERS } from "../../api/resources.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
 import { RadioField, SelectField } from "../../components/fields.tsx";
 import { NameField } from "../../components/name-field.tsx";
 import { ErrorNotice } from "../../components/notice.tsx";
@@ -75,73 +76,80 @@ export function AccessPage() {
   return (
     <>
       <PageHead title={t("access.title")} lead={t("access.lead")} />
-      <form className="form card narrow" onSubmit={submit}>
-        <RadioField
-          label={t("access.subject")}
-          value={question.subject}
-          choices={[
-            { id: "self", label: t("access.subject.self") },
-            { id: "user", label: t("access.subject.user") },
-            { id: "key", label: t("access.subject.key") },
-          ]}
-          onChange={(subject) => change({ subject })}
-        />
-        {needsName && (
-          <NameField
-            of={question.subject === "key" ? ACCESS_KEYS : USERS}
-            label={question.subject === "key" ? t("access.keyName") : t("access.userName")}
-            value={question.who}
-            onChange={(who) => change({ who })}
-            isRequired
+      <div className="beside even">
+        <form className="form card" onSubmit={submit}>
+          <RadioField
+            label={t("access.subject")}
+            value={question.subject}
+            choices={[
+              { id: "self", label: t("access.subject.self") },
+              { id: "user", label: t("access.subject.user") },
+              { id: "key", label: t("access.subject.key") },
+            ]}
+            onChange={(subject) => change({ subject })}
           />
-        )}
-        <SelectField
-          label={t("access.verb")}
-          value={question.verb}
-          choices={VERBS.map((id) => ({ id, label: id }))}
-          onChange={(verb) => change({ verb })}
-        />
-        <SelectField
-          label={t("access.resource")}
-          value={question.resource}
-          choices={RESOURCES.map((id) => ({ id, label: named("resource", id) }))}
-          onChange={(resource) => change({ resource })}
-        />
-        <NameField
-          of={PROJECTS}
-          label={t("access.project")}
-          value={question.project}
-          onChange={(project) => change({ project })}
-          description={t("access.project.hint")}
-        />
-        <TextField
-          label={t("access.name")}
-          value={question.name}
-          onChange={(name) => change({ name })}
-          description={t("access.name.hint")}
-          autoComplete="off"
-        />
-        <TextField
-          label={t("access.subresource")}
-          value={question.subresource}
-          onChange={(subresource) => change({ subresource })}
-          description={t("access.subresource.hint")}
-          autoComplete="off"
-        />
-        <footer>
-          <Button
-            kind="primary"
-            type="submit"
-            isPending={ask.isPending}
-            isDisabled={needsName && question.who.trim() === ""}
-          >
-            {t("access.submit")}
-          </Button>
-        </footer>
-      </form>
-      <div aria-live="polite">
-        {ask.isError && <ErrorNotice error={ask.error} />}
-        {ask.data !== undefined && <AnswerView answer={ask.data} project={question.project.trim()} />}
+          {needsName && (
+            <NameField
+              of={question.subject === "key" ? ACCESS_KEYS : USERS}
+              label={question.subject === "key" ? t("access.keyName") : t("access.userName")}
+              value={question.who}
+              onChange={(who) => change({ who })}
+              isRequired
+            />
+          )}
+          <div className="columns">
+            <SelectField
+              label={t("access.verb")}
+              value={question.verb}
+              choices={VERBS.map((id) => ({ id, label: id }))}
+              onChange={(verb) => change({ verb })}
+            />
+            <SelectField
+              label={t("access.resource")}
+              value={question.resource}
+              choices={RESOURCES.map((id) => ({ id, label: named("resource", id) }))}
+              onChange={(resource) => change({ resource })}
+            />
+          </div>
+          <NameField
+            of={PROJECTS}
+            label={t("access.project")}
+            value={question.project}
+            onChange={(project) => change({ project })}
+            description={t("access.project.hint")}
+          />
+          <div className="columns">
+            <TextField
+              label={t("access.name")}
+              value={question.name}
+              onChange={(name) => change({ name })}
+              description={t("access.name.hint")}
+              autoComplete="off"
+            />
+            <TextField
+              label={t("access.subresource")}
+              value={question.subresource}
+              onChange={(subresource) => change({ subresource })}
+              description={t("access.subresource.hint")}
+              autoComplete="off"
+            />
+          </div>
+          <footer>
+            <Button
+              kind="primary"
+              type="submit"
+              isPending={ask.isPending}
+              isDisabled={needsName && question.who.trim() === ""}
+            >
+              {t("access.submit")}
+            </Button>
+          </footer>
+        </form>
+        <div aria-live="polite" className="aside-answer">
+          {ask.isError && <ErrorNotice error={ask.error} />}
+          {ask.data !== undefined && <AnswerView answer={ask.data} project={question.project.trim()} />}
+          {ask.isIdle && <EmptyState title={t("access.answer.none")}>{t("access.answer.hint")}</EmptyState>}
+        </div>
       </div>
     </>
   );

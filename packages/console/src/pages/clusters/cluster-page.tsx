@@ -7,6 +7,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
+import { Users } from "lucide-react";
 import { useApi } from "../../api/api-context.tsx";
 import { inNamespace, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLiveObject } from "../../api/use-live.ts";
@@ -16,7 +17,7 @@ import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { CredentialTree } from "../../components/credential-tree.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
-import { LongList } from "../../components/long-list.tsx";
+import { useFirst } from "../../components/long-list.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
@@ -26,9 +27,10 @@ import { useOpened } from "../../components/use-opened.ts";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
-import { roleName } from "../access/role-name.ts";
 import { SetKubeconfig } from "../hosts/set-kubeconfig.tsx";
+import { accessGroups, type Holder } from "./access-groups.ts";
 import { ClusterBadge, isBuiltIn } from "./cluster-badge.tsx";
+import { KubeconfigAgain } from "./kubeconfig-again.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 
 const FORCE_SLEEP = `sleepmode.${settings.domain}/force`;
@@ -115,9 +117,7 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
           field="config"
         />
       )}
-      <Button kind="primary" onPress={() => setAsked("kubeconfig")}>
-        {t("kubeconfig.get")}
-      </Button>
+      <KubeconfigAgain cluster={cluster} onOther={() => setAsked("kubeconfig")} />
       <ObjectActions
         kind="cluster"
         address={inNamespace(VIRTUAL_CLUSTERS, namespace)}
@@ -171,36 +171,10 @@ function Conditions({ cluster }: { readonly cluster: VirtualClusterInstance }) {
   );
 }
 
-type Holders = { readonly users?: readonly string[]; readonly teams?: readonly string[] };
-
-const only = (name: string | undefined): readonly string[] => (name === undefined || name === "" ? [] : [name]);
-
-const holdersOf = ({ users = [], teams = [] }: Holders, what: string) => [
-  ...users.map((who) => ({ isTeam: false, who, what })),
-  ...teams.map((who) => ({ isTeam: true, who, what })),
-];
-
 /** Members of the project, and users and teams that the virtual cluster gives access to. */
 function Access({ cluster, project }: { readonly cluster: VirtualClusterInstance; readonly project: string }) {
   const { object } = useLiveObject<Project>(PROJECTS, project);
-  const { owner, access = [], extraAccessRules = [] } = cluster.spec ?? {};
-  const rows = [
-    ...holdersOf({ users: only(owner?.user), teams: only(owner?.team) }, t("cluster.access.owner")),
-    // The owner of a project is its administrator.
-    ...holdersOf(
-      { users: only(object?.spec?.owner?.user), teams: only(object?.spec?.owner?.team) },
-      t("cluster.access.projectOwner"),
-    ),
-    ...(object?.spec?.members ?? []).map(({ kind, name = "", clusterRole = "" }) => ({
-      isTeam: kind === "Team",
-      who: name,
-      what: t("cluster.access.member", { role: roleName(clusterRole) }),
-    })),
-    ...access.flatMap((rule) => holdersOf(rule, t("cluster.access.rule", { verbs: (rule.verbs ?? []).join(", ") }))),
-    ...extraAccessRules.flatMap((rule) =>
-      holdersOf(rule, t("cluster.access.inside", { role: rule.clusterRole ?? "" })),
-    ),
-  ];
+  const groups = accessGroups(cluster, object);
   return (
     <Section
       title={t("cluster.access.title")}
@@ -211,26 +185,39 @@ function Access({ cluster, project }: { readonly cluster: VirtualClusterInstance
         </Link>
       }
     >
-      {rows.length === 0 ? (
-        <p className="muted">{t("cluster.access.none")}</p>
-      ) : (
-        <LongList items={rows}>
-          {({ isTeam, who, what }) => (
-            <li key={`${isTeam} ${who} ${what}`}>
-              {/* All users are no user. */}
-              {who === "*" ? (
-                <span>{t("cluster.access.everybody")}</span>
-              ) : (
-                <Link to={isTeam ? "/teams/$name" : "/users/$name"} params={{ name: who }}>
-                  {who}
-                </Link>
-              )}
-              <span className="muted">{what}</span>
+      {groups.length === 0 && <p className="muted">{t("cluster.access.none")}</p>}
+      {groups.length > 0 && (
+        <ul className="lines card">
+          {groups.map(({ what, holders }) => (
+            <li key={what}>
+              <span className="keep">{what}</span>
+              <HolderNames holders={holders} />
             </li>
-          )}
-        </LongList>
+          ))}
+        </ul>
       )}
     </Section>
+  );
+}
+
+/** Names in one line; more on demand. */
+function HolderNames({ holders }: { readonly holders: readonly Holder[] }) {
+  const { first, more } = useFirst(holders);
+  return (
+    <span className="holders">
+      {first.map(({ isTeam, name }) =>
+        // All users are no user.
+        name === "*" ? (
+          <span key="*">{t("cluster.access.everybody")}</span>
+        ) : (
+          <Link key={`${isTeam} ${name}`} to={isTeam ? "/teams/$name" : "/users/$name"} params={{ name }}>
+            {isTeam && <Users aria-label={t("owner.team")} role="img" />}
+            {name}
+          </Link>
+        ),
+      )}
+      {more}
+    </span>
   );
 }
 

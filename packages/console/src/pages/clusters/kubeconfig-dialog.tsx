@@ -1,12 +1,10 @@
 // Gets a kubeconfig for a virtual cluster: a file with a token or a certificate, or a command that writes one without a secret.
 
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { inNamespace, managementVersion, nameOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { nameOf } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Code, CopyButton, DownloadButton } from "../../components/copy-text.tsx";
@@ -17,27 +15,16 @@ import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { isBuiltIn } from "./cluster-badge.tsx";
+import { FLAGS, lifeText, lifeWithin, livesWithin, REST, secondsLeft } from "./kubeconfig-lives.ts";
 import {
-  FLAGS,
-  type Life,
-  lifeText,
-  lifeWithin,
-  livesWithin,
-  REST,
-  secondsLeft,
-  USUAL_LIFE,
-} from "./kubeconfig-lives.ts";
-
-const KINDS = ["token", "certificate", "exec"] as const;
-type Kind = (typeof KINDS)[number];
-
-type Wish = {
-  readonly kind: Kind;
-  readonly life: Life;
-  readonly isReadOnly: boolean;
-  /** For a cluster with an address of its own: use that instead of the address of this server. */
-  readonly isDirect: boolean;
-};
+  issueKubeconfig,
+  KINDS,
+  rememberedWish,
+  rememberWish,
+  serverOf,
+  USUAL_WISH,
+  type Wish,
+} from "./kubeconfig-wish.ts";
 
 export function KubeconfigDialog({
   cluster,
@@ -58,35 +45,17 @@ export function KubeconfigDialog({
   });
   // Of the moment at which it is opened: the choices do not change under the cursor.
   const [ofSession] = useState(() => secondsLeft(session.expiresAt, Date.now()));
-  const [wish, setWish] = useState<Wish>({
-    kind: "token",
-    life: USUAL_LIFE,
-    isReadOnly: false,
-    isDirect: false,
-  });
+  const [wish, setWish] = useState<Wish>(() => rememberedWish() ?? USUAL_WISH);
   const set = (changes: Partial<Wish>): void => setWish((before) => ({ ...before, ...changes }));
   const { kind, isReadOnly, isDirect } = wish;
   // The command asks with a credential of its own.
   const left = kind === "exec" ? Number.POSITIVE_INFINITY : ofSession;
   const life = lifeWithin(wish.life, left);
   const isElsewhere = !isBuiltIn(cluster);
-  // A client certificate is only valid at the cluster's own address.
-  const server = isElsewhere && !isDirect && kind !== "certificate" ? proxyAddressOf(cluster) : undefined;
+  const server = serverOf(cluster, wish);
   const issue = useMutation({
-    async mutationFn() {
-      const spec: JsonObject = {
-        certificateTTL: life === REST ? left : Number(life),
-        ...(kind === "certificate" ? { clientCert: true } : {}),
-        ...(isReadOnly ? { role: "view" } : {}),
-        ...(server === undefined ? {} : { server }),
-      };
-      const body = { apiVersion: managementVersion, kind: "VirtualClusterInstanceKubeConfig", metadata: {}, spec };
-      const instances = createResourceClient<VirtualClusterInstance>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
-      const { status } = (await instances.createSubresource(name, "kubeconfig", body)) as {
-        readonly status?: { readonly kubeConfig?: string; readonly expirationTimestamp?: string };
-      };
-      return { text: status?.kubeConfig ?? "", expires: status?.expirationTimestamp };
-    },
+    mutationFn: () => issueKubeconfig(client, cluster, wish, left),
+    onSuccess: () => rememberWish(wish),
     gcTime: 0,
   });
   const { data } = issue;
@@ -176,10 +145,6 @@ export function KubeconfigDialog({
     </Dialog>
   );
 }
-
-/** The address below which this server forwards requests to the virtual cluster. */
-const proxyAddressOf = ({ metadata: { namespace = "", name = "" } }: VirtualClusterInstance): string =>
-  `${location.origin}/kubernetes/project/${projectOf(namespace)}/virtualcluster/${name}`;
 
 const commandOf = (
   name: string,

@@ -6,6 +6,7 @@ const FIXED = ["3600", "86400", "604800", "2592000"] as const;
 /** As long as the session. */
 export const REST = "rest";
 export type Life = (typeof FIXED)[number] | typeof REST;
+export const isLife = (text: string): text is Life => text === REST || FIXED.some((life) => life === text);
 export const USUAL_LIFE = "86400";
 
 /** For the command, which makes a kubeconfig with a credential of its own. */

@@ -15,6 +15,15 @@ import { counted, t } from "../../texts/text.tsx";
 
 const titleOf = (team: Team): string => team.spec?.displayName || nameOf(team);
 
+const NAMED = 3;
+
+/** The first of them, and how many more there are. */
+const membersText = (users: readonly string[]): string => {
+  const more = users.length - NAMED;
+  if (users.length === 0) return "–";
+  return more > 0 ? counted("change.more", more, { names: users.slice(0, NAMED).join(", ") }) : users.join(", ");
+};
+
 const COLUMNS: readonly Column<Team>[] = [
   {
     id: "name",
@@ -30,14 +39,15 @@ const COLUMNS: readonly Column<Team>[] = [
   {
     id: "users",
     header: t("teams.column.users"),
-    width: "110px",
     sortBy: ({ spec }) => spec?.users?.length ?? 0,
-    cell: ({ spec }) => spec?.users?.length ?? 0,
+    text: ({ spec }) => membersText(spec?.users ?? []),
+    cell: ({ spec }) => membersText(spec?.users ?? []),
   },
   {
     id: "groups",
     header: t("teams.column.groups"),
     from: "medium",
+    isOptional: true,
     sortBy: ({ spec }) => spec?.groups?.join(", ") ?? "",
     cell: ({ spec }) => spec?.groups?.join(", ") ?? "",
   },
@@ -45,8 +55,9 @@ const COLUMNS: readonly Column<Team>[] = [
     id: "owner",
     header: t("teams.column.owner"),
     from: "wide",
+    isOptional: true,
     sortBy: ({ spec }) => ownerName(spec?.owner),
-    cell: ({ spec }) => ownerName(spec?.owner) || "–",
+    cell: ({ spec }) => ownerName(spec?.owner),
   },
   createdColumn(t("teams.column.created"), (object) => object),
 ];

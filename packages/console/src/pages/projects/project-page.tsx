@@ -23,11 +23,13 @@ import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf } from "../../settings.ts";
-import { named, t } from "../../texts/text.tsx";
+import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
 import { AddProjectMember } from "./add-project-member.tsx";
 import { PhaseBadge } from "./projects-page.tsx";
+import { QuotaBar } from "./quota-bar.tsx";
+import { quotaUses } from "./quota-use.ts";
 
 export function ProjectPage() {
   const { name = "" } = useParams({ strict: false });
@@ -69,16 +71,30 @@ function ProjectView({ project }: { readonly project: Project }) {
               spec.allowedClusters?.map((cluster) => cluster.name).join(", ") || t("project.builtInOnly"),
             ],
             [t("project.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
-            ...Object.entries(spec.quotas?.project ?? {}).map(
-              ([resource, amount]) => [named("project.quota", resource), amount] as const,
-            ),
           ]}
         />
       </div>
+      <Quotas project={project} />
       <Members project={project} />
       <Clusters name={name} />
       <Rules name={name} />
     </>
+  );
+}
+
+function Quotas({ project }: { readonly project: Project }) {
+  const uses = quotaUses(project);
+  if (uses.length === 0) return null;
+  return (
+    <Section title={t("project.quotas")} lead={t("quota.lead")}>
+      <ul className="lines card">
+        {uses.map((use) => (
+          <li key={use.resource}>
+            <QuotaBar use={use} />
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 

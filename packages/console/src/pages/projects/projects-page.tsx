@@ -17,6 +17,9 @@ import { useListSearch } from "../../components/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 
+import { QuotaBar } from "./quota-bar.tsx";
+import { quotaUses } from "./quota-use.ts";
+
 type Row = { readonly project: Project; readonly clusters: number };
 
 const titleOf = ({ project }: Row): string => project.spec?.displayName || nameOf(project);
@@ -44,8 +47,9 @@ const COLUMNS: readonly Column<Row>[] = [
     id: "owner",
     header: t("projects.column.owner"),
     from: "medium",
+    isOptional: true,
     sortBy: ({ project }) => ownerName(project.spec?.owner),
-    cell: ({ project }) => ownerName(project.spec?.owner) || "–",
+    cell: ({ project }) => ownerName(project.spec?.owner),
   },
   {
     id: "members",
@@ -61,6 +65,25 @@ const COLUMNS: readonly Column<Row>[] = [
     width: "140px",
     sortBy: ({ clusters }) => clusters,
     cell: ({ clusters }) => clusters,
+  },
+  {
+    id: "quota",
+    header: t("projects.column.quota"),
+    width: "190px",
+    from: "medium",
+    sortBy: ({ project }) => quotaUses(project)[0]?.share ?? -1,
+    text: ({ project }) =>
+      quotaUses(project)
+        .map(({ resource, used, limit }) => `${resource} ${used ?? ""}/${limit}`)
+        .join(", "),
+    cell: ({ project }) => {
+      const [fullest] = quotaUses(project);
+      return fullest === undefined ? (
+        <span className="muted">{t("quota.none")}</span>
+      ) : (
+        <QuotaBar use={fullest} isShort={fullest.share !== undefined} />
+      );
+    },
   },
   createdColumn(t("projects.column.created"), ({ project }) => project),
 ];

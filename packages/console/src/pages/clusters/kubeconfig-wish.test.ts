@@ -1,0 +1,11 @@
+import { expect, it } from "vitest";
+import { rememberedWish, textOfWish, USUAL_WISH } from "./kubeconfig-wish.ts";
+
+it("is read as it was remembered", () => {
+  const wish = { ...USUAL_WISH, kind: "certificate", isReadOnly: true } as const;
+  expect(rememberedWish(textOfWish(wish))).toEqual(wish);
+});
+
+it.each(["", "token", "password 3600 true false", "token forever false false"])("has none in %j", (text) => {
+  expect(rememberedWish(text)).toBeUndefined();
+});
