@@ -69,6 +69,52 @@ test.each([
   await other.context().close();
 });
 
+test("pages that the server makes have the theme of the console, and refusals have their form", async () => {
+  const other = await served.openAs(served.platform.adminKey, "/", { colorScheme: "light" });
+  const ground = (): Promise<string> => other.evaluate("getComputedStyle(document.body).backgroundColor");
+  for (const name of ["Theme: system. Change", "Theme: light. Change"])
+    await other.getByRole("button", { name }).click();
+  await other.getByRole("button", { name: "Theme: dark. Change" }).waitFor();
+  await other.goto(`${url}/login`);
+  expect([await other.getAttribute("html", "data-theme"), await ground()]).toEqual(["dark", "rgb(13, 13, 17)"]);
+  await other.goto(`${url}/device?user_code=nothing`);
+  expect(await ground()).toBe("rgb(13, 13, 17)");
+  // Only a page of the server may send the form; what it says then is a page as well.
+  await other.route("**/login/key", (route) =>
+    route.continue({ headers: { ...route.request().headers(), origin: "https://elsewhere.test" } }),
+  );
+  await other.goto(`${url}/login`);
+  await other.fill("input[name=key]", served.platform.adminKey);
+  await other.click("button[type=submit]");
+  await other.getByRole("heading", { name: "Sign-in failed" }).waitFor();
+  await other.getByText("The request was not sent by a page of this server.").waitFor();
+  // A mistyped address is no JSON.
+  const missing = await other.goto(`${url}/keyz`);
+  expect(missing?.status()).toBe(404);
+  await other.getByRole("heading", { name: "Page not found" }).waitFor();
+  await other.context().close();
+});
+
+test("the profile has one's own sessions and keys, also where all others may be listed", async () => {
+  const { platform } = served;
+  await platform.create("users", { metadata: { name: "other" }, spec: { displayName: "Other" } });
+  const made = await platform.create("ownedaccesskeys", { metadata: { name: "others-key" }, spec: { user: "other" } });
+  const others = await served.openAs(made.spec.key, "/profile");
+  await others.getByText("this one", { exact: true }).waitFor();
+  const { body } = await platform.send({ path: "ownedaccesskeys" });
+  const theirs = body.items.filter(({ spec }: any) => spec.user === "other").map(({ metadata }: any) => metadata.name);
+  expect(theirs.length).toBeGreaterThan(1);
+  const own = await served.openAs(platform.adminKey, "/profile");
+  await own.getByRole("heading", { name: "Sessions" }).waitFor();
+  await own.getByText("this one", { exact: true }).waitFor();
+  const inConsole = (await own.getByRole("main").textContent()) ?? "";
+  await own.goto(`${url}/profile/access-keys`);
+  const byServer = (await own.getByRole("main").textContent()) ?? "";
+  for (const name of theirs) expect([inConsole.includes(name), byServer.includes(name)]).toEqual([false, false]);
+  expect(byServer).toContain("admin");
+  await Promise.all([others.context().close(), own.context().close()]);
+});
+
 test("a page of another origin in the same browser gets and changes nothing", async () => {
   const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<p>elsewhere</p>"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -6,6 +6,8 @@ export type Settings = {
   readonly managementGroup: string;
   readonly storageGroup: string;
   readonly projectNamespacePrefix: string;
+  /** Of the server; empty with live reload. */
+  readonly version: string;
 };
 
 const DEFAULTS: Settings = {
@@ -14,6 +16,7 @@ const DEFAULTS: Settings = {
   managementGroup: "management.postern",
   storageGroup: "storage.postern",
   projectNamespacePrefix: "p-",
+  version: "",
 };
 
 /** With live reload the page comes from elsewhere, and has no settings. */

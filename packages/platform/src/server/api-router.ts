@@ -8,11 +8,13 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { canonicalPath } from "@postern/apiserver/request/canonical-path";
 import { type ResolvedRequest, resolveRequest } from "@postern/apiserver/request/request-info";
+import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { resolveProxiedRequest } from "../features/authorization/proxied-call.ts";
-import { isConsoleRequest } from "../features/console/console-route.ts";
+import { isConsoleRequest, isMistyped } from "../features/console/console-route.ts";
 import { SCIM_PATH } from "../features/scim/scim-routes.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
 import { isSignInPath } from "../features/sign-in/sign-in-routes.ts";
@@ -69,9 +71,20 @@ export function createApiRouter(surfaces: {
     // The value stands in the path, which is not for logs.
     if (isBelow(path, JOIN_PATH)) return join(request.with({ requestUri: JOIN_PATH }));
     if (console !== undefined && isConsoleRequest(request, path)) return console(request);
+    if (console !== undefined && isMistyped(request, path)) return pageOr(management(request), request, console);
     return management(request);
   };
 }
+
+/** The console in place of an answer that there is nothing, with its code. Strangers are refused whatever they ask for. */
+const pageOr = (answer: Awaitable<ApiResponse>, request: ApiRequest, console: HandlerChain): Awaitable<ApiResponse> =>
+  whenDone(answer, (response) => {
+    if (response.status !== 404 && response.status !== 403) return response;
+    const { "if-none-match": _, ...headers } = request.headers;
+    return whenDone(console(request.with({ headers })), (page) =>
+      page.status === 200 ? { ...page, status: 404 } : page,
+    );
+  });
 
 const isBelow = (path: string, root: string): boolean => path === root || path.startsWith(`${root}/`);
 

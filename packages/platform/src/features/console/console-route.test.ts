@@ -2,6 +2,7 @@
 
 import { request } from "node:https";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 import { CONSOLE_VIEWS, createConsoleRoute, isConsoleRequest } from "./console-route.ts";
@@ -79,6 +80,16 @@ it.each(["/api", "/apis", "/version", "/healthz", "/openapi/v3", "/kubernetes/ma
   },
 );
 
+it("says to a person that there is no such page, and leaves paths of the API to the API", async () => {
+  const opened = { accept: BROWSER, "sec-fetch-dest": "document", "if-none-match": "*" };
+  const { status, headers, body } = await get("/keysx/y", opened);
+  expect([status, headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
+  expect(String(body)).toContain("<!doctype html>");
+  for (const path of ["/apis/none", "/metrics", "/kubernetes/none", "/doctor"])
+    expect([path, String((await get(path, opened)).body).includes("<!doctype html>")]).toEqual([path, false]);
+  expect((await get("/keysx", opened, "POST")).headers["content-type"]).toBe("application/json");
+});
+
 it("is on no path of the API", () => {
   const headers = { accept: BROWSER };
   for (const path of [
@@ -108,6 +119,7 @@ it("gives the page the server's names, and a strict content security policy", as
     managementGroup: "management.example.com",
     storageGroup: "storage.example.com",
     projectNamespacePrefix: "p-",
+    version: BUILD_INFO.version,
   });
   const policy = String(headers["content-security-policy"]).split("; ");
   expect(policy).toContain("default-src 'none'");

@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { brotliDecompressSync } from "node:zlib";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
@@ -36,6 +37,7 @@ export const CONSOLE_VIEWS: readonly string[] = [
   "audit",
   "profile",
   "new",
+  "about",
 ];
 
 /** Programs that ask for `/` want the API: only what names HTML among what it takes is a browser. */
@@ -44,6 +46,23 @@ export function isConsoleRequest({ method, headers }: Pick<ApiRequest, "method" 
   if (method !== "GET" && method !== "HEAD") return false;
   const [, view = ""] = path.split("/", 2);
   return (path === "/" || CONSOLE_VIEWS.includes(view)) && headerOf({ headers }, "accept").includes("text/html");
+}
+
+/** The first steps of paths that programs use: a browser gets there what they get. */
+const API_ROOTS: ReadonlySet<string> = new Set([
+  ...["api", "apis", "kubernetes", "openapi", "version", "healthz", "livez", "readyz", "metrics", "logs", "debug"],
+  ...["activity", "backup", "doctor", "keyring", ".well-known", "login", "oauth", "device", "leaks", "scim", "unwrap"],
+]);
+
+/** Whether a person opened an address that may be mistyped: the console then says that there is no such page. */
+export function isMistyped(request: Pick<ApiRequest, "method" | "headers">, path: string): boolean {
+  const [, root = ""] = path.split("/", 2);
+  return (
+    request.method === "GET" &&
+    headerOf(request, "sec-fetch-dest") === "document" &&
+    headerOf(request, "accept").includes("text/html") &&
+    !API_ROOTS.has(root)
+  );
 }
 
 /** As it is now: it changes with the files of the certificate. */
@@ -98,7 +117,8 @@ const SHARED: ResponseHeaders = {
 
 function pageOf({ page, inlineScripts, inlineStyles }: ConsoleBuild, settings: ConsoleSettings): Page {
   const { name, domain, managementGroup, storageGroup, projectNamespacePrefix } = settings;
-  const told = JSON.stringify({ name, domain, managementGroup, storageGroup, projectNamespacePrefix });
+  const { version } = BUILD_INFO;
+  const told = JSON.stringify({ name, domain, managementGroup, storageGroup, projectNamespacePrefix, version });
   const text = page.replace('content="{}"', () => `content="${told.replaceAll('"', "&quot;")}"`);
   const bytes = Buffer.from(text);
   const hashed = (hashes: readonly string[]): string => hashes.map((hash) => ` 'sha256-${hash}'`).join("");

@@ -8,7 +8,9 @@ const DARK = `
 export const PAGE_STYLE = `
 :root{color-scheme:light dark;--ground:#fff;--sunken:#f7f7f9;--hover:#f1f1f5;--line:#e4e4ea;--line-strong:#8a8a99;--ink:#17171f;--soft:#4b4b59;
 --accent:#4a50d4;--accent-hover:#3d42bd;--accent-ink:#fff;--link:#3f45c4;--bad:#b3261e;--warn:#875200;--warn-soft:#fdf1d9}
-@media (prefers-color-scheme:dark){:root{${DARK}}}
+@media (prefers-color-scheme:dark){:root:not([data-theme=light]){${DARK}}}
+:root[data-theme=dark]{color-scheme:dark;${DARK}}
+:root[data-theme=light]{color-scheme:light}
 *{box-sizing:border-box}
 body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;padding:1rem;background:var(--sunken);color:var(--ink);
 font:.875rem/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","Helvetica Neue",sans-serif;-webkit-text-size-adjust:100%}

@@ -1,9 +1,12 @@
 // HTML pages of sign-in: without scripts, and safe from framing, caching and injection.
 
 import { createHash } from "node:crypto";
+import type { ApiError } from "@postern/apimachinery/meta/api-error";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import { cookieOf } from "./cookies-and-origins.ts";
 import { PAGE_STYLE } from "./page-style.ts";
-import { LOGIN_PATH } from "./sign-in-paths.ts";
+import { LOGIN_PATH, THEME_COOKIE } from "./sign-in-paths.ts";
 
 /** HTML that is inserted unchanged. */
 export class Html {
@@ -77,6 +80,23 @@ ${body}
 
 export const failurePage = (status: number, text: string, headers: ResponseHeaders = {}): ApiResponse =>
   pageResponse("Sign-in failed", html`<p>${text}</p><p><a href="${LOGIN_PATH}">Sign in</a></p>`, { status, headers });
+
+const THEMES: readonly (string | undefined)[] = ["light", "dark"];
+const PLAIN = '<html lang="en">';
+
+/** The page in the theme that the user chose in the console, which keeps it in a cookie: these pages have no scripts that could read it elsewhere. */
+export function inTheme(response: ApiResponse, request: Pick<ApiRequest, "headers">): ApiResponse {
+  const { headers, body } = response;
+  const theme = cookieOf(request, THEME_COOKIE);
+  if (!THEMES.includes(theme) || body.type !== "bytes" || typeof body.bytes !== "string") return response;
+  if (!String(headers["content-type"]).startsWith("text/html")) return response;
+  const bytes = body.bytes.replace(PLAIN, `<html lang="en" data-theme="${theme}">`);
+  return { ...response, body: { type: "bytes", bytes } };
+}
+
+/** A refusal in the form of the other pages. */
+export const errorPage = (error: ApiError): ApiResponse =>
+  failurePage(error.code, `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`);
 
 /** Browsers send the Origin of a form, and addresses that may contain a code, to this server alone. */
 const SECURE: ResponseHeaders = {

@@ -26,9 +26,14 @@ export async function profilePage({ request }: RequestContext, deps: SignInRoute
     from: request.remoteAddress,
   });
   const current = session.keyName;
-  const items = (isJsonArray(body["items"]) ? body["items"] : []).filter(isJsonObject);
-  const user = objectAt(self, "user");
-  const who = textAt(user, "name") || textAt(self, "subject");
+  const user = textAt(objectAt(self, "user"), "name");
+  const who = user || textAt(self, "subject");
+  // Administrators may list the keys and sessions of all others.
+  const isOwn = (item: JsonObject): boolean => {
+    const spec = objectAt(item, "spec");
+    return user === "" ? textAt(spec, "subject") === who : textAt(spec, "user") === user;
+  };
+  const items = (isJsonArray(body["items"]) ? body["items"] : []).filter(isJsonObject).filter(isOwn);
   const csrf = csrfTokenOf(key);
   return pageResponse(
     "Access keys",

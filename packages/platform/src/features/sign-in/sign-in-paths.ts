@@ -19,6 +19,8 @@ export const SIGN_OUT_PATH = "/profile/sign-out";
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
 export const BACK_CHANNEL_PATH = "/oauth/backchannel-logout";
 
+/** Light or dark, as the console sets it. */
+export const THEME_COOKIE = "theme";
 export const SESSION_COOKIE = "session";
 /** The only OAuth client of this server. It has no secret: the loopback address and PKCE protect it. */
 export const CLI_CLIENT = "postern-cli";

@@ -1,10 +1,11 @@
 // All sign-in routes, in one table.
 
-import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import { isApiError, methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
+import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { oauthAnswer } from "../../foundation/issuers/token-endpoint.ts";
@@ -13,7 +14,7 @@ import { authorizeDevice, devicePage, takeUserCode } from "./device-codes.ts";
 import { showLink, signInWithLink } from "./link-routes.ts";
 import { confirmPage, confirmSignIn, finishSignIn, openLogin, signInWithKey, startSignIn } from "./login-routes.ts";
 import { authorize, describeServer } from "./oauth-routes.ts";
-import { redirectResponse } from "./pages.ts";
+import { errorPage, inTheme, redirectResponse } from "./pages.ts";
 import { profilePage, signOut } from "./profile-routes.ts";
 import { closeSession, openSession, showSession } from "./session-routes.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
@@ -78,6 +79,16 @@ const tooManyDevices = (seconds: number): ApiResponse =>
     { "retry-after": String(seconds) },
   );
 
+/** A person who looks at a page gets refusals as pages, and a program as the API has them. */
+async function answerOf(answer: () => Awaitable<ApiResponse>, request: ApiRequest): Promise<ApiResponse> {
+  try {
+    return await answer();
+  } catch (error) {
+    if (isApiError(error) && headerOf(request, "accept").includes("text/html")) return errorPage(error);
+    throw error;
+  }
+}
+
 export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChannelLogoutDeps): Handler {
   const devices = deps.rateLimiter(DEVICES);
   const routesOf = (path: string): Routes => {
@@ -85,7 +96,7 @@ export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChan
     if (isBelow(path, BACK_CHANNEL_PATH)) return { POST: (context) => logOutByBackChannel(context, backChannel) };
     return ROUTES[path] ?? {};
   };
-  return (context) => {
+  return async (context) => {
     const { request, info } = context;
     const { path } = info;
     const { method } = request;
@@ -103,6 +114,6 @@ export function createSignInRoutes(deps: SignInRoutesDeps, backChannel: BackChan
       const query = request.query.size === 0 ? "" : `?${request.query}`;
       return redirectResponse(`${own.origin}${path}${query}`);
     }
-    return route(context, deps);
+    return inTheme(await answerOf(() => route(context, deps), request), request);
   };
 }
