@@ -55,6 +55,7 @@ const VIEWS: { readonly [route: string]: string } = {
   "/leak-reports": "/leak-reports",
   "/audit": "/audit",
   "/profile": "/profile",
+  "/about": "/about",
 };
 
 /** Dialogs and other states that open over or inside a view. */
@@ -97,6 +98,20 @@ const STATES: {
       await page.getByLabel("Name of the user").fill("jane");
       await press(page, "Check");
       await page.getByText("How to allow it").waitFor();
+    },
+  },
+  "audit-record": {
+    view: "/audit?show=all",
+    async open(page) {
+      await page.locator("button.row-link").first().click();
+      await page.getByRole("dialog").waitFor();
+    },
+  },
+  "empty-key": {
+    view: "/new/key",
+    async open(page) {
+      await press(page, "Create access key");
+      await page.locator("[data-error]").waitFor();
     },
   },
   palette: {

@@ -146,6 +146,11 @@ const routes = [
     path: "/leak-reports",
     component: lazyRouteComponent(trustViews, "LeakReportsPage"),
   }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/about",
+    component: lazyRouteComponent(() => import("./pages/about-page.tsx"), "AboutPage"),
+  }),
   form("/new/key", "NewKeyPage"),
   createRoute({
     getParentRoute: () => root,

@@ -33,6 +33,7 @@ import { SETTLE_MS } from "./foundation/store/open-sealed-store.ts";
 import type { ServerStore } from "./foundation/store/open-server-store.ts";
 import { CONTROLLERS, runWhileLeading } from "./foundation/store/run-while-leading.ts";
 import type { Front } from "./fronts/front.ts";
+import { examineRunning } from "./operations/doctor/examine.ts";
 import { startReencryption } from "./operations/reencryption.ts";
 import { composePlatform } from "./server/compose.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
@@ -173,6 +174,7 @@ export async function composeServer(parts: {
         logger,
         scrape: front?.scrape,
         readActivity: front?.readActivity,
+        examine: (now) => examineRunning(configuration, now),
         auditPath: log.path,
         prepared: preparation.check,
         draining: draining.signal,

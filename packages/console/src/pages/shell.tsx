@@ -32,6 +32,7 @@ import { useMay, type Wish } from "../api/use-may.ts";
 import { Button } from "../components/button.tsx";
 import { Time } from "../components/time.tsx";
 import { useSession } from "../session/session-context.tsx";
+import { settings } from "../settings.ts";
 import { counted, type TextId, t } from "../texts/text.tsx";
 import type { Entry } from "./palette/find-entries.ts";
 import { isWaiting } from "./requests/request-state.ts";
@@ -93,9 +94,10 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
 ];
 
 /** Pages that a user may not see say so themselves. */
-const PAGES: readonly Entry[] = PLACES.flatMap(({ places }) =>
-  places.map(({ to, label }) => ({ id: `page ${to}`, kind: "page", title: t(label), note: "", to })),
-);
+const PAGES: readonly Entry[] = [
+  ...PLACES.flatMap(({ places }) => places.map(({ to, label }) => ({ to, title: t(label) }))),
+  { to: "/about", title: t("about.title") },
+].map((page) => ({ id: `page ${page.to}`, kind: "page", note: "", ...page }));
 
 export function Shell() {
   const { session } = useApi();
@@ -158,6 +160,9 @@ export function Shell() {
           ))}
         </div>
         <Person />
+        <Link to="/about" className="about">
+          {t("about.corner", { version: settings.version, host: location.host })}
+        </Link>
       </nav>
       {isFinding && (
         <Suspense fallback={null}>

@@ -1,4 +1,4 @@
-// Routes outside the resources: health, version, metrics, activity, backup, audit search, and key ring.
+// Routes outside the resources: health, version, metrics, activity, backup, audit search, doctor, and key ring.
 
 import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
 import type { Handler } from "@postern/apiserver/context/request-context";
@@ -17,6 +17,7 @@ import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "../foundation/served-versi
 import { keyRingCheck } from "../foundation/store/open-sealed-store.ts";
 import type { ServerStore } from "../foundation/store/open-server-store.ts";
 import { BACKUP_PATH, createBackupHandler } from "../operations/backup-route.ts";
+import { createDoctorHandler, DOCTOR_PATH, type Examine } from "../operations/doctor-route.ts";
 import { createKeyRingHandler, KEY_RING_PATH } from "../operations/key-ring-route.ts";
 import type { NonResourceRoutes } from "./management-api.ts";
 
@@ -30,6 +31,7 @@ export type NonResourceParts = {
   readonly readActivity: ((own: ActivitySnapshot) => Promise<ActivitySnapshot>) | undefined;
   /** The newest file of the audit log; undefined if it goes to standard output. */
   readonly auditPath: string | undefined;
+  readonly examine: Examine;
   /** Fails until the store is prepared, and admin.kubeconfig is written. */
   readonly prepared: HealthCheck;
   /** Aborts when the server is to take no new requests. */
@@ -37,7 +39,7 @@ export type NonResourceParts = {
 };
 
 export const createNonResourceRoutes =
-  ({ store, freshness, logger, scrape, readActivity, auditPath, prepared, draining }: NonResourceParts) =>
+  ({ store, freshness, logger, scrape, readActivity, auditPath, examine, prepared, draining }: NonResourceParts) =>
   (
     base: Foundation,
     {
@@ -70,6 +72,7 @@ export const createNonResourceRoutes =
       ],
       [AUDIT_EVENTS_PATH, createAuditSearchHandler(auditPath)],
       [BACKUP_PATH, createBackupHandler({ ...inForce, storage: disk, runtime, serverKey: serverKeys.backups })],
+      [DOCTOR_PATH, createDoctorHandler({ examine, clock: runtime.clock })],
       [KEY_RING_PATH, createKeyRingHandler(store, keys.index, runtime.clock)],
     ]);
     return {

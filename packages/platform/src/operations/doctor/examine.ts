@@ -12,13 +12,19 @@ import type { Finding } from "./finding.ts";
 
 export type { Finding } from "./finding.ts";
 
-/** `now` in milliseconds since the epoch. */
-export async function examine(configuration: Configuration, now: number): Promise<readonly Finding[]> {
+/** The checks of a server that runs: what it has open itself, it has checked. `now` in milliseconds since the epoch. */
+export async function examineRunning(configuration: Configuration, now: number): Promise<readonly Finding[]> {
   const machine = { platform: process.platform, processors: availableParallelism() };
   const first = [...checkOptions(configuration, process.versions.node, machine), ...(await checkFiles(configuration))];
   // Everything else would only follow from that.
   if (!(await isDirectory(configuration.dataDir))) return first;
-  const outside = [...first, ...(await checkCertificates(configuration, now))];
+  return [...first, ...(await checkCertificates(configuration, now))];
+}
+
+/** `now` in milliseconds since the epoch. */
+export async function examine(configuration: Configuration, now: number): Promise<readonly Finding[]> {
+  const outside = await examineRunning(configuration, now);
+  if (!(await isDirectory(configuration.dataDir))) return outside;
   const isRunning = await isServerRunning(configuration);
   const store = await checkStore(configuration);
   const inside = isRunning ? await checkServer(configuration) : [];
