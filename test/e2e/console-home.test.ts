@@ -127,3 +127,24 @@ test.each([360, 1440])("at %i pixels, nothing of the first page is wider than th
   expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
   await page.context().close();
 });
+
+/** Files count against a limit by source address, which many people may share. */
+const FIRST_FILES = 12;
+
+test("the first page loads few files, and not more for an administrator with everything to see", async () => {
+  const page = await served.open("/");
+  await page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
+  const files = (): Promise<readonly string[]> =>
+    page.evaluate(
+      "performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((path) => path.startsWith('/console/'))",
+    );
+  const atSignIn = new Set(await files());
+  await page.getByLabel("Access key", { exact: true }).fill(served.platform.adminKey);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.getByRole("heading", { name: "Keys by age" }).waitFor();
+  const all = new Set(await files());
+  process.stdout.write(`files of the first page: ${atSignIn.size} at sign-in, ${all.size} in all\n`);
+  expect(atSignIn.size).toBeGreaterThan(2);
+  expect(all.size).toBeLessThanOrEqual(FIRST_FILES);
+  await page.context().close();
+});

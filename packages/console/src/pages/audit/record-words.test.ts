@@ -13,7 +13,8 @@ it.each([
   ["list", "users.management.postern", "List users"],
   ["create", "pods/web-0/exec -n default", "Run a command in pods web-0"],
   ["create", "widgets.example.com/a/fill -n default", "create fill of widgets a"],
-  ["post", "/backup", "POST /backup"],
+  ["post", "/login/session", "Sign in"],
+  ["post", "/anything", "POST /anything"],
 ])("%s %s is: %s", (verb, object, words) => {
   expect(recordWords({ verb, object })).toBe(words);
 });

@@ -24,7 +24,7 @@ export function objectOf({ object }: Pick<AuditRecord, "object">): RecordObject 
 export function recordWords(record: Pick<AuditRecord, "object" | "verb">): string {
   const { verb } = record;
   const object = objectOf(record);
-  if (object === undefined) return `${verb.toUpperCase()} ${record.object}`;
+  if (object === undefined) return pathWords(verb, record.object);
   const { resource, name, subresource } = object;
   const isMany = verb === "list" || verb === "watch" || verb === "deletecollection";
   const kind = isMany && name === "" ? named("kinds", resource) : named("kind", resource);
@@ -32,6 +32,12 @@ export function recordWords(record: Pick<AuditRecord, "object" | "verb">): strin
   if (subresource === "" || subresource === "status") return filled(named("audit.do", verb), what) ?? `${verb} ${what}`;
   const [head = ""] = subresource.split("/");
   return filled(named("audit.do", head), what) ?? t("audit.doOther", { verb, subresource: head, what });
+}
+
+/** Such as `Sign in`, or `POST /backup`. */
+function pathWords(verb: string, path: string): string {
+  const known = named("audit.path", `${verb} ${path}`);
+  return known === `${verb} ${path}` ? `${verb.toUpperCase()} ${path}` : known;
 }
 
 /** Undefined for what has no words. */
