@@ -35,10 +35,12 @@ type Modules = {
   ): { readonly importedIds: readonly string[]; readonly dynamicallyImportedIds: readonly string[] } | null;
 };
 
+const LATER = "home";
+const HOME = /\/pages\/home\//;
 const FIRST_MODULE = fileURLToPath(new URL("src/main.ts", import.meta.url));
 
 /**
- * The file of a module that the first page evaluates: one for each step of the first module, so that small modules that other pages share take no
+ * The file of a module that the first page evaluates: one for each step of the first module, and one for what it loads a moment later, so that small modules that other pages share take no
  * request each. The server limits requests by source address, and many people may share one. Undefined for all other modules.
  */
 function createStepOf(): (id: string, modules: Modules) => string | undefined {
@@ -54,11 +56,25 @@ function createStepOf(): (id: string, modules: Modules) => string | undefined {
           open.push(...(modules.getModuleInfo(each)?.importedIds ?? []));
         }
       }
+      // Parts of the first page that follow it, with what other pages share of them.
+      const parts = [...steps.keys()].flatMap((id) => modules.getModuleInfo(id)?.dynamicallyImportedIds ?? []);
+      const later = parts.filter((id) => HOME.test(id));
+      for (const each of later) {
+        if (steps.has(each)) continue;
+        steps.set(each, LATER);
+        later.push(...(modules.getModuleInfo(each)?.importedIds ?? []));
+      }
     }
     return steps.get(id);
   };
 }
 const stepOf = createStepOf();
+
+/** The files of the steps, or the one that follows them. */
+function firstFileOf(id: string, modules: Modules, isLater: boolean): string | null {
+  const file = stepOf(id, modules);
+  return file !== undefined && (file === LATER) === isLater ? file : null;
+}
 
 export default defineConfig({
   plugins: [preloadSteps],
@@ -74,7 +90,13 @@ export default defineConfig({
     chunkSizeWarningLimit: 800,
     rolldownOptions: {
       output: {
-        codeSplitting: { groups: [{ debugName: "steps", name: (id, modules) => stepOf(id, modules) ?? null }] },
+        codeSplitting: {
+          // A group takes what its modules import as well: the steps first.
+          groups: [
+            { debugName: "steps", priority: 2, name: (id, modules) => firstFileOf(id, modules, false) },
+            { debugName: "home", priority: 1, name: (id, modules) => firstFileOf(id, modules, true) },
+          ],
+        },
       },
       onLog(level, log, report) {
         // "use client" is for servers that render.

@@ -79,15 +79,14 @@ test("pages that the server makes have the theme of the console, and refusals ha
   expect([await other.getAttribute("html", "data-theme"), await ground()]).toEqual(["dark", "rgb(13, 13, 17)"]);
   await other.goto(`${url}/device?user_code=nothing`);
   expect(await ground()).toBe("rgb(13, 13, 17)");
-  // Only a page of the server may send the form; what it says then is a page as well.
-  await other.route("**/login/key", (route) =>
-    route.continue({ headers: { ...route.request().headers(), origin: "https://elsewhere.test" } }),
-  );
+  // A form that the server cannot read.
   await other.goto(`${url}/login`);
-  await other.fill("input[name=key]", served.platform.adminKey);
+  await other.evaluate("document.querySelector('form').enctype = 'text/plain'");
+  await other.fill("input[name=key]", "any");
   await other.click("button[type=submit]");
   await other.getByRole("heading", { name: "Sign-in failed" }).waitFor();
-  await other.getByText("The request was not sent by a page of this server.").waitFor();
+  await other.getByText("The body must be application/x-www-form-urlencoded.").waitFor();
+  expect(await ground()).toBe("rgb(13, 13, 17)");
   // A mistyped address is no JSON.
   const missing = await other.goto(`${url}/keyz`);
   expect(missing?.status()).toBe(404);
