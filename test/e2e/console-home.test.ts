@@ -129,7 +129,7 @@ test.each([360, 1440])("at %i pixels, nothing of the first page is wider than th
 });
 
 /** Files count against a limit by source address, which many people may share. */
-const FIRST_FILES = 18;
+const FIRST_FILES = 16;
 
 test("the first page loads few files, for an administrator with everything to see", async () => {
   const page = await served.openAs(served.platform.adminKey, "/");
