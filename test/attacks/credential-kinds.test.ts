@@ -61,6 +61,8 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/users/accesskeys",
     "management/users/credentials",
     "management/virtualclusterinstances/credentials",
+    // Public certificates, and steps of a rotation, which only make credentials invalid.
+    "management/virtualclusterinstances/certificateauthority",
     // Findings about rules, which are in the table.
     "management/clustertrustrules/status",
     "management/trustrules/status",
@@ -81,6 +83,8 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     // Its token is below it, and in the table.
     "serviceaccounts",
     // Data: nothing here runs what they describe.
+    "bindings",
+    "pods/binding",
     "endpoints",
     "discovery.k8s.io/endpointslices",
     "services/status",
