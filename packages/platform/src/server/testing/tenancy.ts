@@ -17,8 +17,10 @@ import { createTestContext, type TestRequest, testAdmin } from "@postern/apiserv
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import { createStandardSurface } from "@postern/kubernetes/server/standard-surface";
 import type { AccessKeyState } from "../../features/access-keys/access-key-state.ts";
+import { createIssuedGrants } from "../../features/access-keys/issued-grants.ts";
 import type { ChildKeyRequest, ControlPlaneKeyRequest } from "../../features/access-keys/mint-access-key.ts";
 import { accessKey } from "../../features/access-keys/testing/access-key.ts";
+import { NO_GRANTED_ACCESS } from "../../features/authorization/granted-access.ts";
 import { type InstancePlace, insideIdentity } from "../../features/authorization/inside-groups.ts";
 import { createInstancePermissionIndex } from "../../features/authorization/instance-permissions.ts";
 import { createProjectMembershipIndex } from "../../features/authorization/project-memberships.ts";
@@ -169,6 +171,9 @@ export async function createTenancy(options: TenancyOptions = {}) {
       makeRoom: async () => {},
       wrap: () => Promise.reject(new Error("nothing is wrapped here")),
     },
+    certificates: { makeRoom: async () => {}, record: async () => {} },
+    granted: NO_GRANTED_ACCESS,
+    grants: createIssuedGrants(),
     proxyFallback: options.proxyFallback ?? false,
     async mintAccessKey(request: ChildKeyRequest) {
       const key = `minted-${minted.length}`;

@@ -12,10 +12,10 @@ import type { InsideIdentity, InstancePlace } from "../../../../authorization/in
 export type HeldGrantDeps = {
   readonly names: PlatformNames;
   readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
-  /** Absent: no access is granted for a time. */
-  readonly granted?: Pick<GrantedAccess, "reaching">;
-  /** Marks the write of the key. Needed with `granted`. */
-  readonly grants?: Pick<IssuedGrants, "during">;
+  /** Access for a time. */
+  readonly granted: Pick<GrantedAccess, "reaching">;
+  /** Marks the write of the key. */
+  readonly grants: Pick<IssuedGrants, "during">;
 };
 
 /** Undefined where the caller has the same roles without one. Of several, the one that ends last: the kubeconfig has no other. */
@@ -24,7 +24,7 @@ export function heldGrantOf(
   { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
   { names, insideIdentity, granted }: HeldGrantDeps,
 ): HeldGrant | undefined {
-  const [held] = granted?.reaching(user.groups, project, virtualCluster) ?? [];
+  const [held] = granted.reaching(user.groups, project, virtualCluster);
   if (held === undefined) return undefined;
   const prefix = names.accessRequestGroup("");
   const standing = { ...user, groups: user.groups.filter((group) => !group.startsWith(prefix)) };
@@ -57,7 +57,6 @@ export const writtenWith = <T>(
   { grants }: HeldGrantDeps,
   write: () => Promise<T>,
 ): Promise<T> => {
-  if (grants === undefined) throw new Error("keys of access requests need the marks of their writes");
   const grant = { rule: requestRuleOf(name), ruleUid: uid, terms: "", until };
   return grants.during(context, { grant, origins: [], parents: [] }, write);
 };

@@ -27,8 +27,7 @@ export type CredentialDeps = HeldGrantDeps & {
   readonly mintAccessKey: MintAccessKey;
   readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName" | "byUid">;
-  /** Where certificates are written down. Absent: they are not. */
-  readonly certificates?: Pick<CertificateLedger, "record" | "makeRoom">;
+  readonly certificates: Pick<CertificateLedger, "record" | "makeRoom">;
 };
 
 export type GrantedCredential = {
@@ -118,7 +117,7 @@ export async function grantCertificate(
   // The certificate has the requested content beside its serial and its end, and does not outlive the key: backends see to that.
   const expirationSeconds = seconds === Infinity ? undefined : seconds;
   // Before a cluster signs it: certificates that other clusters signed cannot be revoked.
-  await certificates?.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
+  await certificates.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
   const { certificatePem, privateKeyPem, serial, notAfter, issuer } = await backend.issueClientCertificate(
     {
       ...subject,
@@ -128,20 +127,18 @@ export async function grantCertificate(
     },
     signal,
   );
-  if (certificates !== undefined) {
-    audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
-    const issued = { serial, ...subject, issuedAt: receivedAt, notAfter, instanceUid: metadata.uid ?? "", issuer };
-    const issuedTo = {
-      owner,
-      ownerUid: ownerUid(owner, directory),
-      project,
-      virtualCluster: name,
-      parentUid: parent?.uid,
-      origins: originsOf(context, keys),
-      ...(held === undefined ? {} : { accessRequestUid: held.uid }),
-    };
-    await certificates.record({ ...issued, issuedTo, ...(backend.isRemote ? { isVerifiedElsewhere: true } : {}) });
-  }
+  audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
+  const issued = { serial, ...subject, issuedAt: receivedAt, notAfter, instanceUid: metadata.uid ?? "", issuer };
+  const issuedTo = {
+    owner,
+    ownerUid: ownerUid(owner, directory),
+    project,
+    virtualCluster: name,
+    parentUid: parent?.uid,
+    origins: originsOf(context, keys),
+    ...(held === undefined ? {} : { accessRequestUid: held.uid }),
+  };
+  await certificates.record({ ...issued, issuedTo, ...(backend.isRemote ? { isVerifiedElsewhere: true } : {}) });
   warnOfOtherEnd("certificate", { ttlSeconds, isDefaultTtl }, notAfter, context);
   return {
     credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },

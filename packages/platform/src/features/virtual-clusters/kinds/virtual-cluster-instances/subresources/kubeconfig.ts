@@ -157,5 +157,5 @@ function addressFor(
   if (needsOwnEndpoint && server !== undefined) {
     return { url: server, certificateAuthorityPem: backend.serverCertificateAuthority };
   }
-  return serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint, needsPlatform: isReadOnly, server });
+  return serverAddressOf(instance, backend, { needsOwnEndpoint, needsPlatform: isReadOnly, server }, deps);
 }

@@ -45,13 +45,12 @@ const addressOf = (options: {
   serverAddressOf(
     instance(options.enabled, options.clusterRef, options.spec),
     { endpoint: options.endpoint, ownServer: "https://own.test:6443", serverCertificateAuthority: "C" },
+    { server: options.server, ...options.needs },
     {
       names,
       lookup: { cluster: () => cluster(options.suffix) },
       endpoint: { url: () => "https://platform.test", certificateAuthorityPem: "P" },
       proxyFallback: options.proxyFallback ?? false,
-      server: options.server,
-      ...options.needs,
     },
   );
 

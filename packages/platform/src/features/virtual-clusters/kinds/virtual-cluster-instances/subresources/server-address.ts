@@ -19,6 +19,10 @@ export type ServerAddressDeps = {
   readonly endpoint: PlatformEndpoint;
   /** Answer with the platform's own address where the virtual cluster has no ingress endpoint, instead of refusing. */
   readonly proxyFallback: boolean;
+};
+
+/** The address that a kubeconfig needs, by its credential and by its requester. */
+export type WantedAddress = {
   /** A client certificate opens the virtual cluster's own endpoint, and not the platform's address for it. Default false. */
   readonly needsOwnEndpoint?: boolean;
   /** A key with rules: the virtual cluster cannot verify it, whatever it asks the platform. Default false. */
@@ -37,13 +41,14 @@ export type ServerAddress = {
 export function serverAddressOf(
   instance: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer" | "serverCertificateAuthority">,
+  wanted: WantedAddress,
   deps: ServerAddressDeps,
 ): ServerAddress {
   const platform = platformAddress(instance, deps);
-  const { server = "" } = deps;
+  const { server = "" } = wanted;
   // It needs no endpoint of its own, and is verified as the platform.
   if (server !== "" && isAddressOfPlatform(server, instance, deps)) return { ...platform, url: server };
-  const address = ownAddressOf(instance, backend, deps) ?? platform;
+  const address = ownAddressOf(instance, backend, wanted, deps) ?? platform;
   return server === "" ? address : { ...address, url: server };
 }
 
@@ -58,16 +63,17 @@ export const isAddressOfPlatform = (url: string, instance: VirtualClusterInstanc
 function ownAddressOf(
   instance: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer" | "serverCertificateAuthority">,
+  { needsOwnEndpoint = false, needsPlatform = false, server = "" }: WantedAddress,
   deps: ServerAddressDeps,
 ): ServerAddress | undefined {
-  const { needsOwnEndpoint = false, needsPlatform = false, proxyFallback, server = "" } = deps;
   // The address in the tunnel is none of the network.
   if (isTunnelled(instance) && needsOwnEndpoint) throw unknownAddress(instance, deps);
   if (isTunnelled(instance)) return undefined;
   const isPlatforms = server === "" && !needsOwnEndpoint && (needsPlatform || !verifiesTokens(instance));
   if (isPlatforms && isRunByOthers(instance)) return undefined;
   const missing = missingForIngress(instance, backend, deps);
-  if (missing !== undefined && (needsOwnEndpoint || !proxyFallback)) throw noIngressEndpoint(instance, missing, deps);
+  if (missing !== undefined && (needsOwnEndpoint || !deps.proxyFallback))
+    throw noIngressEndpoint(instance, missing, needsOwnEndpoint, deps);
   if (missing !== undefined || isPlatforms || backend.endpoint === "platform") return undefined;
   return {
     url: ownServerOf(instance, backend) ?? `https://${ingressHost(instance, deps)}`,
@@ -108,7 +114,8 @@ function unknownAddress({ metadata }: VirtualClusterInstance, { names }: ServerA
 function noIngressEndpoint(
   { metadata }: VirtualClusterInstance,
   missing: string,
-  { names, needsOwnEndpoint = false }: ServerAddressDeps,
+  needsOwnEndpoint: boolean,
+  { names }: ServerAddressDeps,
 ) {
   const otherWay = needsOwnEndpoint
     ? "set spec.server to its address, or request a token: a client certificate is valid only at its own endpoint"
