@@ -31,7 +31,7 @@ import { signInRoute } from "../features/sign-in/feature.ts";
 import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
 import { exchangeRoute } from "../features/trust/routes/index.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
-import { unwrapRoute } from "../features/wrapped-values/routes/index.ts";
+import { unwrapRoute } from "../features/wrapped-values/routes/unwrap-route.ts";
 import { checkWrap } from "../features/wrapped-values/wrap-request.ts";
 import type { FeatureRoute } from "../foundation/http/feature-route.ts";
 import { createManagementCall } from "../foundation/http/management-call.ts";

@@ -44,6 +44,7 @@ export const createManagementCall =
       headers: {
         accept: "application/json",
         authorization: `Bearer ${key}`,
+        // Also the manager of the fields that SCIM writes: by another name they would have two owners.
         "user-agent": "sign-in",
         ...(text === "" ? {} : { "content-type": "application/json" }),
       },

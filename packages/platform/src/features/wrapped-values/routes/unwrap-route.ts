@@ -7,22 +7,22 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { CredentialRefusedError } from "@postern/apiserver/authentication/authenticator";
-import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
-import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import { allowAnybody, anonymousCallers } from "../../../foundation/http/anonymous-callers.ts";
+import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
 import { readJsonBody } from "../../../foundation/http/read-json-body.ts";
-import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { sourceRefusal } from "../../access-keys/access-key-refusal.ts";
+import type { AccessKeys } from "../../access-keys/feature.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import { isFromRanges } from "../../access-keys/source-ranges.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
+import type { OneTimeDelivery } from "../feature.ts";
 import { readingEvent } from "../reading-event.ts";
 import { wrappedValueAnnotation } from "../wrap-credential.ts";
 import type { Reading, WrappedRecord } from "../wrapped-record.ts";
-import type { WrappedValues } from "../wrapped-values.ts";
 
 const MAX_BODY_BYTES = 4_096;
 const MAX_USER_AGENT = 200;
@@ -32,30 +32,31 @@ const AT_ONCE = 100;
 /** Responses that contain a credential must not be cached. */
 const NO_STORE = { "cache-control": "no-store" };
 
-/** Apply regardless of the configured limits of other requests. */
-export const unwrapLimits = ({ rateLimiter }: Pick<Foundation, "rateLimiter">): RateLimits => ({
-  perSource: rateLimiter({ qps: PER_SECOND, burst: AT_ONCE }),
-});
-
-export type UnwrapRouteDeps = {
-  readonly names: PlatformNames;
-  readonly values: Pick<WrappedValues, "unwrap">;
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf" | "whenRead">;
-  readonly certificates: Pick<CertificateLedger, "find" | "refusalOf">;
-  readonly recordEvent: EventRecorder;
+export type UnwrapNeeds = {
+  readonly delivery: OneTimeDelivery;
+  readonly keys: AccessKeys;
+  readonly certificates: CertificateLedger;
 };
 
 /** The value is the credential: the caller has no identity here. */
-export function createUnwrapRoute(deps: UnwrapRouteDeps): Handler {
-  const { names, values, keys, recordEvent } = deps;
+export const unwrapRoute = (base: Foundation, needs: UnwrapNeeds): FeatureRoute => ({
+  handle: createUnwrapRoute(base, needs),
+  authenticator: anonymousCallers,
+  authorizer: allowAnybody("the wrapped value is the credential"),
+  // Apply regardless of the configured limits of other requests.
+  rateLimits: { perSource: base.rateLimiter({ qps: PER_SECOND, burst: AT_ONCE }) },
+});
+
+function createUnwrapRoute({ names, recordEvent }: Foundation, needs: UnwrapNeeds): Handler {
+  const { delivery, keys } = needs;
   return async (context) => {
     const { request, audit } = context;
     if (request.method !== "POST") throw methodNotAllowedError();
     const { value } = readJsonBody(await request.body(MAX_BODY_BYTES));
-    await keys.whenRead();
+    await keys.index.whenRead();
     const reading = readingOf(context);
-    const found = await values.unwrap(typeof value === "string" ? value : "", reading, (record) =>
-      refusalOf(record, reading, deps),
+    const found = await delivery.values.unwrap(typeof value === "string" ? value : "", reading, (record) =>
+      refusalOf(record, reading, needs),
     );
     if (found.outcome === "unknown") throw unknownError();
     const { record } = found;
@@ -106,7 +107,7 @@ function readingOf({ request, redact, receivedAt }: RequestContext): Reading {
 function refusalOf(
   { credential }: WrappedRecord,
   { address }: Reading,
-  { keys, certificates }: UnwrapRouteDeps,
+  { keys: { index: keys }, certificates }: UnwrapNeeds,
 ): "outside" | "revoked" | undefined {
   const isKey = "keyUid" in credential;
   const parentUid = isKey ? credential.keyUid : certificates.find(credential.serial)?.issuedTo?.parentUid;
