@@ -1,9 +1,10 @@
 // The port for lookup of access keys: by the secret of a request, or by id, owner and parent.
 
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
-import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
-import type { KeyRefusal } from "./key-validity.ts";
+import type { AccessKeyState } from "./access-key-state.ts";
+import type { KeyRefusal } from "./ready-reasons.ts";
 
 export type AccessKeyIndex = {
   /** The record of a presented key, whether or not it is valid now; undefined if there is none. O(1). */

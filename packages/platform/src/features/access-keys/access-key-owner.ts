@@ -1,10 +1,12 @@
-// Reads the owner of a key from its spec, and the owner that a caller corresponds to.
+// The owner of a key: read from its spec, and the owner that a caller corresponds to.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Directory } from "../directory/directory.ts";
-import type { AccessKeyOwner } from "./access-key-state.ts";
+
+/** The owner that a key authenticates as. */
+export type AccessKeyOwner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
 
 type OwnerFields = { readonly user?: unknown; readonly team?: unknown; readonly subject?: unknown };
 

@@ -2,15 +2,13 @@
 
 import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { Audiences } from "./audiences.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";
 import type { CertificateThumbprint } from "./proof-of-possession.ts";
 import type { SourceRanges } from "./source-ranges.ts";
-
-/** The owner that a key authenticates as. */
-export type AccessKeyOwner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
 
 export type AccessKeyState = KeyWithOrigins & {
   /** metadata.name of the record. */

@@ -13,9 +13,10 @@ import type { CatchUp } from "./catch-up.ts";
 import { MIN_KEY_LENGTH } from "./find-keys-in-text.ts";
 import { createKeyExpirations, type KeyExpirations, MAX_ANCESTORS } from "./key-expirations.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
-import { createKeyRefusal, type KeyRefusal } from "./key-validity.ts";
+import { createKeyRefusal } from "./key-validity.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
+import type { KeyRefusal } from "./ready-reasons.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
 import type { RotationMarks } from "./rotation-marks.ts";
 

@@ -2,8 +2,8 @@
 
 import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import type { AccessKeyOwner } from "./access-key-state.ts";
-import type { KeyRefusal } from "./key-validity.ts";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
+import type { KeyRefusal } from "./ready-reasons.ts";
 
 export type KeyGrant = {
   /** Such as `clustertrustrules/deploy`, `trustrules/p-team/deploy`, or `accessrequests/access-x7k2p`. */

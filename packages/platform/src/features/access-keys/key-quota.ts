@@ -8,8 +8,9 @@ import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 import { ownerOf, sameOwner } from "./access-key-owner.ts";
-import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
+import type { AccessKeyState } from "./access-key-state.ts";
 import { specOf } from "./secret-fields.ts";
 
 export type KeyQuota = {

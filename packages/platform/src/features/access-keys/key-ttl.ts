@@ -1,6 +1,6 @@
 // The TTL of access keys.
 
-import type { AccessKeyOwner } from "./access-key-state.ts";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 
 export type Lifetime = {
   /** Milliseconds since the epoch. */

@@ -7,30 +7,9 @@ import { type ExpiringKey, type KeyExpirations, MAX_ANCESTORS } from "./key-expi
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
 import { isPermissionSubset } from "./permission-subset.ts";
+import type { KeyRefusal } from "./ready-reasons.ts";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./refusal-of-owner.ts";
 import type { RotationMarks } from "./rotation-marks.ts";
-
-/** Why a key is refused: a reason for programs, and a message for users. Neither contains a secret. */
-export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
-
-/** The reasons of the condition Ready. Valid keys have `Accepted`, or `Terminating` in the grace period of their deletion. */
-export const READY_REASONS = [
-  "Accepted",
-  "Deleting",
-  "Disabled",
-  "Expired",
-  "Leaked",
-  "OwnerGone",
-  "OwnerLocked",
-  "ParentRefused",
-  "Replaced",
-  "RetiredValueUsed",
-  "Revoked",
-  "Terminating",
-  "TrustWithdrawn",
-] as const;
-
-export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted" | "Terminating"> | "Unknown";
 
 /** Members that determine whether a record is valid, besides its ancestors and owner. */
 export type RefusableKey = ExpiringKey &

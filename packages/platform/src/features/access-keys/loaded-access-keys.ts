@@ -5,9 +5,9 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 import type { AccessKeyReader, ReadAccessKey } from "./access-key-reader.ts";
 import type { AccessKeyRecord } from "./access-key-record.ts";
-import type { AccessKeyOwner } from "./access-key-state.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
 
 /** Takes some milliseconds. */

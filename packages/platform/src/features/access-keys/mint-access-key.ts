@@ -3,7 +3,7 @@
 import type { ScopeRole } from "@postern/api/access-key-restrictions";
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { AccessKeyOwner } from "./access-key-state.ts";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 
 export type ChildKeyRequest = {
   /** The requester. */

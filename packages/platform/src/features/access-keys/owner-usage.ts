@@ -2,7 +2,7 @@
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { NOTHING_STORED, type StoredAmount, sumOf } from "@postern/apiserver/cache/stored-usage";
-import type { AccessKeyOwner } from "./access-key-state.ts";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 
 /** Estimated memory of a record, and of what is found by its scope, beside the bytes of the key. */
 export const keptMemoryOfKey = (key: CachedObject): number =>

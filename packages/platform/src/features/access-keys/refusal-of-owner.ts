@@ -1,7 +1,7 @@
 // Why a credential is refused because of its owner: it was deleted, replaced by another one with its name, or is locked.
 
 import type { Directory } from "../directory/directory.ts";
-import type { AccessKeyOwner } from "./access-key-state.ts";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 
 export type OwnerDirectory = Pick<Directory, "user" | "userBySubject" | "team">;
 

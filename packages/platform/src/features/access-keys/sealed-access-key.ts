@@ -7,8 +7,8 @@ import {
   type JsonValue,
   type MutableJsonObject,
 } from "@postern/apimachinery/json/json-value";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
-import type { AccessKeyOwner } from "./access-key-state.ts";
 import { type KeyGrant, readKeyGrant, writeKeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 

@@ -7,8 +7,8 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Revision, Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { type FollowedAccounts, fullAccountError } from "../../foundation/store/record-accounts.ts";
+import type { AccessKeyOwner } from "./access-key-owner.ts";
 import type { AccessKeySecrets, KeptAccessKey } from "./access-key-secrets.ts";
-import type { AccessKeyOwner } from "./access-key-state.ts";
 import { readSealedAccessKey } from "./sealed-access-key.ts";
 
 /** The key that wants a value, or has it. */

@@ -3,7 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 
 type Dependencies = { readonly authorizer: Authorizer; readonly names: PlatformNames };
 

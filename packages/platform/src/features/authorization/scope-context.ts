@@ -2,7 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { RestrictionIndex } from "./restriction-index.ts";
 
 /** Facts that a scope is read against, beside the request. */

@@ -2,7 +2,7 @@
 
 import type { ScopeRole } from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import { asksAboutOthers } from "./asks-about-others.ts";
 import { isInTeam, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";

@@ -8,8 +8,8 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import { ownerOf } from "../access-keys/access-key-owner.ts";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import {
   type Budget,
   budgetedStorage,

@@ -5,7 +5,7 @@ import { followView } from "@postern/apiserver/cache/view-informer";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { fullAccountError } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { CatchUp } from "../access-keys/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import type { Directory } from "../directory/directory.ts";

@@ -2,7 +2,7 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 

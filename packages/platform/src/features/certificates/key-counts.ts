@@ -3,8 +3,9 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { AccessKeyOwner, AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { KeyRefusal } from "../access-keys/key-validity.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { KeyRefusal } from "../access-keys/ready-reasons.ts";
 import type { IssuedCertificate } from "./issued-certificate.ts";
 
 type KeyCount = {

@@ -2,7 +2,7 @@
 
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { RecordAccounts } from "../../foundation/store/record-accounts.ts";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { IssuedCertificate } from "./issued-certificate.ts";
 
 /** Certificates count for the owner that they were issued to, others for the virtual cluster in which they were requested. */

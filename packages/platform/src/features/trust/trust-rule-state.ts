@@ -16,7 +16,7 @@ import type { CelExpression } from "@postern/cel/cel-expression";
 import { compileCondition } from "../../foundation/issuers/claim-conditions.ts";
 import type { IssuerSource } from "../../foundation/issuers/issuer-source.ts";
 import { digestOf, digestOfSpec, jsonOf } from "../../foundation/issuers/terms-digest.ts";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";

@@ -10,7 +10,7 @@ import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import { type FollowedAccounts, fullAccountError } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
-import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { ReadRecords } from "./read-records.ts";
 import {
   decodeWrappedEntry,

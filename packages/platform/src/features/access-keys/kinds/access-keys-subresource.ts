@@ -10,7 +10,7 @@ import type { ControlledResource } from "@postern/apiserver/controllers/controll
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { Directory } from "../../directory/directory.ts";
 import type { AccessKeyIndex } from "../access-key-index.ts";
-import type { AccessKeyOwner } from "../access-key-state.ts";
+import type { AccessKeyOwner } from "../access-key-owner.ts";
 
 export type AccessKeysSubresourceDeps = {
   readonly names: PlatformNames;

@@ -2,7 +2,7 @@
 
 import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import fc from "fast-check";
-import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
 import { type KeyRecord, type KeyWorld, keyRecord } from "../../access-keys/testing/key-world.ts";
 import { narrowerThan, restrictions } from "./arbitraries.ts";
 

@@ -9,7 +9,7 @@ import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-ru
 import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import { uncoveredRules } from "@postern/apiserver/authorization/rbac/rule-coverage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
+import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
 import { provisionerOf } from "../../authorization/key-standing.ts";
 import type { GrantCheckDeps } from "../../authorization/kinds/grant-check.ts";

@@ -15,8 +15,8 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";
-import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import type { KeyQuota } from "../../access-keys/key-quota.ts";
 
 /** For one project: otherwise every change of its objects would be a write. */

@@ -11,8 +11,9 @@ import type { Configuration } from "../../../../foundation/config/configuration.
 import { mayImpersonate, mayImpersonateGroup } from "../../../authorization/impersonation.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
+import type { AccessKeyOwner } from "../../access-key-owner.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
-import type { AccessKeyOwner, AccessKeyState } from "../../access-key-state.ts";
+import type { AccessKeyState } from "../../access-key-state.ts";
 import { isWithinAudiences } from "../../audiences.ts";
 import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-ttl.ts";
 import { isPermissionSubset } from "../../permission-subset.ts";

@@ -8,8 +8,8 @@ import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
+import type { AccessKeyOwner } from "../../access-key-owner.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
-import type { AccessKeyOwner } from "../../access-key-state.ts";
 import { specOf } from "../../secret-fields.ts";
 
 export type KeyOwnershipDeps = {

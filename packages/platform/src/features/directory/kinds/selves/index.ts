@@ -12,10 +12,11 @@ import type { ControlledResource } from "@postern/apiserver/controllers/controll
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { reviewResponse } from "@postern/kubernetes/builtin/review-response";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
+import type { AccessKeyOwner } from "../../../access-keys/access-key-owner.ts";
 import { ownerOfCaller } from "../../../access-keys/access-key-owner.ts";
 import { keyNotFoundError } from "../../../access-keys/access-key-refusal.ts";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
-import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
+import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { GuessRateLimit } from "../../../access-keys/guess-rate-limit.ts";
 import { INTROSPECT_VERB } from "../../../authorization/asks-about-others.ts";
 import { isForAsker } from "../../../authorization/review-guard.ts";
