@@ -87,7 +87,7 @@ export function startControllers(
             pods: requiredResource(registry, "", "Pod"),
             owners: [
               requiredResource(registry, "", "ReplicationController"),
-              ...["ReplicaSet", "StatefulSet"].map((kind) => requiredResource(registry, "apps", kind)),
+              ...["Deployment", "ReplicaSet", "StatefulSet"].map((kind) => requiredResource(registry, "apps", kind)),
             ],
           }),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),

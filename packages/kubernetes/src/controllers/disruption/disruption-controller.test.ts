@@ -85,3 +85,28 @@ test("shares are of the replicas that the owners of the pods want", async () => 
     disruptionsAllowed: 1,
   });
 });
+
+test("a Deployment counts once, however many ReplicaSets its pods are of", async () => {
+  const template = { metadata: { labels: { app: "two" } }, spec: { containers: [{ name: "a", image: "i" }] } };
+  const spec = { replicas: 4, selector: { matchLabels: { app: "two" } }, template };
+  const apps = "/apis/apps/v1/namespaces/default";
+  const made = await send("POST", `${apps}/deployments`, {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "two" },
+    spec,
+  });
+  const above = { apiVersion: "apps/v1", kind: "Deployment", name: "two", uid: made.metadata.uid, controller: true };
+  await budget("two", { maxUnavailable: 1 });
+  for (const name of ["two-a", "two-b"]) {
+    const { metadata } = await send("POST", APPS, {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: { name, ownerReferences: [above] },
+      spec: { ...spec, replicas: 3 },
+    });
+    const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name, uid: metadata.uid, controller: true };
+    await pod(`${name}-0`, "two", true, owner);
+  }
+  expect(await statusOf("two")).toMatchObject({ expectedPods: 4, desiredHealthy: 3, currentHealthy: 2 });
+});

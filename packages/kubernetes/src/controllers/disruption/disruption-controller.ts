@@ -3,7 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
-import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
@@ -97,18 +97,30 @@ export function createDisruptionController(
     };
   }
 
-  /** The pods that the owners of these pods want; a pod without one is not counted. */
+  /** The pods that the owners of these pods want; a pod without one is not counted. A Deployment counts once for all of its ReplicaSets. */
   function scaleOf(selected: readonly Pod[]): number {
     const counted = new Map<string, number>();
+    const seen = new Set<string>();
     for (const { metadata } of selected) {
-      const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-      if (owner === undefined || counted.has(owner.uid)) continue;
-      const resource = owners.find(({ definition }) => definition.kind === owner.kind);
-      const found = resource?.view.get(resource.keys.of(metadata.namespace ?? "", owner.name))?.decode();
-      const { replicas } = (found?.["spec"] ?? {}) as { readonly replicas?: number };
-      if (found?.metadata.uid === owner.uid) counted.set(owner.uid, replicas ?? 1);
+      const owner = controllerOf(metadata);
+      if (owner === undefined || seen.has(owner.uid)) continue;
+      seen.add(owner.uid);
+      const found = ownerOf(metadata.namespace, owner);
+      const above = found === undefined ? undefined : controllerOf(found.metadata);
+      const scaled = (above === undefined ? undefined : ownerOf(metadata.namespace, above)) ?? found;
+      const { replicas } = (scaled?.["spec"] ?? {}) as { readonly replicas?: number };
+      if (scaled !== undefined) counted.set(scaled.metadata.uid ?? "", replicas ?? 1);
     }
     return [...counted.values()].reduce((sum, replicas) => sum + replicas, 0);
+  }
+
+  const controllerOf = ({ ownerReferences }: KubeObject["metadata"]): OwnerReference | undefined =>
+    ownerReferences?.find(({ controller }) => controller === true);
+
+  function ownerOf(namespace = "", { kind, name, uid }: OwnerReference): KubeObject | undefined {
+    const resource = owners.find(({ definition }) => definition.kind === kind);
+    const found = resource?.view.get(resource.keys.of(namespace, name))?.decode();
+    return found?.metadata.uid === uid ? found : undefined;
   }
 
   const recount = ({ key }: CachedObject): void => {
