@@ -125,8 +125,12 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "autoscaling/horizontalpodautoscalers",
     "autoscaling/horizontalpodautoscalers/status",
     // No pod runs, so that no token is mounted and no process is reached.
+    "bindings",
+    "nodes",
+    "nodes/status",
     "pods",
     "pods/attach",
+    "pods/binding",
     "pods/exec",
     "pods/log",
     "pods/portforward",

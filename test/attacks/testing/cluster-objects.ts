@@ -87,6 +87,8 @@ export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
     spec: { group: "fuzz.example.com", version: "v1", groupPriorityMinimum: 100, versionPriority: 10 },
   },
   RuntimeClass: { handler: "fuzz" },
+  Node: { spec: { taints: [{ key: "fuzz", effect: "NoSchedule" }] } },
+  Binding: { target: { kind: "Node", name: "fuzz" } },
   CSIDriver: { spec: { attachRequired: false } },
   Deployment: { spec: { replicas: 1, selector, template } },
   ReplicaSet: { spec: { replicas: 1, selector, template } },

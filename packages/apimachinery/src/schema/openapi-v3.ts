@@ -73,7 +73,10 @@ function* writeSchema(
   const description = describe(schema);
   const written: { [keyword: string]: JsonValue | undefined } = { ...plain };
   if (description !== undefined) written["description"] = description;
-  if (properties !== undefined) written["properties"] = yield* eachMember(properties, write);
+  // Go's types have no empty list of properties, so that clients would not find the schema equal to what they make of it.
+  if (properties !== undefined && Object.keys(properties).length > 0) {
+    written["properties"] = yield* eachMember(properties, write);
+  }
   if (additionalProperties !== undefined) {
     written["additionalProperties"] =
       typeof additionalProperties === "boolean" ? additionalProperties : yield* write(additionalProperties);

@@ -34,6 +34,11 @@ describe("OpenAPI v3", () => {
     });
   });
 
+  it("leaves out properties of which there are none", () => {
+    const { spec } = (writeV3(kindSchema(s.object({ spec: s.object({}) }).schema), {}) as any).properties;
+    expect(spec).toEqual({ type: "object" });
+  });
+
   it("names the kind on the root and keeps the list markers", () => {
     expect(written["x-kubernetes-group-version-kind"]).toEqual(groupVersionKinds);
     expect(written.properties.spec.properties.tags).toEqual({

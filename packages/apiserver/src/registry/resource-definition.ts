@@ -77,6 +77,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly verbs?: readonly ResourceVerb[];
   /** True when `/status` is served and `status` is not writable through the main resource. */
   readonly hasStatus?: boolean;
+  /** True when a create keeps the status that a client sends, as for Nodes, which register themselves. */
+  readonly takesNewStatus?: boolean;
   readonly scale?: ScaleSubresource;
   readonly subresources?: readonly Subresource[];
   readonly columns?: readonly PrinterColumn[];

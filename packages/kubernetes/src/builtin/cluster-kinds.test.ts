@@ -33,6 +33,7 @@ const relabelled = { metadata: { labels: { a: "b" } } };
 const uncounted = { change: relabelled, changesGeneration: false };
 
 const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } = {
+  nodes: { valid: named({ spec: { providerID: "a://b" } }), ...uncounted },
   services: { valid: named({ spec: { ports: [{ port: 80 }] } }), change: { spec: { selector: { app: "b" } } } },
   endpoints: { valid: named({ subsets: [{ addresses: [{ ip: "10.0.0.1" }] }] }), ...uncounted },
   endpointslices: {

@@ -27,6 +27,7 @@ import { priorityClasses, storageClasses } from "./storage/storage-kinds.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-classes.ts";
 import { controllerRevisions, daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
 import { cronJobs, jobs } from "./workloads/batch.ts";
+import { nodes } from "./workloads/nodes.ts";
 import { assignablePods, bindings, type PodStore } from "./workloads/pod-bindings.ts";
 import { pods, podTemplates } from "./workloads/pods.ts";
 import { replicationControllers } from "./workloads/replication-controllers.ts";
@@ -34,6 +35,7 @@ import { persistentVolumeClaims, persistentVolumes } from "./workloads/volumes.t
 
 /** Kinds that have no meaning without nodes. */
 const WORKLOADS: readonly ResourceDefinition[] = [
+  nodes,
   pods,
   podTemplates,
   replicationControllers,

@@ -37,9 +37,9 @@ function withoutStatusChange(submitted: KubeObject, old: KubeObject, hasStatus =
   return { ...(rest as KubeObject), ...(old["status"] === undefined ? {} : { status: old["status"] }) };
 }
 
-/** A new object has no status of its own where that is a subresource. */
-export function withoutStatus(object: KubeObject, { hasStatus }: ResourceDefinition): KubeObject {
-  if (hasStatus !== true || object["status"] === undefined) return object;
+/** A new object has no status of its own where that is a subresource, unless its kind takes one from the client. */
+export function withoutStatus(object: KubeObject, { hasStatus, takesNewStatus }: ResourceDefinition): KubeObject {
+  if (hasStatus !== true || takesNewStatus === true || object["status"] === undefined) return object;
   const { status: _, ...rest } = object;
   // The rest has the members that make it an object of a kind.
   return rest as KubeObject;

@@ -54,6 +54,17 @@ async function finish(name: string, phase = "Succeeded") {
 }
 
 describe("a CronJob", () => {
+  test("says so in an Event if its schedule names a day that no month has", async () => {
+    await make("never", { schedule: "59 23 31 2 *" });
+    const { items } = await send("GET", "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dnever");
+    expect(items[0]).toMatchObject({
+      type: "Warning",
+      reason: "InvalidSchedule",
+      message: "invalid schedule: 59 23 31 2 * : time difference between two schedules is less than 1 second",
+    });
+    expect(await jobsOf("never")).toEqual([]);
+  });
+
   test("creates the Job of the last time that it missed, and knows it until it ends", async () => {
     await make("yearly");
     const [job, ...others] = await jobsOf("yearly");

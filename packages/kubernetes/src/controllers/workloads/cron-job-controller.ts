@@ -124,7 +124,14 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
       return status;
     }
     const now = clock.now();
-    const time = lastTime(times, earliest(cronJob, now), now);
+    const from = earliest(cronJob, now);
+    if (times.next(from) === undefined) {
+      // Upstream's words for a day that no month has.
+      const why = "time difference between two schedules is less than 1 second";
+      says(cronJob, "Warning", "InvalidSchedule", `invalid schedule: ${spec.schedule} : ${why}`);
+      return status;
+    }
+    const time = lastTime(times, from, now);
     if (time === undefined) {
       comeBack(key, times, now);
       return status;
