@@ -34,9 +34,9 @@ export type Authorization = Disposable & {
 
 export type AuthorizationNeeds = {
   readonly keys: AccessKeys;
-  /** Access for a time. Absent: none. */
-  readonly granted?: GrantedAccess;
-  readonly accessOffers?: AccessOffers;
+  /** Access for a time. */
+  readonly granted: GrantedAccess;
+  readonly accessOffers: AccessOffers;
 };
 
 export function openAuthorization(
@@ -51,7 +51,7 @@ export function openAuthorization(
       spaceinstances: objects("spaceinstances", { namespaced: true }),
     },
     scheduler,
-    granted && { access: granted, names },
+    { access: granted, names },
   );
   const sources: DecisionDeps = {
     names,
@@ -59,8 +59,8 @@ export function openAuthorization(
     rbac,
     projects,
     instances,
-    ...(granted === undefined ? {} : { grantedClusters: granted.clusters }),
-    ...(accessOffers === undefined ? {} : { accessOffers }),
+    grantedClusters: granted.clusters,
+    accessOffers,
   };
   const authorizer = createPlatformAuthorizer(sources);
   const ruleResolver = createEffectiveRules(sources);
