@@ -11,6 +11,7 @@ export const OF_FIRST: readonly string[] = [
   "postern_access_keys_expiring",
   "postern_audit_newest_record_age_seconds",
   "postern_bootstrap_manifests",
+  "postern_cluster_authority_expiration_timestamp_seconds",
   "postern_fronts",
   "postern_live_certificates",
   "postern_serving_certificate_expiration_timestamp_seconds",
