@@ -140,6 +140,7 @@ const LONG_PARALLEL = [
   "test/attacks/shared-etcd.test.ts",
   // Beside the unit tests of rotated clusters.
   "test/attacks/authority-rotation.test.ts",
+  "test/attacks/platform-authority.test.ts",
   // Beside golden, which replays the same recordings.
   "test/conformance/embedded-golden.test.ts",
   // Beside npm-package, kubernetes and systemd.

@@ -49,4 +49,6 @@ export type AgentKey = {
   readonly key: string;
   /** RFC 3339; absent: it does not expire. */
   readonly expirationTimestamp?: string;
+  /** CA certificates of the platform in PEM, to be trusted from now on; absent: those of before. */
+  readonly certificateAuthority?: string;
 };

@@ -37,6 +37,7 @@ import { examineRunning } from "./operations/doctor/examine.ts";
 import { startReencryption } from "./operations/reencryption.ts";
 import { composePlatform } from "./server/compose.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
+import { adoptPlatformAuthority } from "./server/platform-authority.ts";
 import { transportLimitsOf, trustedProxiesOf } from "./server/rate-limits.ts";
 import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
 import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
@@ -170,6 +171,7 @@ export async function composeServer(parts: {
       tracing,
       routes: createNonResourceRoutes({
         store,
+        endpoint,
         freshness,
         logger,
         scrape: front?.scrape,
@@ -247,7 +249,13 @@ export async function composeServer(parts: {
   await replicas?.entered;
   const onReload = gaugeServing(metrics, serving);
   if (further === undefined)
-    teardown.use(reloadCertificate({ configuration, runtime, transport, serving, logger, onReload, onError }));
+    teardown.use(
+      reloadCertificate({
+        ...{ configuration, runtime, transport, serving, logger, onReload, onError },
+        rotations: platform.clusters.rotations,
+        adopt: () => adoptPlatformAuthority(configuration, { ...store, random }),
+      }),
+    );
   else further.onServing((next) => serving.replace(next, transport));
   further?.serveActivity(() => snapshotOf(platform.activity, runtime.clock.now()));
   teardown.defer(() => {

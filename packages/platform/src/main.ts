@@ -17,6 +17,7 @@ import { createFrontPool, showFronts } from "./fronts/front-pool.ts";
 import { shareOf } from "./fronts/front-share.ts";
 import type { StartFrontThread } from "./fronts/front-thread.ts";
 import { lockDataDirectory } from "./server/lock-data-directory.ts";
+import { adoptPlatformAuthority } from "./server/platform-authority.ts";
 import { assertOwnCertificate, hasAuthority, loadServingIdentity } from "./server/serving-identity.ts";
 import { memoryOf, openBasics, openServerCache } from "./server-parts.ts";
 
@@ -79,8 +80,11 @@ async function start(
   loading.catch(() => {});
   const store = await opening;
   // Made only once it is certain that this is a server of the store, and that no other has one.
-  if (earlierServing === undefined && store.isShared && !store.isFirst) assertOwnCertificate(configuration);
-  const serving = earlierServing ?? (await loadServingIdentity(configuration, runtime));
+  const isAdopted = await adoptPlatformAuthority(configuration, { ...store, random: runtime.random });
+  if (earlierServing === undefined && store.isShared && !store.isFirst && !isAdopted)
+    assertOwnCertificate(configuration);
+  const serving =
+    earlierServing === undefined || isAdopted ? await loadServingIdentity(configuration, runtime) : earlierServing;
   if (configuration.tlsCaFile !== "" && serving.certificateAuthorityPem === undefined) {
     const cause = configuration.tlsCaFile;
     logger.warn({ cause }, "the file of --tls-ca-file is absent or empty: kubeconfigs name no CA");

@@ -35,7 +35,14 @@ export const PAGES: readonly Page[] = [
   {
     path: "docs/operations/rotating-authorities.md",
     given: SERVE,
-    expected: [/^Prepared: vc-\S+-ca-2 signs/m, /serial:/, /^Completed: /m, /^"Prepared"$/m],
+    expected: [
+      /^Prepared: vc-\S+-ca-2 signs/m,
+      /serial:/,
+      /^Completed: vc-/m,
+      /^"Prepared"$/m,
+      /^2$/m,
+      /^Completed: postern-ca-2 signs/m,
+    ],
   },
   {
     path: "docs/guides/access-on-request.md",

@@ -19,6 +19,8 @@ export type AgentKeysDeps = {
   readonly log: AgentLog;
   readonly now: () => number;
   readonly signal: AbortSignal;
+  /** Called with the CA certificates of the platform in PEM, as the state has them now. */
+  readonly onAuthority: (pem: string) => void;
 };
 
 const ROTATE_AFTER_MS = 7 * 24 * 60 * 60_000;
@@ -28,18 +30,25 @@ const READ_AGAIN_MS = 30_000;
 const OTHER_REPLICA_MS = 2_000;
 const WRITE_ATTEMPTS = 20;
 
-export function createAgentKeys({ store, requests, log, now, signal }: AgentKeysDeps): AgentKeys {
+export function createAgentKeys({ store, requests, log, now, signal, onAuthority }: AgentKeysDeps): AgentKeys {
   let state: AgentState | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
 
   async function read(): Promise<AgentState> {
     state = await store.read();
     readAt = performance.now();
+    // Another replica may have learned of a rotation of the CA.
+    const { "ca.crt": authority } = state;
+    if (authority !== undefined) onAuthority(authority);
     return state;
   }
 
-  const stateWith = ({ key, expirationTimestamp }: AgentKey) => ({
+  const stateWith = ({ key, expirationTimestamp, certificateAuthority }: AgentKey) => ({
     key,
+    // One that trusts public CAs keeps doing so.
+    ...(certificateAuthority === undefined || state?.["ca.crt"] === undefined
+      ? {}
+      : { "ca.crt": certificateAuthority }),
     "key-made": new Date(now()).toISOString(),
     "key-expires": expirationTimestamp,
     "key-claimed": undefined,

@@ -38,7 +38,8 @@ export class PlatformRefusal extends Error {
 }
 
 const ANSWER_TIMEOUT_MS = 30_000;
-const MAX_ANSWER_BYTES = 64 << 10;
+/** A key, and CA certificates of at most 64 KiB. */
+const MAX_ANSWER_BYTES = 128 << 10;
 
 export type PlatformRequests = {
   join(value: string, signal: AbortSignal): Promise<AgentKey>;
@@ -103,10 +104,15 @@ export function createPlatformRequests(address: PlatformAddress, agent: AgentIde
   }
 
   const keyIn = (answer: { readonly [member: string]: unknown }): AgentKey => {
-    const { cluster, key, expirationTimestamp } = answer;
+    const { cluster, key, expirationTimestamp, certificateAuthority } = answer;
     if (typeof cluster !== "string" || typeof key !== "string")
       throw new Error("the answer of the platform has no key");
-    return { cluster, key, ...(typeof expirationTimestamp === "string" ? { expirationTimestamp } : {}) };
+    return {
+      cluster,
+      key,
+      ...(typeof expirationTimestamp === "string" ? { expirationTimestamp } : {}),
+      ...(typeof certificateAuthority === "string" ? { certificateAuthority } : {}),
+    };
   };
 
   return {

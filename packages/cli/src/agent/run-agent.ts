@@ -38,15 +38,27 @@ const START_RETRY_MS = 5_000;
 export async function runAgent(options: AgentOptions, { environment, log, signal }: AgentDeps): Promise<void> {
   const cluster = await findOwnCluster(environment, options.kubeconfig);
   const store = await openStore(options, cluster, log, signal);
-  const { server, "ca.crt": certificateAuthority } = await store.read();
+  const first = await store.read();
+  const { server } = first;
+  let authority = first["ca.crt"];
   if (server === undefined) throw new Error("the address of the platform is not known: use --platform or join again");
   const agent = {
     id: environment["POD_NAME"] ?? `${hostname()}-${process.pid}`,
     version: BUILD_INFO.version,
     clusterUid: await untilDone(() => readClusterUid(cluster, signal), "its API server", log, signal),
   };
-  const requests = createPlatformRequests({ server, certificateAuthority, environment }, agent);
-  const keys = createAgentKeys({ store, requests, log, now: Date.now, signal });
+  const address = {
+    server,
+    environment,
+    get certificateAuthority() {
+      return authority;
+    },
+  };
+  const requests = createPlatformRequests(address, agent);
+  const onAuthority = (pem: string): void => {
+    authority = pem;
+  };
+  const keys = createAgentKeys({ store, requests, log, now: Date.now, signal, onAuthority });
   const forwarder = createForwarder(cluster);
   const rotate = (isWanted: boolean): void => {
     keys.rotate(isWanted, signal).then(

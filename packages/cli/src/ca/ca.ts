@@ -1,7 +1,7 @@
 // `postern ca`: certificate authorities, and their rotation in two phases.
 
 import { ROTATION_ACTIONS, type RotationAction } from "@postern/api/certificate-authority";
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Command, Option } from "commander";
@@ -20,7 +20,7 @@ import { parseVirtualCluster, type VirtualClusterName } from "../virtual-cluster
 type RotateFlags = ConnectionFlags &
   OutputFlags &
   ConfirmFlags & {
-    readonly virtualCluster: VirtualClusterName;
+    readonly virtualCluster?: VirtualClusterName;
     readonly namespacePrefix: string;
     readonly prepare?: boolean;
     readonly complete?: boolean;
@@ -34,9 +34,11 @@ export function createCaCommand(context: CommandContext): Command {
   const step = (name: (typeof STEPS)[number], description: string): Option =>
     new Option(`--${name}`, description).conflicts(STEPS.filter((other) => other !== name));
   const rotate = new Command("rotate")
-    .description("rotate the CA and the ServiceAccount key of a virtual cluster, in two phases")
-    .requiredOption("--virtual-cluster <project/name>", "the virtual cluster", parseVirtualCluster)
-    .addOption(step("prepare", "create a new CA, which signs from now on; the earlier one stays trusted"))
+    .description(
+      "rotate the CA of the platform, or the CA and the ServiceAccount key of a virtual cluster, in two phases",
+    )
+    .option("--virtual-cluster <project/name>", "those of a virtual cluster", parseVirtualCluster)
+    .addOption(step("prepare", "create a new CA; the earlier one stays trusted"))
     .addOption(step("complete", "remove the earlier CA: what it signed is refused; asks first on a terminal"))
     .addOption(step("abort", "remove the new CA: what it signed is refused; asks first on a terminal"))
     .addOption(step("status", "show the phase, and what still depends on the earlier CA"))
@@ -51,35 +53,66 @@ export function createCaCommand(context: CommandContext): Command {
 }
 
 async function run(flags: RotateFlags, client: ApiClient, group: string, context: CommandContext): Promise<void> {
-  const { project, virtualCluster: name } = flags.virtualCluster;
   const step = STEPS.find((each) => flags[each] === true);
   if (step === undefined) throw new UsageError("choose a step: --prepare, --complete, --abort or --status");
-  const namespace = `${flags.namespacePrefix}${project}`;
+  const { virtualCluster, namespacePrefix } = flags;
+  const authority =
+    virtualCluster === undefined ? ofPlatform(client) : ofCluster(virtualCluster, namespacePrefix, client, group);
+  if (step === "status") return show(await authority.read(), flags, context);
+  if (step !== "prepare") await confirm(async () => questionOf(step, await authority.read()), flags, context);
+  const action = ROTATION_ACTIONS.find((each) => each.toLowerCase() === step);
+  if (action !== undefined) show(await authority.take(action), flags, context);
+}
+
+type Authority = { read(): Promise<JsonObject>; take(action: RotationAction): Promise<JsonObject> };
+
+const PLATFORM_PATH = "/certificateauthority";
+
+function ofPlatform(client: ApiClient): Authority {
+  const ask = async (call: { readonly method: "GET" | "POST"; readonly body?: JsonObject }): Promise<JsonObject> => {
+    const answer = await client.request({ ...call, path: PLATFORM_PATH });
+    return isJsonObject(answer) ? answer : {};
+  };
+  return { read: () => ask({ method: "GET" }), take: (action) => ask({ method: "POST", body: { action } }) };
+}
+
+function ofCluster(
+  { project, virtualCluster: name }: VirtualClusterName,
+  namespacePrefix: string,
+  client: ApiClient,
+  group: string,
+): Authority {
+  const namespace = `${namespacePrefix}${project}`;
   const resource = createResourceClient(client, {
     group,
     version: "v1",
     resource: "virtualclusterinstances",
     namespace,
   });
-  const read = async () => objectAt(await resource.getSubresource(name, "certificateauthority"), "status");
-  if (step === "status") return show(await read(), flags, context);
-  if (step !== "prepare") await confirm(async () => questionOf(step, await read()), flags, context);
-  const answer = await resource.createSubresource(name, "certificateauthority", {
-    apiVersion: `${group}/v1`,
-    kind: "CertificateAuthority",
-    metadata: {},
-    spec: { action: actionOf(step) },
-  });
-  show(objectAt(answer, "status"), flags, context);
+  return {
+    read: async () => objectAt(await resource.getSubresource(name, "certificateauthority"), "status"),
+    async take(action) {
+      const answer = await resource.createSubresource(name, "certificateauthority", {
+        apiVersion: `${group}/v1`,
+        kind: "CertificateAuthority",
+        metadata: {},
+        spec: { action },
+      });
+      return objectAt(answer, "status");
+    },
+  };
 }
 
-const actionOf = (step: string): RotationAction | undefined =>
-  ROTATION_ACTIONS.find((action) => action.toLowerCase() === step);
-
 function questionOf(step: "complete" | "abort", status: JsonObject): string {
-  const [signing, previous] = [textAt(status["signing"], "name"), textAt(status["previous"], "name")];
-  if (step === "abort") return `Remove the CA ${signing}? What it signed is refused at once.`;
+  const nameOf = (member: string): string => textAt(status[member], "name");
   const { certificates = 0, tokenSecrets = 0 } = objectAt(status, "outdated");
+  const [signing, previous, prepared] = [nameOf("signing"), nameOf("previous"), nameOf("prepared")];
+  if (prepared !== "") {
+    return step === "abort"
+      ? `Remove the CA ${prepared}? Kubeconfigs go on with the other one.`
+      : `Remove the CA ${signing}? Kubeconfigs from before the preparation trust no server any more; ${certificates} of them have a valid certificate.`;
+  }
+  if (step === "abort") return `Remove the CA ${signing}? What it signed is refused at once.`;
   return `Remove the CA ${previous}? ${certificates} certificates and ${tokenSecrets} token Secrets depend on it, and tokens that were requested before the preparation.`;
 }
 
@@ -96,6 +129,10 @@ function summaryOf(status: JsonObject): string {
   const { certificates = 0, tokenSecrets = 0 } = objectAt(status, "outdated");
   const until = `${textAt(signing, "name")} signs, until ${textAt(signing, "expirationTimestamp")}`;
   const phase = textAt(status, "phase");
+  const prepared = textAt(status["prepared"], "name");
+  if (prepared !== "") {
+    return `Prepared: ${until}; new kubeconfigs trust ${prepared} as well; ${certificates} certificates are in kubeconfigs from before`;
+  }
   if (phase === "Prepared") {
     return `Prepared: ${until}; ${textAt(previous, "name")} is trusted by ${certificates} certificates and ${tokenSecrets} token Secrets`;
   }

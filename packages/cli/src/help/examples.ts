@@ -35,6 +35,7 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
   "postern access review": ["postern access review access-x7k2p --message 'was needed'"],
   "postern ca": ["postern ca rotate --virtual-cluster default/demo --status"],
   "postern ca rotate": [
+    "postern ca rotate --prepare",
     "postern ca rotate --virtual-cluster default/demo --prepare",
     "postern ca rotate --virtual-cluster default/demo --status",
     "postern ca rotate --virtual-cluster default/demo --complete --yes",

@@ -14,6 +14,7 @@ export const OF_FIRST: readonly string[] = [
   "postern_cluster_authority_expiration_timestamp_seconds",
   "postern_fronts",
   "postern_live_certificates",
+  "postern_serving_authority_expiration_timestamp_seconds",
   "postern_serving_certificate_expiration_timestamp_seconds",
   "postern_storage_fullest_ratio",
   "postern_storage_memory_bytes",

@@ -83,6 +83,7 @@ export type PlatformParts = FoundationParts & {
 type NonResourceNeeds = {
   readonly keys: AccessKeys;
   readonly certificates: CertificateLedger;
+  readonly clusters: Pick<VirtualClusters, "rotations">;
   readonly activity: ServerActivity;
 };
 
@@ -169,7 +170,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
         ...ofAuthorization.policies, ...ofAuthorization.reviews,
       ],
       admission: [use(openClusterSecretAdmission(base, { authorization }))],
-      routes: parts.routes(base, { keys, certificates, activity }),
+      routes: parts.routes(base, { keys, certificates, clusters, activity }),
       authorization,
       budgets,
       memory,

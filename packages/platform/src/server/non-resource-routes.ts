@@ -12,6 +12,8 @@ import type { ServerActivity } from "../features/activity/server-activity.ts";
 import { AUDIT_EVENTS_PATH, createAuditSearchHandler } from "../features/audit/audit-route.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { credentialPrefixes } from "../features/certificates/feature.ts";
+import type { VirtualClusters } from "../features/virtual-clusters/feature.ts";
+import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import type { Foundation } from "../foundation/foundation.ts";
 import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "../foundation/served-version.ts";
 import { keyRingCheck } from "../foundation/store/open-sealed-store.ts";
@@ -19,10 +21,12 @@ import type { ServerStore } from "../foundation/store/open-server-store.ts";
 import { BACKUP_PATH, createBackupHandler } from "../operations/backup-route.ts";
 import { createDoctorHandler, DOCTOR_PATH, type Examine } from "../operations/doctor-route.ts";
 import { createKeyRingHandler, KEY_RING_PATH } from "../operations/key-ring-route.ts";
+import { AUTHORITY_PATH, createAuthorityHandler } from "./authority-route.ts";
 import type { NonResourceRoutes } from "./management-api.ts";
 
 export type NonResourceParts = {
   readonly store: ServerStore;
+  readonly endpoint: PlatformEndpoint;
   readonly freshness: Freshness;
   readonly logger: Logger;
   /** Resolves with the text of `/metrics`, which is of all servers of this process. Undefined: this is the only one. */
@@ -39,15 +43,22 @@ export type NonResourceParts = {
 };
 
 export const createNonResourceRoutes =
-  ({ store, freshness, logger, scrape, readActivity, auditPath, examine, prepared, draining }: NonResourceParts) =>
+  (parts: NonResourceParts) =>
   (
     base: Foundation,
     {
       keys,
       certificates,
+      clusters: { rotations },
       activity,
-    }: { readonly keys: AccessKeys; readonly certificates: CertificateLedger; readonly activity: ServerActivity },
+    }: {
+      readonly keys: AccessKeys;
+      readonly certificates: CertificateLedger;
+      readonly clusters: Pick<VirtualClusters, "rotations">;
+      readonly activity: ServerActivity;
+    },
   ): NonResourceRoutes => {
+    const { store, endpoint, freshness, logger, scrape, readActivity, auditPath, examine, prepared, draining } = parts;
     const { cache, runtime, metrics } = base;
     const { disk, keyRing, serverKeys, checks } = store;
     const readiness = [...checks, keyRingCheck(keyRing), freshnessCheck(freshness), prepared, shutdownCheck(draining)];
@@ -68,6 +79,13 @@ export const createNonResourceRoutes =
           keys: keys.index,
           clock: runtime.clock,
           hasWebhook: base.configuration.notices.webhook.url !== "",
+        }),
+      ],
+      [
+        AUTHORITY_PATH,
+        createAuthorityHandler(base, {
+          store: { ...store, random: runtime.random },
+          ...{ rotations, certificates, endpoint },
         }),
       ],
       [AUDIT_EVENTS_PATH, createAuditSearchHandler(auditPath)],

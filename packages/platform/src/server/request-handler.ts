@@ -148,6 +148,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
           keys,
           servers: async () => (await parts.replicas?.count()) ?? 1,
           destinations: clusters.destinations,
+          endpoint: parts.endpoint,
         }),
       ),
     ),

@@ -13,7 +13,7 @@ import { readServingAuthority } from "../foundation/pki/serving-authority.ts";
 import { loadOrCreateServingCertificate, servingNames } from "../foundation/pki/serving-certificate.ts";
 
 /** Another name than the certificate's own: verifiers take a certificate for self-signed when both are the same. */
-const AUTHORITY_NAME = "postern-ca";
+export const AUTHORITY_NAME = "postern-ca";
 
 export type ServingIdentity = {
   readonly tls: TlsCredentials;
@@ -59,7 +59,7 @@ export async function loadServingIdentity(
   return {
     // With the CA, whose fingerprint `postern login` shows: it stays, while the certificate is renewed.
     tls: { cert: certificatePem + authority.certificatePem, key: privateKeyPem },
-    certificateAuthorityPem: authority.certificatePem,
+    certificateAuthorityPem: authority.bundlePem,
     caPath,
     renewAt,
     validFrom,

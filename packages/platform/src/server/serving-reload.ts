@@ -6,9 +6,11 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
+import type { RotationStates } from "../features/certificate-authorities/rotation-states.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import { labelledCounter } from "../foundation/metrics/counters.ts";
 import { followFiles } from "../foundation/pki/follow-files.ts";
+import { PLATFORM } from "./platform-authority.ts";
 import { loadConfiguredIdentity, loadServingIdentity, type ServingIdentity } from "./serving-identity.ts";
 
 /** The certificate that clients see now. */
@@ -63,6 +65,16 @@ export function gaugeServing(
       this.set(Math.floor(endOf(serving.current) / 1000));
     },
   });
+  new Gauge({
+    name: "postern_serving_authority_expiration_timestamp_seconds",
+    help: "When the CA that signs the serving certificate expires, in seconds since the epoch; absent for the public CAs",
+    registers: [registry],
+    collect() {
+      this.reset();
+      const { certificateAuthorityPem: pem } = serving.current;
+      if (pem !== undefined) this.set(Math.floor(Date.parse(new X509Certificate(pem).validTo) / 1000));
+    },
+  });
   return labelledCounter(
     registry,
     "postern_serving_certificate_reloads_total",
@@ -80,6 +92,10 @@ type ServingReloadDeps = {
   /** For the metric. */
   readonly onReload: (result: "loaded" | "refused") => void;
   readonly onError: (error: unknown) => void;
+  /** Rotations of its CA. */
+  readonly rotations: Pick<RotationStates, "onChange">;
+  /** Makes its files what the store says. */
+  readonly adopt: () => Promise<boolean>;
 };
 
 export const reloadCertificate = (deps: ServingReloadDeps): Disposable =>
@@ -139,9 +155,27 @@ const isSame = (one: ServingIdentity, other: ServingIdentity): boolean =>
 /** A look compares two numbers. A clock that was ahead for a moment must not leave a certificate behind that is not valid yet. */
 const INTERVAL_MS = 10_000;
 
-function renewOwnCertificate({ configuration, runtime, transport, serving, onError }: ServingReloadDeps): Disposable {
+function renewOwnCertificate(deps: ServingReloadDeps): Disposable {
+  const { configuration, runtime, transport, serving, rotations, adopt, onError } = deps;
   let isDisposed = false;
   let timer: Disposable | undefined;
+  /** One after the other: each reads the newest record. */
+  let adopting: Promise<void> = Promise.resolve();
+  const take = async (): Promise<void> => {
+    if (isDisposed) return;
+    try {
+      await adopt();
+      const next = await loadServingIdentity(configuration, runtime);
+      if (!isSame(next, serving.current)) serving.replace(next, transport);
+    } catch (error) {
+      if (!isDisposed) onError(error);
+    }
+  };
+  const followed = rotations.onChange((id) => {
+    if (id === PLATFORM) adopting = adopting.then(take);
+  });
+  // A step may have been taken since the start read the record.
+  adopting = take();
   const look = async (): Promise<void> => {
     const { renewAt = Number.POSITIVE_INFINITY, validFrom = Number.NEGATIVE_INFINITY } = serving.current;
     const now = runtime.clock.now();
@@ -162,6 +196,7 @@ function renewOwnCertificate({ configuration, runtime, transport, serving, onErr
   return {
     [Symbol.dispose]() {
       isDisposed = true;
+      followed[Symbol.dispose]();
       timer?.[Symbol.dispose]();
     },
   };

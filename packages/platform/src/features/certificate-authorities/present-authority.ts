@@ -19,14 +19,17 @@ export function presentAuthority(
   { current, next, rotatedAt }: AuthorityRecord,
   state: RotationState | undefined,
   { certificates, tokenSecrets }: Outdated,
+  whilePrepared: "next signs" | "current signs" = "next signs",
 ): JsonObject {
-  const trusted = next === undefined ? [current] : [next, current];
-  const [signing, previous] = trusted.map(({ certificate }) => describeAuthority(certificate));
+  const trusted = next === undefined ? [current] : whilePrepared === "next signs" ? [next, current] : [current, next];
+  const [signing, other] = trusted.map(({ certificate }) => describeAuthority(certificate));
+  const [previous, prepared] = whilePrepared === "next signs" ? [other, undefined] : [undefined, other];
   return {
     phase: next === undefined ? (state?.phase ?? "None") : "Prepared",
     bundle: trusted.map(({ certificate }) => certificate).join(""),
     ...(signing && { signing }),
     ...(previous && { previous }),
+    ...(prepared && { prepared }),
     ...(next && { preparationTimestamp: formatTimestamp(next.preparedAt) }),
     ...(rotatedAt === undefined ? {} : { completionTimestamp: formatTimestamp(rotatedAt) }),
     outdated: {

@@ -54,7 +54,7 @@ export type VirtualClusters = Disposable & {
   readonly spaces: SpaceRegistry;
   readonly embedded: EmbeddedClusters;
   /** Of their CAs. */
-  readonly rotations: Pick<RotationStates, "of">;
+  readonly rotations: RotationStates;
   readonly authorityEnds: AuthorityEnds;
   /** Embedded clusters that stopped their thread. */
   readonly faults: Pick<ClusterFaults, "onChange">;

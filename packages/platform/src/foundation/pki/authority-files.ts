@@ -1,6 +1,6 @@
 // Keeps a certificate authority in two files of a directory, and makes it the first time.
 
-import { createPrivateKey } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import { ConfigurationError } from "../config/configuration-error.ts";
@@ -14,6 +14,9 @@ type AuthorityFileOptions = {
   readonly random: Random;
 };
 
+/** `bundlePem`: the whole file, which clients trust. It has further certificates while a rotation goes on. */
+export type FiledAuthority = CertificateAuthority & { readonly bundlePem: string };
+
 /**
  * The authority of a directory, made there when it has none. The key is written before the certificate: a start that
  * was cut between the two goes on with that key. Nothing that exists is overwritten; files that are damaged, expired or
@@ -22,7 +25,7 @@ type AuthorityFileOptions = {
 export async function loadOrCreateAuthority(
   directory: string,
   { commonName, clock, random }: AuthorityFileOptions,
-): Promise<CertificateAuthority> {
+): Promise<FiledAuthority> {
   await ensurePrivateDirectory(directory);
   const certificatePath = join(directory, "ca.crt");
   const keyPath = join(directory, "ca.key");
@@ -45,13 +48,13 @@ export async function loadOrCreateAuthority(
   });
   if (keyPem === undefined) await createPrivateFile(keyPath, authority.privateKeyPem);
   await createPrivateFile(certificatePath, authority.certificatePem);
-  return authority;
+  return { ...authority, bundlePem: authority.certificatePem };
 }
 
-function loadAuthority(path: string, certificatePem: string, keyPem: string, clock: Clock): CertificateAuthority {
-  let authority: CertificateAuthority;
+function loadAuthority(path: string, bundlePem: string, keyPem: string, clock: Clock): FiledAuthority {
+  let authority: FiledAuthority;
   try {
-    authority = authorityFromPem(certificatePem, keyPem);
+    authority = { ...authorityFromPem(certificateOf(bundlePem, keyPem), keyPem), bundlePem };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError(
@@ -66,6 +69,16 @@ function loadAuthority(path: string, certificatePem: string, keyPem: string, clo
   }
   return authority;
 }
+
+/** While a rotation goes on, the file has several certificates, of which one belongs to the key. */
+function certificateOf(bundlePem: string, keyPem: string): string {
+  const blocks = bundlePem.match(CERTIFICATE) ?? [];
+  if (blocks.length < 2) return bundlePem;
+  const key = createPrivateKey(keyPem);
+  return `${blocks.find((block) => new X509Certificate(block).checkPrivateKey(key)) ?? blocks[0]}\n`;
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 function readAuthorityKey(path: string, pem: string) {
   try {

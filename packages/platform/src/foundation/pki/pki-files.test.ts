@@ -1,10 +1,11 @@
 import { X509Certificate } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { loadOrCreateAuthority } from "./authority-files.ts";
+import { createCertificateAuthority } from "./certificate-authority.ts";
 import { readConfiguredCertificate } from "./configured-certificate.ts";
 import { createPrivateFile } from "./private-file.ts";
 import { createSecret, readSecret } from "./secret-file.ts";
@@ -239,5 +240,25 @@ describe("serving names", () => {
   it("never hold an unspecified address", () => {
     expect(servingNames("0.0.0.0")).not.toContain("0.0.0.0");
     expect(servingNames("::")).not.toContain("::");
+  });
+});
+
+describe("a file with the certificates of two authorities", () => {
+  it("is read as the one that belongs to the key, and as the bundle", async () => {
+    const [one, other] = ["one", "other"].map((commonName) =>
+      createCertificateAuthority({ commonName, clock, random }),
+    );
+    if (one === undefined || other === undefined) throw new Error("there are two");
+    mkdirSync(workspace.path("pki"));
+    const write = (name: string, text: string): void => writeFileSync(workspace.path(`pki/${name}`), text);
+    const bundle = one.certificatePem + other.certificatePem;
+    write("ca.crt", bundle);
+    for (const { privateKeyPem, certificatePem } of [one, other]) {
+      write("ca.key", privateKeyPem);
+      const loaded = await load();
+      expect([loaded.certificatePem, loaded.bundlePem]).toEqual([certificatePem, bundle]);
+    }
+    write("ca.key", createCertificateAuthority({ commonName: "x", clock, random }).privateKeyPem);
+    await expect(load()).rejects.toThrow("do not match");
   });
 });

@@ -60,6 +60,7 @@ export const RECORD_KINDS = {
     limit: "5,000",
     whenFull: "403 for a chosen value; generated values need no record",
   },
+  "platform-authority": { owner: "the platform", limit: "one", whenFull: "cannot be full" },
   "service-account-key": {
     owner: "the embedded virtual cluster",
     limit: "one for each; deleted with it",

@@ -44,7 +44,12 @@ export const tunnelRoute = (
     keys,
     servers,
     destinations,
-  }: Needs & { readonly servers: () => Promise<number>; readonly destinations: PolicyVersion },
+    endpoint,
+  }: Needs & {
+    readonly servers: () => Promise<number>;
+    readonly destinations: PolicyVersion;
+    readonly endpoint: { readonly certificateAuthorityPem: string | undefined };
+  },
 ): FeatureRoute => ({
   handle: createTunnelRoute({
     names,
@@ -54,6 +59,7 @@ export const tunnelRoute = (
     runtime,
     idOf: keys.secrets.format.idOf,
     recordEvent,
+    certificateAuthority: () => endpoint.certificateAuthorityPem,
     signal,
   }),
   authenticator: keys.authenticator,

@@ -42,6 +42,8 @@ export type TunnelRouteDeps = {
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
   readonly idOf: (key: string) => string | undefined;
   readonly recordEvent: EventRecorder;
+  /** CA certificates in PEM that agents trust; they take them with each key, so that they know of a rotation. Undefined: public CAs. */
+  readonly certificateAuthority: () => string | undefined;
   /** Ends with the server. */
   readonly signal: AbortSignal;
 };
@@ -88,13 +90,14 @@ export function createTunnelRoute(deps: TunnelRouteDeps): Handler {
 async function rotate(
   { audit }: RequestContext,
   agent: KnownAgent,
-  { tunnels, idOf, signal }: TunnelRouteDeps,
+  { tunnels, idOf, certificateAuthority, signal }: TunnelRouteDeps,
 ): Promise<ApiResponse> {
   // The server's signal: a client that leaves must not stop it between two writes.
   const issued = await tunnels.keys.rotate(agent, signal);
   const id = idOf(issued.key);
   if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
-  return jsonResponse(201, JSON.stringify(issued), { "cache-control": "no-store" });
+  const answer = { ...issued, certificateAuthority: certificateAuthority() };
+  return jsonResponse(201, JSON.stringify(answer), { "cache-control": "no-store" });
 }
 
 async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRouteDeps): Promise<ApiResponse> {

@@ -1,0 +1,112 @@
+// GET and POST /certificateauthority: the CA of the serving certificate, and the steps of its rotation.
+
+import { ROTATION_ACTIONS } from "@postern/api/certificate-authority";
+import { badRequestError, methodNotAllowedError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { AuthorityRecord } from "../features/certificate-authorities/authority-record.ts";
+import { presentAuthority } from "../features/certificate-authorities/present-authority.ts";
+import type { RotationStates } from "../features/certificate-authorities/rotation-states.ts";
+import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
+import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
+import type { Foundation } from "../foundation/foundation.ts";
+import { readJsonBody } from "../foundation/http/read-json-body.ts";
+import {
+  type AuthorityStore,
+  PLATFORM,
+  readPlatformAuthority,
+  rotatePlatformAuthority,
+  secretsInFiles,
+} from "./platform-authority.ts";
+
+/** Requires permission to `get` and `post` to it, which administrators have. */
+export const AUTHORITY_PATH = "/certificateauthority";
+
+const MAX_BODY_BYTES = 4 * 1024;
+/** Servers read the record within milliseconds of its event. */
+const PATIENCE_MS = 10_000;
+
+/** POST takes `{"action": "Prepare"}`, `Complete` or `Abort`. Both answer with the state; no secret is in it. */
+export function createAuthorityHandler(
+  { configuration, names, runtime }: Pick<Foundation, "configuration" | "names" | "runtime">,
+  {
+    store,
+    rotations,
+    certificates,
+    endpoint,
+  }: {
+    readonly store: AuthorityStore;
+    readonly rotations: Pick<RotationStates, "of" | "publish">;
+    readonly certificates: Pick<CertificateLedger, "all" | "refusalOf">;
+    readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem" | "onAuthorityChange">;
+  },
+): Handler {
+  /** Kubeconfigs of before the preparation trust the earlier CA alone; those with certificates are known. */
+  const outdatedOf = ({ next }: AuthorityRecord) =>
+    next === undefined
+      ? []
+      : certificates
+          .all()
+          .filter(
+            ({ serial, instanceUid, issuedAt }) =>
+              issuedAt < next.preparedAt && certificates.refusalOf(serial, instanceUid) === undefined,
+          )
+          .map(({ serial, commonName, issuedTo, notAfter }) => ({
+            kind: "Certificate",
+            id: `serial:${serial}`,
+            subject: commonName,
+            ...(issuedTo === undefined ? {} : { owner: `${issuedTo.owner.kind}/${issuedTo.owner.name}` }),
+            expirationTimestamp: formatTimestamp(notAfter),
+          }));
+  const answer = (record: AuthorityRecord) =>
+    jsonResponse(
+      200,
+      JSON.stringify(
+        // The serving certificate is signed by the current CA until the rotation is complete.
+        presentAuthority(record, rotations.of(PLATFORM), { certificates: outdatedOf(record) }, "current signs"),
+      ),
+    );
+  const recordNow = async (): Promise<AuthorityRecord> =>
+    (await readPlatformAuthority(store)) ?? { current: await secretsInFiles(configuration), generation: 1 };
+
+  return async ({ request, audit }) => {
+    if (request.method === "GET") return answer(await recordNow());
+    if (request.method !== "POST") throw methodNotAllowedError();
+    const wanted = readJsonBody(await request.body(MAX_BODY_BYTES))["action"];
+    const action = ROTATION_ACTIONS.find((each) => each === wanted);
+    if (action === undefined) throw badRequestError(`action must be one of ${ROTATION_ACTIONS.join(", ")}`);
+    audit.annotate(names.key("certificate-authority-rotation"), action);
+    const record = await rotatePlatformAuthority(action, configuration, store, runtime, rotations);
+    const bundle = record.current.certificate + (record.next?.certificate ?? "");
+    await whenServed(bundle, endpoint, runtime);
+    return answer(record);
+  };
+}
+
+/** Kubeconfigs after the answer have the bundle. Rejects with ApiError 503 where the server does not get so far: its log says why. */
+async function whenServed(
+  bundle: string,
+  endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem" | "onAuthorityChange">,
+  { scheduler }: Pick<Runtime, "scheduler">,
+): Promise<void> {
+  const isServed = (): boolean => endpoint.certificateAuthorityPem === bundle;
+  if (isServed()) return;
+  await new Promise<void>((resolve, reject) => {
+    const end = (settle: () => void): void => {
+      timer[Symbol.dispose]();
+      followed?.[Symbol.dispose]();
+      settle();
+    };
+    const timer = scheduler.schedule(PATIENCE_MS, () =>
+      end(() =>
+        reject(serviceUnavailableError("the step is stored, and this server has not taken it yet: see its log")),
+      ),
+    );
+    const followed = endpoint.onAuthorityChange?.(() => {
+      if (isServed()) end(resolve);
+    });
+    if (isServed()) end(resolve);
+  });
+}
