@@ -1,6 +1,7 @@
 // Bounds of the controllers of workloads: what a tenant can make them do.
 
-import { describe, expect, test } from "vitest";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { describe, expect, test, vi } from "vitest";
 import { openClusterSurface } from "../../testing/cluster-surface.ts";
 import { createAllowance } from "./allowance.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
@@ -182,4 +183,93 @@ test("pods of a Deployment meet the policies that pods meet", async () => {
   expect(conditions.find(({ type }: any) => type === "ReplicaFailure").message).toContain(
     "untagged, by system:serviceaccount:kube-system:replicaset-controller",
   );
+});
+
+describe("owners of many objects", () => {
+  /** How many of the objects below `path` are parsed while `work` is done. */
+  async function parsed(path: string, work: () => Promise<unknown>): Promise<number> {
+    const decode = vi.spyOn(CachedObject.prototype, "decode");
+    try {
+      await work();
+      return decode.mock.contexts.filter((object) => (object as CachedObject).key.includes(path)).length;
+    } finally {
+      decode.mockRestore();
+    }
+  }
+  const MANY = 12;
+  const names = Array.from({ length: MANY }, (_, index) => `old${index}`);
+  const ownedBy = (owner: any, name: string) => {
+    const { apiVersion, kind, metadata } = owner;
+    return { name, ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true }] };
+  };
+  const owners = {
+    StatefulSet: {
+      path: `${APPS}/statefulsets`,
+      spec: { replicas: 0, serviceName: "a", revisionHistoryLimit: MANY * 2 },
+      owned: `${APPS}/controllerrevisions`,
+      ofOwner: (owner: object, name: string) => ({
+        ...{ apiVersion: "apps/v1", kind: "ControllerRevision", metadata: ownedBy(owner, name) },
+        data: { spec: {} },
+        revision: 0,
+      }),
+    },
+    DaemonSet: {
+      path: `${APPS}/daemonsets`,
+      spec: { revisionHistoryLimit: MANY * 2 },
+      owned: `${APPS}/controllerrevisions`,
+      ofOwner: (owner: object, name: string) => ({
+        ...{ apiVersion: "apps/v1", kind: "ControllerRevision", metadata: ownedBy(owner, name) },
+        data: { spec: {} },
+        revision: 0,
+      }),
+    },
+    Deployment: {
+      path: `${APPS}/deployments`,
+      spec: { replicas: 0, revisionHistoryLimit: MANY * 2 },
+      owned: `${APPS}/replicasets`,
+      ofOwner: (owner: object, name: string) => {
+        const labels = { app: "many", old: name };
+        return {
+          ...{ apiVersion: "apps/v1", kind: "ReplicaSet" },
+          metadata: { ...ownedBy(owner, name), labels },
+          spec: {
+            replicas: 0,
+            selector: { matchLabels: labels },
+            template: { ...template("many"), metadata: { labels } },
+          },
+        };
+      },
+    },
+  } as const;
+
+  test.each(Object.entries(owners))("a %s reads none of them again that has not changed", async (kind, owner) => {
+    await using cluster = await openCluster();
+    const { path, spec, owned, ofOwner } = owner;
+    const made = await cluster.send("POST", path, {
+      apiVersion: "apps/v1",
+      kind,
+      metadata: { name: "many" },
+      spec: { selector: { matchLabels: { app: "many" } }, template: template("many"), ...spec },
+    });
+    for (const name of names) await cluster.send("POST", owned, ofOwner(made, name));
+    const plural = owned.slice(owned.lastIndexOf("/") + 1);
+    const change = (to: string) => cluster.send("PATCH", `${path}/many`, { metadata: { labels: { changed: to } } });
+    await change("once");
+    expect(await parsed(`/${plural}/`, () => change("twice"))).toBeLessThan(MANY);
+  });
+});
+
+test("large pods count as several", async () => {
+  await using cluster = await openCluster();
+  const value = "v".repeat(1_000_000);
+  const large = {
+    ...template("large"),
+    spec: { containers: [{ name: "a", image: "i", env: [{ name: "A", value }] }] },
+  };
+  const spec = { replicas: 60, selector: { matchLabels: { app: "large" } }, template: large };
+  const object = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "large" }, spec };
+  await cluster.send("POST", `${APPS}/replicasets`, object);
+  // 60 small ones at once, or some 10 of these, and one a second: on a machine of any speed less than the tenant asked for.
+  const { replicas } = (await cluster.send("GET", `${APPS}/replicasets/large`)).status;
+  expect([replicas > 0, replicas < 60]).toEqual([true, true]);
 });

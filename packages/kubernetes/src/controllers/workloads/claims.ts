@@ -34,6 +34,8 @@ export type ClaimsOptions = {
   readonly selectorOf?: (selector: JsonObject) => LabelSelector;
   /** A finalizer that adopted objects get. */
   readonly finalizer?: string;
+  /** Called with each object of an owner, so that it is read in turns and not with all others at once. */
+  readonly onClaimed?: (object: CachedObject) => void;
   /** Objects that are left alone. */
   readonly skips?: (object: CachedObject) => boolean;
   /** The owner has something to adopt. */
@@ -65,6 +67,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
     selectorOf = (selector) => selector as LabelSelector,
     skips,
     finalizer,
+    onClaimed,
     onOwner,
   } = options;
   const { scheduler, clock } = port.runtime;
@@ -204,6 +207,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
       const lost: CachedObject[] = [];
       for (const object of dependents.of(uid)) {
         await pause();
+        onClaimed?.(object);
         if (!mayClaim || selector.matches(object.labels)) claimed.push(object);
         else if (!isGoing(object)) lost.push(object);
       }

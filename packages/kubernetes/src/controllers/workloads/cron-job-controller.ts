@@ -10,12 +10,12 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createCreationBackoff } from "./creation-backoff.ts";
 import { type CronSchedule, lastTime, parseCron } from "./cron-schedule.ts";
-import { finishOf, type Job } from "./job.ts";
+import { finishOf, type Job, type JobStatus } from "./job.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { createOwned, refusal } from "./pod-control.ts";
+import { createSummaries, readStored } from "./read-stored.ts";
 import { actingAs, again, controllerReference, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
@@ -52,8 +52,25 @@ type CronJob = KubeObject & {
   };
 };
 
-/** Reading a Job takes as long as looking at so many pods. */
-const LOOKS_OF_JOB = 50;
+/** A Job without its template, which may be large: a CronJob may have very many. */
+type OwnedJob = KubeObject & { readonly status: Pick<JobStatus, "startTime" | "completionTime" | "conditions"> };
+
+function summaryOfJob(job: Job): OwnedJob {
+  const { apiVersion, kind, metadata, status = {} } = job;
+  const { name = "", namespace = "", uid = "", deletionTimestamp } = metadata;
+  const finish = finishOf(job);
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, uid, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+    status: {
+      ...(status.startTime === undefined ? {} : { startTime: status.startTime }),
+      ...(status.completionTime === undefined ? {} : { completionTime: status.completionTime }),
+      conditions: finish === undefined ? [] : [{ type: finish.type, status: finish.status }],
+    },
+  };
+}
+
 /** Unfinished Jobs of one CronJob: where nothing runs they pile up, one each minute. Upstream has no limit. */
 export const MOST_ACTIVE = 100;
 const SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp";
@@ -66,21 +83,15 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
   const says = eventsBy(port.recorder("cronjob-controller"));
   const backoff = createCreationBackoff(clock);
   const queue = new WorkQueue(port, { name: "cronjob", process });
-  const pause = createTurns(clock);
+  const summaries = createSummaries(port, summaryOfJob);
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await ownedJobs.scanned();
     const busy = port.looks.delayMs();
     if (busy > 0) return again(queue, key, busy);
-    // Stored objects have passed the schema of their kind, here and below.
-    const cronJob = cronJobs.view.get(key)?.decode() as CronJob | undefined;
+    const cronJob = readStored<CronJob>(port, cronJobs, key);
     if (cronJob === undefined) return;
-    const owned: Job[] = [];
-    for (const object of ownedJobs.of(cronJob.metadata.uid ?? "")) {
-      await pause();
-      owned.push(object.decode() as Job);
-    }
-    port.looks.spend(owned.length * LOOKS_OF_JOB);
+    const owned = await summaries(ownedJobs.of(cronJob.metadata.uid ?? ""));
     const kept = await cleanUp(cronJob, owned, signal);
     const seen = withJobs(cronJob, kept);
     const status = isBeingDeleted(cronJob) ? seen : await schedule(key, { ...cronJob, status: seen }, kept, signal);
@@ -88,7 +99,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
   }
 
   /** The state of its Jobs, as the status shows it. */
-  function withJobs(cronJob: CronJob, owned: readonly Job[]): NonNullable<CronJob["status"]> {
+  function withJobs(cronJob: CronJob, owned: readonly OwnedJob[]): NonNullable<CronJob["status"]> {
     const { active = [], ...status } = cronJob.status ?? {};
     const byUid = new Map(owned.map((job) => [job.metadata.uid, job]));
     const running = active.filter(({ uid, name = "" }) => {
@@ -113,7 +124,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
   async function schedule(
     key: string,
     cronJob: CronJob,
-    owned: readonly Job[],
+    owned: readonly OwnedJob[],
     signal: AbortSignal,
   ): Promise<NonNullable<CronJob["status"]>> {
     const { metadata, spec, status = {} } = cronJob;
@@ -237,24 +248,29 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
       : Math.max(since, now - Number(startingDeadlineSeconds) * 1_000);
   }
 
-  async function cleanUp(cronJob: CronJob, owned: readonly Job[], signal: AbortSignal): Promise<readonly Job[]> {
+  async function cleanUp(
+    cronJob: CronJob,
+    owned: readonly OwnedJob[],
+    signal: AbortSignal,
+  ): Promise<readonly OwnedJob[]> {
     if (isBeingDeleted(cronJob)) return owned;
     const { successfulJobsHistoryLimit: successes, failedJobsHistoryLimit: failures } = cronJob.spec;
     const surplus = [...surplusOf(owned, "Complete", successes), ...surplusOf(owned, "Failed", failures)];
     for (const job of surplus) await remove(cronJob, job, signal);
-    return owned.filter((job) => !surplus.includes(job));
+    const isSurplus = new Set(surplus);
+    return owned.filter((job) => !isSurplus.has(job));
   }
 
-  function surplusOf(owned: readonly Job[], type: string, limit: number | undefined): readonly Job[] {
+  function surplusOf(owned: readonly OwnedJob[], type: string, limit: number | undefined): readonly OwnedJob[] {
     if (limit === undefined) return [];
-    const startOf = ({ status, metadata }: Job) => `${status?.startTime ?? "9"} ${metadata.name}`;
+    const startOf = ({ status, metadata }: OwnedJob) => `${status?.startTime ?? "9"} ${metadata.name}`;
     const finished = owned
       .filter((job) => finishOf(job)?.type === type && !isBeingDeleted(job))
       .toSorted((a, b) => (startOf(a) < startOf(b) ? -1 : 1));
     return finished.slice(0, Math.max(0, finished.length - limit));
   }
 
-  async function remove(cronJob: CronJob, job: Job, signal: AbortSignal): Promise<void> {
+  async function remove(cronJob: CronJob, job: OwnedJob, signal: AbortSignal): Promise<void> {
     const terms = { propagationPolicy: "Background" } as const;
     await ignoringConflicts(() => deleteControlled(port, jobs, job, signal, terms));
     says(cronJob, "Normal", "SuccessfulDelete", `Deleted job ${job.metadata.name}`);

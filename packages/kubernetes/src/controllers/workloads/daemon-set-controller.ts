@@ -10,6 +10,7 @@ import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { refusal } from "./pod-control.ts";
+import { readStored } from "./read-stored.ts";
 import { createRevisions } from "./revisions.ts";
 import { REVISION_LABEL } from "./stateful-set.ts";
 import { actingAs, again, type WorkloadPort } from "./workload-port.ts";
@@ -32,13 +33,14 @@ export function createDaemonSetController(base: WorkloadPort, ownedRevisions: Ow
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await ownedRevisions.scanned();
-    // Stored objects have passed the schema of their kind.
-    const set = sets.view.get(key)?.decode() as DaemonSet | undefined;
+    const busy = port.looks.delayMs();
+    if (busy > 0) return again(queue, key, busy);
+    const set = readStored<DaemonSet>(port, sets, key);
     if (set === undefined || isBeingDeleted(set)) return;
     const { uid = "", generation = 0 } = set.metadata;
     const delay = backoff.delayMs(uid, generation);
     if (delay > 0) return again(queue, key, delay);
-    const known = revisions.of(set);
+    const known = await revisions.of(set);
     try {
       const { metadata } = await revisions.ensure(set, set.spec.template, known, signal);
       await revisions.cleanUp(known, new Set([metadata.name ?? ""]), set.spec.revisionHistoryLimit ?? 10, signal);

@@ -6,7 +6,6 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaims } from "./claims.ts";
 import { type Condition, conditionOf, withCondition } from "./conditions.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
@@ -19,20 +18,20 @@ import {
   hasDeadline,
   isComplete,
   isRolling,
+  type OwnedSet,
   REVISION,
   replicasOf,
+  type SizedSet,
+  summaryOfSet,
 } from "./deployment.ts";
 import { recreate, rollOut, scaleAll } from "./deployment-rollout.ts";
 import { createDeploymentSets } from "./deployment-sets.ts";
 import { condition, countedStatus, PROGRESSING, rolloutStatus, TIMED_OUT, timeoutIn } from "./deployment-status.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { podStateOf } from "./pod-state.ts";
-import type { ReplicaSet } from "./replica-set-controller.ts";
+import { createSummaries, readStored } from "./read-stored.ts";
 import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { writeStatus } from "./write-status.ts";
-
-/** Reading a ReplicaSet takes as long as looking at so many pods. */
-const LOOKS_OF_SET = 50;
 
 export function createDeploymentController(base: WorkloadPort, replicaSets: OwnedObjects): Controller {
   const port = actingAs(base, "deployment-controller");
@@ -48,32 +47,25 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
     dependents: replicaSets,
     onOwner: (key) => queue.add(key),
   });
-  const pause = createTurns(clock);
+  const summaries = createSummaries(port, summaryOfSet);
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await replicaSets.scanned();
     await port.pods.scanned();
     const busy = port.looks.delayMs();
     if (busy > 0) return again(queue, key, busy);
-    // Stored objects have passed the schema of their kind, here and below.
-    const deployment = deployments.view.get(key)?.decode() as Deployment | undefined;
+    const deployment = readStored<Deployment>(port, deployments, key);
     if (deployment === undefined) return;
     const claimed = await claims.claim(deployment, signal);
-    port.looks.spend(claimed.length * LOOKS_OF_SET);
-    const all: ReplicaSet[] = [];
-    for (const { key: setKey } of claimed) {
-      await pause();
-      const set = replicaSets.resource.view.get(setKey)?.decode() as ReplicaSet | undefined;
-      if (set !== undefined) all.push(set);
-    }
-    await sync(key, deployment, all, signal);
+    const { view } = replicaSets.resource;
+    await sync(key, deployment, await summaries(claimed.flatMap(({ key: setKey }) => view.get(setKey) ?? [])), signal);
   }
 
   /** One step towards what the Deployment says; each change of a ReplicaSet leads to the next. */
   async function sync(
     key: string,
     deployment: Deployment,
-    all: readonly ReplicaSet[],
+    all: readonly OwnedSet[],
     signal: AbortSignal,
   ): Promise<void> {
     const found = findNewSet(deployment, all);
@@ -120,8 +112,8 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
 
   type Step = {
     readonly deployment: Deployment;
-    readonly all: readonly ReplicaSet[];
-    readonly newSet: ReplicaSet | undefined;
+    readonly all: readonly SizedSet[];
+    readonly newSet: SizedSet | undefined;
     readonly conditions: readonly Condition[];
   };
 
@@ -168,7 +160,7 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
   function newSetConditions(
     deployment: Deployment,
     conditions: readonly Condition[],
-    { metadata: { name = "" } }: ReplicaSet,
+    { metadata: { name = "" } }: SizedSet,
     isCreated: boolean,
   ): readonly Condition[] {
     if (!hasDeadline(deployment)) return conditions;
@@ -179,13 +171,13 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
     return withCondition(conditions, condition(PROGRESSING, "True", reason, message, clock.now()));
   }
 
-  const revision = (set: ReplicaSet | undefined): { readonly [name: string]: string } => {
+  const revision = (set: SizedSet | undefined): { readonly [name: string]: string } => {
     const text = set?.metadata.annotations?.[REVISION];
     return text === undefined ? {} : { [REVISION]: text };
   };
 
   /** A pod that is being deleted still runs. */
-  const hasPods = ({ metadata: { uid = "" } }: ReplicaSet): boolean => {
+  const hasPods = ({ metadata: { uid = "" } }: SizedSet): boolean => {
     for (const pod of port.pods.of(uid)) {
       const { phase } = podStateOf(pod);
       if (phase !== "Succeeded" && phase !== "Failed") return true;

@@ -12,21 +12,21 @@ import {
   oldestFirst,
   proportionOf,
   replicasOf,
+  type SizedSet,
   specReplicas,
   sumOf,
 } from "./deployment.ts";
 import type { DeploymentSets } from "./deployment-sets.ts";
-import type { ReplicaSet } from "./replica-set-controller.ts";
 
 type Sets = Pick<DeploymentSets, "scale">;
-const availableOf = ({ status }: ReplicaSet): number => status?.availableReplicas ?? 0;
+const availableOf = ({ status }: SizedSet): number => status?.availableReplicas ?? 0;
 
 /** Brings all ReplicaSets to the number of pods that the Deployment wants now, without going on with the rollout. */
 export async function scaleAll(
   sets: Sets,
   deployment: Deployment,
-  newSet: ReplicaSet | undefined,
-  old: readonly ReplicaSet[],
+  newSet: SizedSet | undefined,
+  old: readonly SizedSet[],
   signal: AbortSignal,
 ): Promise<void> {
   const only = activeOrLatest(newSet, old);
@@ -41,7 +41,7 @@ export async function scaleAll(
   if (isRolling(deployment)) await scaleInProportion(sets, deployment, newSet, old, signal);
 }
 
-function activeOrLatest(newSet: ReplicaSet | undefined, old: readonly ReplicaSet[]): ReplicaSet | undefined {
+function activeOrLatest(newSet: SizedSet | undefined, old: readonly SizedSet[]): SizedSet | undefined {
   const newestFirst = old.toSorted(oldestFirst).toReversed();
   const active = activeSets([...newestFirst, ...(newSet === undefined ? [] : [newSet])]);
   if (active.length === 0) return newSet ?? newestFirst[0];
@@ -51,15 +51,15 @@ function activeOrLatest(newSet: ReplicaSet | undefined, old: readonly ReplicaSet
 async function scaleInProportion(
   sets: Sets,
   deployment: Deployment,
-  newSet: ReplicaSet | undefined,
-  old: readonly ReplicaSet[],
+  newSet: SizedSet | undefined,
+  old: readonly SizedSet[],
   signal: AbortSignal,
 ): Promise<void> {
   const active = activeSets([...old, ...(newSet === undefined ? [] : [newSet])]);
   const replicas = replicasOf(deployment);
   const allowed = replicas > 0 ? replicas + maxSurge(deployment) : 0;
   const toAdd = allowed - specReplicas(active);
-  const byAge = (a: ReplicaSet, b: ReplicaSet) => (toAdd > 0 ? oldestFirst(b, a) : oldestFirst(a, b));
+  const byAge = (a: SizedSet, b: SizedSet) => (toAdd > 0 ? oldestFirst(b, a) : oldestFirst(a, b));
   const largestFirst = active.toSorted((a, b) => replicasOf(b) - replicasOf(a) || byAge(a, b));
   let added = 0;
   const sizes = largestFirst.map((set) => {
@@ -77,9 +77,9 @@ async function scaleInProportion(
 export async function recreate(
   sets: Sets,
   deployment: Deployment,
-  newSet: ReplicaSet | undefined,
-  old: readonly ReplicaSet[],
-  hasPods: (set: ReplicaSet) => boolean,
+  newSet: SizedSet | undefined,
+  old: readonly SizedSet[],
+  hasPods: (set: SizedSet) => boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
   let isScaled = false;
@@ -89,8 +89,8 @@ export async function recreate(
 
 export type Rollout = {
   readonly deployment: Deployment;
-  readonly newSet: ReplicaSet;
-  readonly old: readonly ReplicaSet[];
+  readonly newSet: SizedSet;
+  readonly old: readonly SizedSet[];
   readonly isRolling: boolean;
 };
 
@@ -124,7 +124,7 @@ async function scaleDownOld(sets: Sets, { deployment, newSet, old }: Rollout, si
 }
 
 /** Takes up to `most` from the sizes, from each no more than `part` says. Returns how many. */
-function take(sizes: Map<ReplicaSet, number>, most: number, part: (set: ReplicaSet) => number): number {
+function take(sizes: Map<SizedSet, number>, most: number, part: (set: SizedSet) => number): number {
   let left = Math.max(0, most);
   let taken = 0;
   for (const [set, size] of sizes) {

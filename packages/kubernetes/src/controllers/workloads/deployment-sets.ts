@@ -19,13 +19,16 @@ import {
   maxSurge,
   newReplicas,
   newSetName,
+  type OwnedSet,
   REVISION,
   REVISION_HISTORY,
   replicasOf,
   revisionOf,
+  type SizedSet,
   templateHash,
 } from "./deployment.ts";
 import { createOwned, refusal } from "./pod-control.ts";
+import { readStored } from "./read-stored.ts";
 import type { ReplicaSet } from "./replica-set-controller.ts";
 import { controllerReference, type Says, type WorkloadPort } from "./workload-port.ts";
 
@@ -72,7 +75,7 @@ const hasAll = (known: Annotations, wanted: Annotations): boolean =>
   Object.entries(wanted).every(([name, value]) => known[name] === value);
 
 export type NewSet =
-  | { readonly set: ReplicaSet; readonly isCreated: boolean }
+  | { readonly set: SizedSet; readonly isCreated: boolean }
   /** Why there is none. */
   | { readonly refused: string; readonly name: string }
   /** Another owner has an object of its name: the next name needs another count. */
@@ -80,25 +83,29 @@ export type NewSet =
 
 export type DeploymentSets = {
   /** The new ReplicaSet with the annotations that it should have; creates it if it is missing. */
-  ensureNew(deployment: Deployment, sets: readonly ReplicaSet[], signal: AbortSignal): Promise<NewSet>;
+  ensureNew(deployment: Deployment, sets: readonly OwnedSet[], signal: AbortSignal): Promise<NewSet>;
   /** Gives an existing new ReplicaSet the annotations that it should have. True if it had others. */
-  annotate(deployment: Deployment, set: ReplicaSet, old: readonly ReplicaSet[], signal: AbortSignal): Promise<boolean>;
+  annotate(deployment: Deployment, set: SizedSet, old: readonly SizedSet[], signal: AbortSignal): Promise<boolean>;
   /** True if the number of pods changes. */
-  scale(deployment: Deployment, set: ReplicaSet, replicas: number, signal: AbortSignal): Promise<boolean>;
+  scale(deployment: Deployment, set: SizedSet, replicas: number, signal: AbortSignal): Promise<boolean>;
   /** Deletes those that the history has no room for. */
-  cleanUp(deployment: Deployment, old: readonly ReplicaSet[], signal: AbortSignal): Promise<void>;
+  cleanUp(deployment: Deployment, old: readonly SizedSet[], signal: AbortSignal): Promise<void>;
 };
 
 export function createDeploymentSets(port: WorkloadPort, resource: InstalledResource, says: Says): DeploymentSets {
-  const nextRevision = (old: readonly ReplicaSet[]): number => Math.max(0, ...old.map(revisionOf)) + 1;
+  // There may be more than a call takes as arguments.
+  const nextRevision = (old: readonly SizedSet[]): number =>
+    old.reduce((last, set) => Math.max(last, revisionOf(set)), 0) + 1;
+  const stored = ({ metadata: { namespace = "", name = "" } }: Pick<KubeObject, "metadata">): ReplicaSet | undefined =>
+    readStored(port, resource, resource.keys.of(namespace, name));
 
-  async function update(set: ReplicaSet, change: (set: ReplicaSet) => ReplicaSet, signal: AbortSignal): Promise<void> {
+  async function update(set: SizedSet, change: (set: ReplicaSet) => ReplicaSet, signal: AbortSignal): Promise<void> {
     // Stored objects have passed the schema of their kind.
     const transform = (current: KubeObject): KubeObject => change(current as ReplicaSet);
     await ignoringConflicts(() => updateControlled(port, resource, set, { transform }, signal));
   }
 
-  async function create(deployment: Deployment, sets: readonly ReplicaSet[], signal: AbortSignal): Promise<NewSet> {
+  async function create(deployment: Deployment, sets: readonly SizedSet[], signal: AbortSignal): Promise<NewSet> {
     const { metadata, spec, status } = deployment;
     const hash = templateHash(spec.template, status?.collisionCount);
     const labels = { ...spec.template.metadata?.labels, [HASH_LABEL]: hash };
@@ -127,13 +134,11 @@ export function createDeploymentSets(port: WorkloadPort, resource: InstalledReso
       },
       // JSON; only the named types of the template hide it.
     } as never as ReplicaSet;
-    const stored = (): ReplicaSet | undefined =>
-      resource.view.get(resource.keys.of(namespace, name))?.decode() as ReplicaSet | undefined;
     try {
       await createOwned(port, resource, object, signal);
     } catch (error) {
       if (isApiError(error, "AlreadyExists")) {
-        const existing = stored();
+        const existing = stored(object);
         const isOurs = existing?.metadata.ownerReferences?.some(
           ({ controller, uid }) => controller === true && uid === metadata.uid,
         );
@@ -144,7 +149,7 @@ export function createDeploymentSets(port: WorkloadPort, resource: InstalledReso
     }
     if (replicas > 0)
       says(deployment, "Normal", "ScalingReplicaSet", `Scaled up replica set ${name} from 0 to ${replicas}`);
-    return { set: stored() ?? object, isCreated: true };
+    return { set: stored(object) ?? object, isCreated: true };
   }
 
   return {
@@ -153,7 +158,7 @@ export function createDeploymentSets(port: WorkloadPort, resource: InstalledReso
       return existing === undefined ? await create(deployment, sets, signal) : { set: existing, isCreated: false };
     },
     async annotate(deployment, set, old, signal) {
-      const known = set.metadata.annotations ?? {};
+      const known = (stored(set) ?? set).metadata.annotations ?? {};
       const annotations = newSetAnnotations(deployment, known, nextRevision(old));
       const minReadySeconds = deployment.spec.minReadySeconds ?? 0;
       if (hasAll(known, annotations) && (set.spec.minReadySeconds ?? 0) === minReadySeconds) return false;

@@ -7,26 +7,26 @@ import { type Condition, conditionOf, withCondition, withoutCondition } from "./
 import {
   type Deployment,
   type DeploymentStatus,
+  FAILURE,
   hasDeadline,
   isComplete,
   maxUnavailable,
   replicasOf,
+  type SizedSet,
   specReplicas,
   sumOf,
 } from "./deployment.ts";
-import type { ReplicaSet } from "./replica-set-controller.ts";
 import { statusMembers } from "./write-status.ts";
 
 export const PROGRESSING = "Progressing";
 const AVAILABLE = "Available";
-const FAILURE = "ReplicaFailure";
 export const TIMED_OUT = "ProgressDeadlineExceeded";
 const COMPLETE = "NewReplicaSetAvailable";
 
 export type Counted = {
   readonly deployment: Deployment;
-  readonly all: readonly ReplicaSet[];
-  readonly newSet: ReplicaSet | undefined;
+  readonly all: readonly SizedSet[];
+  readonly newSet: SizedSet | undefined;
   /** Of the Deployment, with those that this step has set. */
   readonly conditions: readonly Condition[];
   /** Milliseconds of the day's clock. */

@@ -1,11 +1,11 @@
 // Deployments, their ReplicaSets, and the numbers that a rollout is made of.
 // Source: k8s.io/kubernetes/pkg/controller/deployment/util/deployment_util.go
 
-import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
-import type { Condition } from "./conditions.ts";
+import { type Condition, conditionOf } from "./conditions.ts";
+import { digestOf, inOrder } from "./digest.ts";
 import { derivedSuffix } from "./pod-control.ts";
 import type { ReplicaSet } from "./replica-set-controller.ts";
 
@@ -36,6 +36,17 @@ export type Deployment = KubeObject & {
   readonly status?: DeploymentStatus;
 };
 
+/** Members that a rollout looks at. */
+export type SizedSet = KubeObject & {
+  readonly spec: Pick<ReplicaSet["spec"], "replicas" | "minReadySeconds">;
+  readonly status?: ReplicaSet["status"];
+};
+
+/** A ReplicaSet without its template, which may be large: a Deployment may have very many. */
+export type OwnedSet = SizedSet & { readonly templateDigest: string };
+
+/** The condition of a ReplicaSet whose pods are refused, and of its Deployment. */
+export const FAILURE = "ReplicaFailure";
 export const HASH_LABEL = "pod-template-hash";
 export const REVISION = "deployment.kubernetes.io/revision";
 export const REVISION_HISTORY = "deployment.kubernetes.io/revision-history";
@@ -46,11 +57,11 @@ export const MAX_REPLICAS = "deployment.kubernetes.io/max-replicas";
 const NO_DEADLINE = 2 ** 31 - 1;
 const HASH_LENGTH = 10;
 
-export const replicasOf = ({ spec }: ReplicaSet | Deployment): number => spec.replicas ?? 1;
+export const replicasOf = ({ spec }: SizedSet | Deployment): number => spec.replicas ?? 1;
 export const sumOf = <T>(items: readonly T[], amount: (item: T) => number): number =>
   items.reduce((sum, item) => sum + amount(item), 0);
-export const specReplicas = (sets: readonly ReplicaSet[]): number => sumOf(sets, replicasOf);
-export const activeSets = (sets: readonly ReplicaSet[]): readonly ReplicaSet[] =>
+export const specReplicas = (sets: readonly SizedSet[]): number => sumOf(sets, replicasOf);
+export const activeSets = <Set extends SizedSet>(sets: readonly Set[]): readonly Set[] =>
   sets.filter((set) => replicasOf(set) > 0);
 
 export const isRolling = ({ spec }: Deployment): boolean => spec.strategy?.type !== "Recreate";
@@ -77,7 +88,7 @@ export function maxUnavailable(deployment: Deployment): number {
 }
 
 /** How many pods the newest ReplicaSet may have now. */
-export function newReplicas(deployment: Deployment, all: readonly ReplicaSet[], present: number): number {
+export function newReplicas(deployment: Deployment, all: readonly SizedSet[], present: number): number {
   const replicas = replicasOf(deployment);
   if (!isRolling(deployment)) return replicas;
   const room = replicas + maxSurge(deployment) - specReplicas(all);
@@ -88,24 +99,24 @@ const annotatedNumber = ({ metadata }: KubeObject, name: string): number | undef
   const text = metadata.annotations?.[name] ?? "";
   return /^\d{1,10}$/.test(text) ? Number(text) : undefined;
 };
-export const desiredReplicas = (set: ReplicaSet): number | undefined => annotatedNumber(set, DESIRED_REPLICAS);
+export const desiredReplicas = (set: SizedSet): number | undefined => annotatedNumber(set, DESIRED_REPLICAS);
 
 /** Its part of `toAdd` (negative: to remove), of which the others have `added` already. */
-export function proportionOf(deployment: Deployment, set: ReplicaSet, toAdd: number, added: number): number {
+export function proportionOf(deployment: Deployment, set: SizedSet, toAdd: number, added: number): number {
   const size = replicasOf(set);
   if (size === 0 || toAdd === 0 || toAdd === added) return 0;
   const fraction = fractionOf(deployment, set, size);
   return toAdd > 0 ? Math.min(fraction, toAdd - added) : Math.max(fraction, toAdd - added);
 }
 
-function fractionOf(deployment: Deployment, set: ReplicaSet, size: number): number {
+function fractionOf(deployment: Deployment, set: SizedSet, size: number): number {
   if (replicasOf(deployment) === 0) return -size;
   const before = annotatedNumber(set, MAX_REPLICAS) || (deployment.status?.replicas ?? 0);
   if (before === 0) return 0;
   return Math.round((size * (replicasOf(deployment) + maxSurge(deployment))) / before) - size;
 }
 
-export const isSaturated = (deployment: Deployment, set: ReplicaSet | undefined): boolean => {
+export const isSaturated = (deployment: Deployment, set: SizedSet | undefined): boolean => {
   const replicas = replicasOf(deployment);
   return (
     set !== undefined &&
@@ -131,18 +142,7 @@ function withoutHash(template: PodTemplate): JsonObject {
   return { ...asJson(template), metadata: { ...template.metadata, labels } as never };
 }
 
-export const sameTemplate = (a: PodTemplate, b: PodTemplate): boolean => equalJson(withoutHash(a), withoutHash(b));
-
-/** With all members in one order, so that the same template has one text. */
-function inOrder(value: JsonValue | undefined): unknown {
-  if (Array.isArray(value)) return value.map((item: JsonValue) => inOrder(item));
-  if (typeof value === "bigint") return String(value);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.entries(value as JsonObject)
-    .filter(([, member]) => member !== undefined)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => [name, inOrder(member)]);
-}
+const templateDigest = (template: PodTemplate): string => digestOf(withoutHash(template));
 
 /** Another one than upstream's, which hashes the memory of Go's structs: it differs between releases there. */
 export const templateHash = (template: PodTemplate, collisionCount = 0): string =>
@@ -153,17 +153,54 @@ export const revisionOf = ({ metadata }: KubeObject): number => Number(metadata.
 const createdAt = ({ metadata }: KubeObject): string => metadata.creationTimestamp ?? "";
 const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? "";
 const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
-export const oldestFirst = (a: ReplicaSet, b: ReplicaSet): number =>
+export const oldestFirst = (a: SizedSet, b: SizedSet): number =>
   compare(createdAt(a), createdAt(b)) || compare(nameOf(a), nameOf(b));
 
 /** The ReplicaSet that has the template of the Deployment. */
-export function findNewSet(deployment: Deployment, sets: readonly ReplicaSet[]): ReplicaSet | undefined {
-  const { template } = deployment.spec;
-  const same = sets.toSorted(oldestFirst).find((set) => sameTemplate(set.spec.template, template));
+export function findNewSet(deployment: Deployment, sets: readonly OwnedSet[]): OwnedSet | undefined {
+  const digest = templateDigest(deployment.spec.template);
+  const same = sets.toSorted(oldestFirst).find((set) => set.templateDigest === digest);
   if (same !== undefined) return same;
   // Admission may have changed the template of the one that was made of it: making another, and another, would never end.
   const name = newSetName(deployment);
   return sets.find((set) => set.metadata.name === name);
+}
+
+const KEPT_ANNOTATIONS = [REVISION, DESIRED_REPLICAS, MAX_REPLICAS];
+/** Of a text that a client may have made as long as an object may be. */
+const MOST_KEPT_LENGTH = 4_096;
+
+const isShort = (text: string | undefined): text is string => text !== undefined && text.length <= MOST_KEPT_LENGTH;
+
+/** Reduces a ReplicaSet to the members that a rollout looks at. */
+export function summaryOfSet({ apiVersion, kind, metadata, spec, status = {} }: ReplicaSet): OwnedSet {
+  const { name = "", namespace = "", uid = "", generation, creationTimestamp, deletionTimestamp } = metadata;
+  const annotations = KEPT_ANNOTATIONS.flatMap((key) => {
+    const text = metadata.annotations?.[key];
+    return isShort(text) ? [[key, text] as const] : [];
+  });
+  const failure = conditionOf(status.conditions, FAILURE);
+  const { conditions: _, ...counts } = status;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      ...{ name, namespace, uid, annotations: Object.fromEntries(annotations) },
+      ...(generation === undefined ? {} : { generation }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    },
+    spec: {
+      ...(spec.replicas === undefined ? {} : { replicas: spec.replicas }),
+      ...(spec.minReadySeconds === undefined ? {} : { minReadySeconds: spec.minReadySeconds }),
+    },
+    status: {
+      ...counts,
+      conditions:
+        failure === undefined ? [] : [{ ...failure, message: isShort(failure.message) ? failure.message : "" }],
+    },
+    templateDigest: templateDigest(spec.template),
+  };
 }
 
 const MAX_NAME_LENGTH = 253;

@@ -25,6 +25,7 @@ import {
 } from "./job-plan.ts";
 import { createJobPods, type JobPods } from "./job-pods.ts";
 import { type PodState, podStateOf } from "./pod-state.ts";
+import { readStored } from "./read-stored.ts";
 import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
@@ -42,6 +43,7 @@ export function createJobController(base: WorkloadPort): Controller {
     name: "job_claims",
     owners: jobs,
     dependents: port.pods,
+    onClaimed: podStateOf,
     finalizer: TRACKING,
     onOwner: (key) => queue.add(key),
   });
@@ -58,8 +60,7 @@ export function createJobController(base: WorkloadPort): Controller {
     if (!signal.aborted) await sync(key, job, claimed, signal);
   }
 
-  // Stored objects have passed the schema of their kind.
-  const read = (key: string): Job | undefined => jobs.view.get(key)?.decode() as Job | undefined;
+  const read = (key: string): Job | undefined => readStored(port, jobs, key);
 
   const started = (job: Job): Job =>
     job.status?.startTime !== undefined || job.spec.suspend === true

@@ -108,7 +108,8 @@ export function createJobPods(port: WorkloadPort, says: Says): JobPods {
     },
     surplus(job, active, wanted) {
       const misplaced = misplacedPods(job, active);
-      const rest = active.filter((pod) => !misplaced.includes(pod)).toSorted(byDeletion);
+      const isMisplaced = new Set(misplaced);
+      const rest = active.filter((pod) => !isMisplaced.has(pod)).toSorted(byDeletion);
       return [...misplaced, ...rest.slice(0, Math.max(0, rest.length - wanted))];
     },
     async remove(job, pods, signal) {

@@ -50,7 +50,7 @@ export const isTracked = ({ finalizers }: PodState): boolean => finalizers.inclu
 export const isManaged = ({ spec }: Job): boolean => (spec.managedBy ?? OWN_CONTROLLER) === OWN_CONTROLLER;
 
 /** The condition that ends it. */
-export const finishOf = ({ status }: Job): Condition | undefined =>
+export const finishOf = ({ status }: Pick<Job, "status">): Condition | undefined =>
   ["Complete", "Failed"]
     .filter((type) => holds(status?.conditions, type))
     .map((type) => conditionOf(status?.conditions, type))[0];

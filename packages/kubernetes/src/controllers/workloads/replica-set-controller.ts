@@ -15,6 +15,7 @@ import { type Condition, conditionOf, withCondition, withoutCondition } from "./
 import { createCreationBackoff } from "./creation-backoff.ts";
 import { createPods, deletePods, podFromTemplate, withDerivedName } from "./pod-control.ts";
 import { availableIn, byDeletion, type PodState, podStateOf } from "./pod-state.ts";
+import { readStored } from "./read-stored.ts";
 import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
@@ -75,6 +76,7 @@ export function createReplicaSetController(
     name: `${name}_claims`,
     owners: sets,
     dependents: port.pods,
+    onClaimed: podStateOf,
     ...(selectorOf === undefined ? {} : { selectorOf }),
     skips: (object) => !podStateOf(object).isActive,
     onOwner: (key) => queue.add(key),
@@ -84,8 +86,7 @@ export function createReplicaSetController(
     await port.pods.scanned();
     const busy = port.looks.delayMs();
     if (busy > 0) return again(queue, key, busy);
-    // Stored objects have passed the schema of their kind.
-    const set = sets.view.get(key)?.decode() as ReplicaSet | undefined;
+    const set = readStored<ReplicaSet>(port, sets, key);
     if (set === undefined) return;
     const claimed = (await claims.claim(set, signal)).map(podStateOf);
     const wanted = set.spec.replicas ?? 1;

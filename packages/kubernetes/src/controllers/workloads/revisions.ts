@@ -1,8 +1,7 @@
 // ControllerRevisions: the templates that a StatefulSet or DaemonSet has had.
 // Source: k8s.io/kubernetes/pkg/controller/history/controller_history.go
 
-import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   deleteControlled,
@@ -11,15 +10,22 @@ import {
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
 import { templateHash } from "./deployment.ts";
+import { digestOf } from "./digest.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { createOwned } from "./pod-control.ts";
+import { createSummaries, readStored } from "./read-stored.ts";
 import { controllerReference, type WorkloadPort } from "./workload-port.ts";
 
-export type Revision = KubeObject & { readonly data?: JsonValue; readonly revision?: number };
+/** A ControllerRevision without its data, of which there may be very much. */
+export type Revision = KubeObject & { readonly revision: number; readonly digest: string };
+
+type StoredRevision = KubeObject & { readonly data?: JsonObject; readonly revision?: number };
 
 export type Revisions = {
   /** Oldest first. */
-  of(owner: KubeObject): readonly Revision[];
+  of(owner: KubeObject): Promise<readonly Revision[]>;
+  /** The template that a revision has kept. */
+  templateOf(revision: Revision): PodTemplate | undefined;
   /** The revision of this template, which becomes the newest. Rejects with ApiErrors. */
   ensure(owner: KubeObject, template: PodTemplate, known: readonly Revision[], signal: AbortSignal): Promise<Revision>;
   /** Deletes the oldest that the history has no room for, but for those that are in use. */
@@ -27,11 +33,22 @@ export type Revisions = {
 };
 
 const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? "";
-const numberOf = ({ revision }: Revision): number => Number(revision ?? 0);
+
+function summaryOf({ apiVersion, kind, metadata, data, revision }: StoredRevision): Revision {
+  const { name = "", namespace = "", uid = "" } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, uid },
+    revision: Number(revision ?? 0),
+    digest: digestOf(data),
+  };
+}
 
 /** `hashLabel` is the label that has the hash of the template. */
 export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLabel: string): Revisions {
   const { resource } = owned;
+  const summaries = createSummaries(port, summaryOf);
 
   const dataOf = (template: PodTemplate): JsonObject => ({
     // A template is JSON; only its named types hide it.
@@ -46,7 +63,7 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
   ): Promise<Revision> {
     const { name = "", namespace = "", annotations } = owner.metadata;
     const hash = templateHash(template);
-    const object: KubeObject = {
+    const object: StoredRevision = {
       apiVersion: "apps/v1",
       kind: "ControllerRevision",
       metadata: {
@@ -60,20 +77,27 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
       revision,
     };
     await createOwned(port, resource, object, signal);
-    return object;
+    return summaryOf(object);
   }
 
   return {
-    of: ({ metadata: { uid = "" } }) =>
-      [...owned.of(uid)]
-        // Stored objects have passed the schema of their kind.
-        .map((object) => object.decode() as Revision)
-        .toSorted((a, b) => numberOf(a) - numberOf(b) || (nameOf(a) < nameOf(b) ? -1 : 1)),
+    async of({ metadata: { uid = "" } }) {
+      const known = await summaries(owned.of(uid));
+      return known.sort((a, b) => a.revision - b.revision || (nameOf(a) < nameOf(b) ? -1 : 1));
+    },
+    templateOf({ metadata: { namespace = "", name = "" } }) {
+      const stored = readStored<StoredRevision>(port, resource, resource.keys.of(namespace, name));
+      // As this controller writes it.
+      const { spec } = (stored?.data ?? {}) as { readonly spec?: { readonly template?: JsonObject } };
+      if (spec?.template === undefined) return undefined;
+      const { $patch: _, ...template } = spec.template;
+      return template as never;
+    },
     async ensure(owner, template, known, signal) {
-      const data = dataOf(template);
-      const same = known.findLast((each) => equalJson(each.data, data));
+      const digest = digestOf(dataOf(template));
+      const same = known.findLast((each) => each.digest === digest);
       const newest = known.at(-1);
-      const next = (newest === undefined ? 0 : numberOf(newest)) + 1;
+      const next = (newest?.revision ?? 0) + 1;
       if (same === undefined) return await create(owner, template, next, signal);
       if (same === newest) return same;
       const transform = (current: KubeObject): KubeObject => ({ ...current, revision: next });
@@ -86,12 +110,4 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
         await ignoringConflicts(() => deleteControlled(port, resource, revision, signal));
     },
   };
-}
-
-/** The template that a revision has kept. */
-export function templateOf({ data }: Revision): PodTemplate | undefined {
-  const { spec } = (data ?? {}) as { readonly spec?: { readonly template?: JsonObject } };
-  if (spec?.template === undefined) return undefined;
-  const { $patch: _, ...template } = spec.template;
-  return template as never;
 }

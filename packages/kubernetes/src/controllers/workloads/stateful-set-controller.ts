@@ -14,7 +14,8 @@ import { createCreationBackoff } from "./creation-backoff.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { createOwned, createPods, deletePods, MOST_AT_ONCE, refusal } from "./pod-control.ts";
 import { availableIn, type PodState, podStateOf } from "./pod-state.ts";
-import { createRevisions, type Revision, templateOf } from "./revisions.ts";
+import { readStored } from "./read-stored.ts";
+import { createRevisions, type Revision } from "./revisions.ts";
 import {
   claimsOf,
   firstOrdinal,
@@ -47,6 +48,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     name: "statefulset_claims",
     owners: sets,
     dependents: port.pods,
+    onClaimed: podStateOf,
     onOwner: (key) => queue.add(key),
   });
 
@@ -55,8 +57,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     await ownedRevisions.scanned();
     const busy = port.looks.delayMs();
     if (busy > 0) return again(queue, key, busy);
-    // Stored objects have passed the schema of their kind.
-    const set = sets.view.get(key)?.decode() as StatefulSet | undefined;
+    const set = readStored<StatefulSet>(port, sets, key);
     if (set === undefined) return;
     const pods = (await claims.claim(set, signal)).map(podStateOf);
     const { uid = "", generation = 0 } = set.metadata;
@@ -77,9 +78,9 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
   }
 
   async function versionsOf(set: StatefulSet, signal: AbortSignal): Promise<Versions> {
-    const known = revisions.of(set);
+    const known = await revisions.of(set);
     const update = isBeingDeleted(set)
-      ? (known.at(-1) ?? { apiVersion: "", kind: "", metadata: {} })
+      ? (known.at(-1) ?? { apiVersion: "", kind: "", metadata: {}, revision: 0, digest: "" })
       : await revisions.ensure(set, set.spec.template, known, signal);
     const current = known.find(({ metadata }) => metadata.name === set.status?.currentRevision) ?? update;
     return { current, update, known };
@@ -147,7 +148,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     const name = set.metadata.name ?? "";
     const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
     const kept = type === "OnDelete" ? 0 : (rollingUpdate?.partition ?? 0);
-    const old = templateOf(current);
+    const old = kept > 0 ? revisions.templateOf(current) : undefined;
     for (const ordinal of ordinals) await createVolumeClaims(set, `${name}-${ordinal}`, signal);
     const podAt = (at: number) => {
       const ordinal = ordinals[at] ?? 0;
