@@ -9,20 +9,21 @@ export type PlotTable = {
   readonly rows: readonly (readonly [string, ...number[]])[];
 };
 
-/** `sum`: the figure beside the title. `table` is called once it is opened. */
+/** `isSection`: it stands in a page by itself, and not below a heading of several. `sum`: the figure beside the title. `table` is called once it is opened. */
 export function Plot(props: {
   readonly title: string;
+  readonly isSection?: boolean;
   readonly sum?: ReactNode;
   readonly hint?: string | undefined;
   readonly table: () => PlotTable;
   readonly children: ReactNode;
 }) {
-  const { title, sum, hint, table, children } = props;
+  const { title, isSection = false, sum, hint, table, children } = props;
   const [isOpen, setOpen] = useState(false);
   return (
     <figure className="plot card">
       <figcaption>
-        <h3>{title}</h3>
+        {isSection ? <h2>{title}</h2> : <h3>{title}</h3>}
         {sum !== undefined && <span className="plot-sum">{sum}</span>}
       </figcaption>
       {hint !== undefined && <p className="hint">{hint}</p>}

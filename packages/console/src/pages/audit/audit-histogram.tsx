@@ -80,6 +80,7 @@ export function AuditHistogram(props: {
   return (
     <Plot
       title={t("audit.plot")}
+      isSection
       sum={t("home.requests.sum", words)}
       hint={t("audit.plot.hint")}
       table={() => ({

@@ -66,7 +66,7 @@ function AuditSearch() {
   return (
     <>
       <PageHead title={t("audit.title")} lead={t("audit.lead")} />
-      <Filters key={hashKey([search])} search={search} objects={objects} isSearching={found.isFetching} onSearch={go} />
+      <Filters search={search} objects={objects} isSearching={found.isFetching} onSearch={go} />
       {found.error !== null && <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Loading />}
       {found.data !== undefined && (
@@ -111,6 +111,12 @@ function Filters(props: {
 }) {
   const { search, objects, isSearching, onSearch } = props;
   const [draft, setDraft] = useState(search);
+  const [searched, setSearched] = useState(search);
+  // By a link or by the plot. The fields stay, and so does the focus.
+  if (hashKey([searched]) !== hashKey([search])) {
+    setSearched(search);
+    setDraft(search);
+  }
   const suggestions = useId();
   const shown = shownOf(search);
   const { since = USUAL_SINCE, until = "" } = search;

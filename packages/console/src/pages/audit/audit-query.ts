@@ -14,7 +14,7 @@ export const USUAL_SINCE = "86400";
 /** Filters that the server takes as they are. */
 const TEXTS = ["key", "user", "object", "cluster", "verb"] as const;
 /** Bars of the plot. */
-export const PARTS = 48;
+const PARTS = 48;
 
 export const shownOf = ({ show }: AuditSearch): Shown => SHOWN.find((each) => each === show) ?? "changes";
 

@@ -10,7 +10,7 @@ import { isBuiltIn } from "./cluster-badge.tsx";
 import { isLife, type Life, lifeWithin, REST, USUAL_LIFE } from "./kubeconfig-lives.ts";
 
 export const KINDS = ["token", "certificate", "exec"] as const;
-export type Kind = (typeof KINDS)[number];
+type Kind = (typeof KINDS)[number];
 
 export type Wish = {
   readonly kind: Kind;

@@ -49,7 +49,7 @@ function partsOf({ projects, virtualClusters, spaces, clusters, roles }: KeyScop
 }
 
 /** A sentence, and the names behind a number in it. */
-export type Words = { readonly text: string; readonly names?: readonly string[] };
+type Words = { readonly text: string; readonly names?: readonly string[] };
 export type ScopeWords = { readonly can: readonly Words[]; readonly cannot: readonly string[] };
 
 /** More of one kind are one sentence with their number. */
