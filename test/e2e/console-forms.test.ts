@@ -80,11 +80,11 @@ test("an error of the server is shown at its field, which gets the focus", async
   await follow("New project");
   await field("Display name").fill("Twin");
   await press("Create");
-  await page.getByText(/projects.* "twin" already exists/).waitFor();
+  await page.getByText("This name is taken. Choose another one.").waitFor();
   await field("Name").and(page.locator(":focus")).waitFor();
   await field("Name").fill("No name for the API");
   await press("Create");
-  await page.locator(".field-error", { hasText: "RFC 1123" }).waitFor();
+  await page.locator(".field-error", { hasText: "Use lower-case letters, digits, dashes and dots." }).waitFor();
   await page.getByText("Correct the marked fields.").waitFor();
   expect(await field("Display name").inputValue()).toBe("Twin");
 });

@@ -36,8 +36,12 @@ function causesOf(error: Error | null): readonly StatusCause[] {
 /** Names have rules that people need not know in the words of Kubernetes. */
 function wordsOf({ field, reason, message = "" }: StatusCause): string {
   if (reason === TAKEN) return t("form.error.taken");
-  if (field === "metadata.name") return t(reason === "FieldValueRequired" ? "form.error.noName" : "form.error.name");
-  return sentence(message);
+  const isName = field === "metadata.name";
+  if (isName && reason === "FieldValueRequired") return t("form.error.noName");
+  // Names of some kinds have other rules.
+  if (isName && message.includes("RFC 1123")) return t("form.error.name");
+  // Code and names of fields stay as they are.
+  return /^[a-z]+ /.test(message) ? sentence(message) : message;
 }
 
 const isWithin = (path: string, outer: string): boolean =>
