@@ -195,3 +195,16 @@ it("answers the files of a hundred browsers behind one address", async () => {
     statuses.push(...(await Promise.all(Array.from({ length: 100 }, () => get(path)))).map(({ status }) => status));
   expect(new Set(statuses)).toEqual(new Set([200]));
 });
+
+it.each(["br", "gzip", "identity"])("makes the content of a file in %s once", async (accepted) => {
+  const build = { ...(await loadConsole()) };
+  const handle = createConsoleRoute({
+    load: () => Promise.resolve(build),
+    settings: { name: "", domain: "", managementGroup: "", storageGroup: "", projectNamespacePrefix: "" },
+    endpoint: { certificateAuthorityPem: undefined },
+  });
+  const request = { method: "GET", headers: { "accept-encoding": accepted } };
+  const context: any = { request, info: { path: "/console/index-1234.js" } };
+  const bytesOf = async () => ((await handle(context)) as any).body.bytes;
+  expect(await bytesOf()).toBe(await bytesOf());
+});

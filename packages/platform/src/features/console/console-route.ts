@@ -189,7 +189,18 @@ function fileResponse(file: ConsoleFile, request: ApiRequest): ApiResponse {
   };
 }
 
-function contentOf({ brotli, gzip }: ConsoleFile, coding: string | undefined): Uint8Array {
+/** Contents of files by their coding, as they are sent: anybody may ask for them very often. */
+const contents = new WeakMap<ConsoleFile, Map<string, Uint8Array>>();
+
+function contentOf(file: ConsoleFile, coding = "identity"): Uint8Array {
+  const known = contents.get(file) ?? new Map<string, Uint8Array>();
+  contents.set(file, known);
+  const content = known.get(coding) ?? decode(file, coding);
+  known.set(coding, content);
+  return content;
+}
+
+function decode({ brotli, gzip }: ConsoleFile, coding: string): Uint8Array {
   if (coding === "gzip") return Buffer.from(gzip, "base64");
   const compressed = Buffer.from(brotli, "base64");
   // No browser asks for it.
