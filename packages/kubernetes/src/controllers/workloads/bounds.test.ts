@@ -5,6 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { openClusterSurface } from "../../testing/cluster-surface.ts";
 import { createAllowance } from "./allowance.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
+import { byDeletion, firstOf, type PodState } from "./pod-state.ts";
 
 /** A clock that stands still until a test moves it. */
 const standing = () => {
@@ -272,4 +273,18 @@ test("large pods count as several", async () => {
   // 60 small ones at once, or some 10 of these, and one a second: on a machine of any speed less than the tenant asked for.
   const { replicas } = (await cluster.send("GET", `${APPS}/replicasets/large`)).status;
   expect([replicas > 0, replicas < 60]).toEqual([true, true]);
+});
+
+test("the first pods of very many are those that a sort puts first", async () => {
+  const clock = standing();
+  const pod = (index: number) =>
+    ({ name: `p${index}`, phase: "Running", createdAt: (index * 7_919) % 1_009, annotations: {} }) as PodState;
+  const pods = Array.from({ length: 500 }, (_, index) => pod(index));
+  const pause = () => {
+    clock.pass(1);
+    return undefined;
+  };
+  for (const count of [0, 1, 7, 499, 600])
+    expect(await firstOf(pods, byDeletion, count, pause)).toEqual(pods.toSorted(byDeletion).slice(0, count));
+  expect(clock.elapsed()).toBe(5 * pods.length);
 });

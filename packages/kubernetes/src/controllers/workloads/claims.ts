@@ -13,9 +13,10 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { ignoringConflicts, readControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import { createTurns } from "@postern/apiserver/runtime/in-slices";
+import { createTurns, inSlices } from "@postern/apiserver/runtime/in-slices";
 import { controllerOf, isGoing, type OwnedObjects } from "./owned-objects.ts";
 import { again, controllerReference, type WorkloadPort } from "./workload-port.ts";
 
@@ -79,6 +80,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
   /** A key with a leading `!` is an owner whose selector is new. */
   const queue = new WorkQueue(port, { name, process, concurrency: 1 });
   const pause = createTurns(clock);
+  const scans = createScans();
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await dependents.scanned();
@@ -176,7 +178,11 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
   const following = followView({ view: owners.view, prefix: owners.keys.prefix }, scheduler, {
     replace(objects) {
       known.clear();
-      for (const object of objects) see(object);
+      const look = (object: CachedObject): void => {
+        // Later changes have arrived as changes.
+        if (owners.view.get(object.key) === object) see(object);
+      };
+      scans.add(inSlices(objects, look, scans.signal));
     },
     put: see,
     delete: forget,
@@ -190,6 +196,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
 
   return {
     async claim(owner, signal) {
+      await scans.idle();
       const { namespace = "", name: ownerName = "", uid = "" } = owner.metadata;
       const key = owners.keys.of(namespace, ownerName);
       const { selector, cost = 1 } = known.get(namespace)?.get(key) ?? {};
@@ -215,8 +222,12 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
       for (const object of lost) await release(owner, object.decode(), signal);
       return claimed;
     },
-    idle: () => queue.idle(),
+    async idle() {
+      await scans.idle();
+      await queue.idle();
+    },
     [Symbol.dispose]() {
+      scans[Symbol.dispose]();
       observing[Symbol.dispose]();
       following[Symbol.dispose]();
       queue[Symbol.dispose]();

@@ -9,6 +9,7 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaims } from "./claims.ts";
 import { type Condition, conditionOf, holds } from "./conditions.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
@@ -24,7 +25,7 @@ import {
   wantedActive,
 } from "./job-plan.ts";
 import { createJobPods, type JobPods } from "./job-pods.ts";
-import { type PodState, podStateOf } from "./pod-state.ts";
+import { type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
 import { readStored } from "./read-stored.ts";
 import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
@@ -37,6 +38,7 @@ export function createJobController(base: WorkloadPort): Controller {
   const jobs = port.resource("batch", "Job");
   const says = eventsBy(port.recorder("job-controller"));
   const backoff = createCreationBackoff(clock);
+  const pause = createTurns(clock);
   const queue = new WorkQueue(port, { name: "job", process });
   const pods: JobPods = createJobPods(port, says);
   const claims = createClaims(port, {
@@ -56,7 +58,7 @@ export function createJobController(base: WorkloadPort): Controller {
     if (job === undefined || !isManaged(job)) return;
     const finish = finishOf(job);
     if (finish !== undefined) return expire(key, job, finish, signal);
-    const claimed = (await claims.claim(job, signal)).map(podStateOf);
+    const claimed = await podStatesOf(await claims.claim(job, signal), pause);
     if (!signal.aborted) await sync(key, job, claimed, signal);
   }
 
@@ -123,7 +125,7 @@ export function createJobController(base: WorkloadPort): Controller {
     signal: AbortSignal,
   ): Promise<void> {
     // Memory has the pods that have just been written.
-    const present = podsOf(job);
+    const present = await podsOf(job);
     const tracked = pods.track(job, present, end);
     const active = present.filter(({ isActive }) => isActive).length;
     const target = end ?? (isDone(job, countJob(job, present).succeeded, active) ? success(clock.now()) : undefined);
@@ -140,7 +142,7 @@ export function createJobController(base: WorkloadPort): Controller {
     await pods.release(tracked.ended, signal);
     const next = read(key);
     if (next === undefined || next.metadata.uid !== job.metadata.uid || signal.aborted) return;
-    const rest = podsOf(job);
+    const rest = await podsOf(job);
     const counted = pods.settle(next, rest);
     const isAlone = rest.every(({ isDeleted, isActive }) => !isDeleted && !isActive);
     const last =
@@ -158,8 +160,8 @@ export function createJobController(base: WorkloadPort): Controller {
     if (!tracked.isAll) again(queue, key, port.writes.delayMs());
   }
 
-  function podsOf({ metadata: { uid = "" } }: Job): readonly PodState[] {
-    const states = [...port.pods.of(uid)].map(podStateOf);
+  async function podsOf({ metadata: { uid = "" } }: Job): Promise<readonly PodState[]> {
+    const states = await podStatesOf(port.pods.of(uid), pause);
     port.looks.spend(states.length);
     return states;
   }
@@ -215,7 +217,7 @@ export function createJobController(base: WorkloadPort): Controller {
 
   /** A finished Job lives as long as it says. */
   async function expire(key: string, job: Job, finish: Condition, signal: AbortSignal): Promise<void> {
-    await pods.release(podsOf(job), signal);
+    await pods.release(await podsOf(job), signal);
     const { ttlSecondsAfterFinished } = job.spec;
     if (ttlSecondsAfterFinished === undefined || isBeingDeleted(job)) return;
     const left = Date.parse(finish.lastTransitionTime ?? "") + ttlSecondsAfterFinished * 1_000 - clock.now();

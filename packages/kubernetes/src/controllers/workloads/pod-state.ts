@@ -66,6 +66,39 @@ export function podStateOf(object: CachedObject): PodState {
   return state;
 }
 
+/** Of very many pods, in turns. */
+export async function podStatesOf(
+  objects: Iterable<CachedObject>,
+  pause: () => Promise<void> | undefined,
+): Promise<readonly PodState[]> {
+  const states: PodState[] = [];
+  for (const object of objects) {
+    states.push(podStateOf(object));
+    await pause();
+  }
+  return states;
+}
+
+/** The first `count` of very many in this order, in turns: sorting all of them would be one. */
+export async function firstOf(
+  pods: readonly PodState[],
+  order: (a: PodState, b: PodState) => number,
+  count: number,
+  pause: () => Promise<void> | undefined,
+): Promise<readonly PodState[]> {
+  const first: PodState[] = [];
+  for (const pod of pods) {
+    const last = first.at(-1);
+    if (first.length < count || (last !== undefined && order(pod, last) < 0)) {
+      const at = first.findIndex((each) => order(pod, each) < 0);
+      first.splice(at < 0 ? first.length : at, 0, pod);
+      if (first.length > count) first.pop();
+    }
+    await pause();
+  }
+  return first;
+}
+
 function readState(object: CachedObject): PodState {
   // Stored objects have passed the schema of their kind.
   const { metadata = {}, spec = {}, status = {} } = object.read(readPod) as JsonObject & PodMembers;

@@ -9,12 +9,13 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
 import { createClaims } from "./claims.ts";
 import { type Condition, conditionOf, withCondition, withoutCondition } from "./conditions.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
-import { createPods, deletePods, podFromTemplate, withDerivedName } from "./pod-control.ts";
-import { availableIn, byDeletion, type PodState, podStateOf } from "./pod-state.ts";
+import { createPods, deletePods, MOST_AT_ONCE, podFromTemplate, withDerivedName } from "./pod-control.ts";
+import { availableIn, byDeletion, firstOf, type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
 import { readStored } from "./read-stored.ts";
 import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
@@ -61,6 +62,8 @@ export const REPLICATION_CONTROLLERS: ReplicaSetKind = {
 };
 
 const FAILURE = "ReplicaFailure";
+/** Of a template: comparing so many takes as long as looking at one object. */
+const LABELS_OF_LOOK = 10;
 
 export function createReplicaSetController(
   base: WorkloadPort,
@@ -71,6 +74,7 @@ export function createReplicaSetController(
   const sets = port.resource(group, kind);
   const says = eventsBy(port.recorder(`${name}-controller`));
   const backoff = createCreationBackoff(clock);
+  const pause = createTurns(clock);
   const queue = new WorkQueue(port, { name, process });
   const claims = createClaims(port, {
     name: `${name}_claims`,
@@ -88,15 +92,12 @@ export function createReplicaSetController(
     if (busy > 0) return again(queue, key, busy);
     const set = readStored<ReplicaSet>(port, sets, key);
     if (set === undefined) return;
-    const claimed = (await claims.claim(set, signal)).map(podStateOf);
+    const claimed = await podStatesOf(await claims.claim(set, signal), pause);
     const wanted = set.spec.replicas ?? 1;
     const active = claimed.filter(({ isActive }) => isActive);
     const failure = isBeingDeleted(set) ? undefined : await scale(key, set, active, wanted, signal);
     if (signal.aborted) return;
-    // Memory has the pods that have just been written.
-    const pods = [...port.pods.of(set.metadata.uid ?? "")].map(podStateOf);
-    port.looks.spend(pods.length * Math.ceil(Object.keys(set.spec.template.metadata?.labels ?? {}).length / 10));
-    const { status, recheckMs } = statusOf(set, pods, failure);
+    const { status, recheckMs } = await statusOf(set, failure);
     await writeStatus(port, sets, set, status, signal);
     if (recheckMs !== undefined) again(queue, key, recheckMs);
   }
@@ -113,7 +114,7 @@ export function createReplicaSetController(
     const missing = wanted - active.length;
     if (missing === 0) return undefined;
     if (missing < 0) {
-      const surplus = active.toSorted(byDeletion).slice(0, -missing);
+      const surplus = await firstOf(active, byDeletion, Math.min(-missing, MOST_AT_ONCE), pause);
       const deleted = await deletePods(port, set, surplus, says, signal);
       if (deleted < -missing) again(queue, key, port.writes.delayMs());
       return undefined;
@@ -137,17 +138,29 @@ export function createReplicaSetController(
 
   type Failure = { readonly reason: string /** Absent: that of before. */; readonly message?: string };
 
-  function statusOf(
+  /** Memory has the pods that have just been written. */
+  async function statusOf(
     { metadata, spec, status = {} }: ReplicaSet,
-    pods: readonly PodState[],
     failure: Failure | undefined,
-  ): { readonly status: JsonObject; readonly recheckMs: number | undefined } {
+  ): Promise<{ readonly status: JsonObject; readonly recheckMs: number | undefined }> {
     const now = clock.now();
-    const active = pods.filter(({ isActive }) => isActive);
     const labels = Object.entries(spec.template.metadata?.labels ?? {});
-    const isLabelled = ({ object }: PodState) => labels.every(([label, value]) => object.labels[label] === value);
-    const waits = active.map((pod) => availableIn(pod, spec.minReadySeconds ?? 0, now));
-    const later = waits.filter((wait) => wait !== undefined && wait > 0) as readonly number[];
+    const count = { all: 0, active: 0, labelled: 0, ready: 0, available: 0, terminating: 0 };
+    let recheckMs: number | undefined;
+    for (const object of port.pods.of(metadata.uid ?? "")) {
+      const pod = podStateOf(object);
+      await pause();
+      count.all++;
+      if (pod.isDeleted) count.terminating++;
+      if (!pod.isActive) continue;
+      count.active++;
+      if (labels.every(([label, value]) => object.labels[label] === value)) count.labelled++;
+      const wait = availableIn(pod, spec.minReadySeconds ?? 0, now);
+      if (wait !== undefined) count.ready++;
+      if (wait === 0) count.available++;
+      else if (wait !== undefined) recheckMs = Math.min(wait, recheckMs ?? wait);
+    }
+    port.looks.spend(count.all * Math.ceil(labels.length / LABELS_OF_LOOK));
     const known = status.conditions ?? [];
     const before = conditionOf(known, FAILURE);
     const conditions =
@@ -160,20 +173,18 @@ export function createReplicaSetController(
             reason: failure.reason,
             message: failure.message ?? before?.message ?? "",
           });
+    const members = {
+      replicas: count.active,
+      fullyLabeledReplicas: count.labelled,
+      readyReplicas: count.ready,
+      availableReplicas: count.available,
+      ...(countsTerminating ? { terminatingReplicas: count.terminating } : {}),
+      observedGeneration: metadata.generation ?? 0,
+      conditions: conditions as JsonValue,
+    };
     return {
-      status: statusMembers(
-        {
-          replicas: active.length,
-          fullyLabeledReplicas: active.filter(isLabelled).length,
-          readyReplicas: waits.filter((wait) => wait !== undefined).length,
-          availableReplicas: waits.filter((wait) => wait === 0).length,
-          ...(countsTerminating ? { terminatingReplicas: pods.filter(({ isDeleted }) => isDeleted).length } : {}),
-          observedGeneration: metadata.generation ?? 0,
-          conditions: conditions as JsonValue,
-        },
-        ["replicas", ...(countsTerminating ? ["terminatingReplicas"] : [])],
-      ),
-      recheckMs: later.length === 0 ? undefined : Math.min(...later),
+      status: statusMembers(members, ["replicas", ...(countsTerminating ? ["terminatingReplicas"] : [])]),
+      recheckMs,
     };
   }
 

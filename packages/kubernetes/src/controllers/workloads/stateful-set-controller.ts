@@ -13,7 +13,7 @@ import { createClaims } from "./claims.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { createOwned, createPods, deletePods, MOST_AT_ONCE, refusal } from "./pod-control.ts";
-import { availableIn, type PodState, podStateOf } from "./pod-state.ts";
+import { availableIn, type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
 import { readStored } from "./read-stored.ts";
 import { createRevisions, type Revision } from "./revisions.ts";
 import {
@@ -59,7 +59,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     if (busy > 0) return again(queue, key, busy);
     const set = readStored<StatefulSet>(port, sets, key);
     if (set === undefined) return;
-    const pods = (await claims.claim(set, signal)).map(podStateOf);
+    const pods = await podStatesOf(await claims.claim(set, signal), pause);
     const { uid = "", generation = 0 } = set.metadata;
     const delay = backoff.delayMs(uid, generation);
     try {
@@ -217,7 +217,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
 
   async function record(key: string, set: StatefulSet, versions: Versions, signal: AbortSignal): Promise<void> {
     // Memory has the pods that have just been written.
-    const pods = [...port.pods.of(set.metadata.uid ?? "")].map(podStateOf);
+    const pods = await podStatesOf(port.pods.of(set.metadata.uid ?? ""), pause);
     port.looks.spend(pods.length);
     const now = clock.now();
     const { spec, status = {}, metadata } = set;
