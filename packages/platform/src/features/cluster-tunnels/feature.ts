@@ -45,6 +45,9 @@ export function openClusterTunnels(
     targets,
     keys: createAgentKeys(base, { keys: keys.index, targets, joins, agents, mint: mint.mint, revoke: mint.revoke }),
     metrics: gaugeTunnels(metrics, registry),
-    [Symbol.dispose]: () => registry[Symbol.dispose](),
+    [Symbol.dispose]() {
+      registry[Symbol.dispose]();
+      joins[Symbol.dispose]();
+    },
   };
 }

@@ -1,7 +1,8 @@
 // One-time values with which clusters join: one of each Cluster, stored as a hash, until it is used or has expired.
 
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash } from "node:crypto";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
@@ -17,7 +18,7 @@ export type JoinValue = AgentPlace & {
   readonly until: number;
 };
 
-export type JoinValues = {
+export type JoinValues = Disposable & {
   /** Resolves with a new value. It replaces the one that the Cluster had. */
   create(place: AgentPlace, uid: string): Promise<{ readonly value: string; readonly until: number }>;
   /** Undefined for a value that is unknown, used or expired. */
@@ -28,25 +29,40 @@ export type JoinValues = {
   remove(clusterUid: string): Promise<void>;
 };
 
-const hashOf = (value: string): Buffer => createHash("sha256").update(value).digest();
+const hashOf = (value: string): string => createHash("sha256").update(value).digest("base64");
 
 /** `format`: that of access keys, so that logs, the audit log and scanners recognise such values. */
 export function createJoinValues(
   { view, prefix, storage }: ExpiringRecords,
-  { clock, random }: Pick<Runtime, "clock" | "random">,
+  { clock, random, scheduler }: Pick<Runtime, "clock" | "random" | "scheduler">,
   format: Pick<AccessKeyFormat, "generate" | "idOf">,
 ): JoinValues {
   const readEntry = CachedObject.entryReader();
 
-  /** There are as many as Clusters that are about to join. */
-  function recordOf(value: string): CachedObject | undefined {
-    if (format.idOf(value) === undefined) return undefined;
-    const hash = hashOf(value);
-    return [...view.list(prefix)].find((record) => {
-      const kept = Buffer.from(String(record.decode()["hash"]), "base64");
-      return kept.length === hash.length && timingSafeEqual(kept, hash);
-    });
+  /** By the hash of the value: each project has as many as virtual clusters, and requests without a credential ask for them. */
+  const records = new Map<string, CachedObject>();
+  const hashes = new Map<string, string>();
+  function forget({ key }: CachedObject): void {
+    records.delete(hashes.get(key) ?? "");
+    hashes.delete(key);
   }
+  function put(record: CachedObject): void {
+    forget(record);
+    const hash = String(record.decode()["hash"]);
+    records.set(hash, record);
+    hashes.set(record.key, hash);
+  }
+  const following = followView({ view, prefix }, scheduler, {
+    replace(all) {
+      records.clear();
+      hashes.clear();
+      for (const record of all) put(record);
+    },
+    put,
+    delete: forget,
+  });
+  const recordOf = (value: string): CachedObject | undefined =>
+    format.idOf(value) === undefined ? undefined : records.get(hashOf(value));
 
   function valueIn(record: CachedObject): JoinValue | undefined {
     // This file writes the records.
@@ -59,7 +75,7 @@ export function createJoinValues(
     async create(place, uid) {
       const { value } = format.generate(random);
       const until = clock.now() + JOIN_VALUE_MS;
-      const content = { until, ...place, clusterUid: uid, hash: hashOf(value).toString("base64") };
+      const content = { until, ...place, clusterUid: uid, hash: hashOf(value) };
       const bytes = encodeStoredValue({ apiVersion: "v1", kind: "ClusterJoin", metadata: { name: uid }, ...content });
       const key = prefix + uid;
       for (;;) {
@@ -97,5 +113,6 @@ export function createJoinValues(
         if (!(error instanceof RevisionConflictError)) throw error;
       }
     },
+    [Symbol.dispose]: () => following[Symbol.dispose](),
   };
 }

@@ -1,6 +1,7 @@
 // Virtual clusters that others run, and that an agent connects: against the whole server, over real TLS.
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 import { answerWith, askForTunnel, exchange, GOOD_ANSWER, openFakeTunnel } from "./testing/fake-agent.ts";
 
@@ -130,4 +131,18 @@ describe("a virtual cluster that an agent connects", () => {
     for (const { socket } of asked) socket?.destroy();
     await expect.poll(async () => (await askForTunnel(platform, { key })).status, WAIT).toBe(101);
   });
+});
+
+it("reads the record of one join value, and not those of all virtual clusters, for a request without a credential", async () => {
+  let value = "";
+  for (let index = 0; index < 5; index++) {
+    await make(`waiting-${index}`);
+    value = valueIn(await join(`waiting-${index}`));
+  }
+  await expect.poll(async () => (await platform.send({ path: `/join/${value}`, key: "" })).status, WAIT).toBe(200);
+  const decode = vi.spyOn(CachedObject.prototype, "decode");
+  expect((await platform.send({ path: `/join/${value}`, key: "" })).status).toBe(200);
+  const keys = decode.mock.contexts.map((object) => (object as CachedObject).key);
+  decode.mockRestore();
+  expect(new Set(keys.filter((key) => key.includes("cluster-joins"))).size).toBeLessThan(2);
 });
