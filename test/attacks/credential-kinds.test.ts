@@ -85,6 +85,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     // Data: nothing here runs what they describe.
     "bindings",
     "pods/binding",
+    "pods/ephemeralcontainers",
     "endpoints",
     "discovery.k8s.io/endpointslices",
     "services/status",
@@ -131,6 +132,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "pods",
     "pods/attach",
     "pods/binding",
+    "pods/ephemeralcontainers",
     "pods/exec",
     "pods/log",
     "pods/portforward",

@@ -223,7 +223,7 @@ async function prepareForUpdate(write: Update): Promise<void> {
 
 function countGeneration(write: Update): void {
   const { tracksGeneration, hasStatus, subresources = [] } = write.store.definition;
-  const isAction = subresources.some(({ name, updates }) => name === write.subresource && updates !== undefined);
+  const isAction = subresources.some(({ name, create }) => name === write.subresource && create !== undefined);
   const { object, old } = write;
   write.object =
     tracksGeneration === false || isAction

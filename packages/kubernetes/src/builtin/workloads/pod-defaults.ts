@@ -23,6 +23,9 @@ export function withPodDefaults(spec: PodSpec): PodSpec {
     ...(spec.volumes === undefined ? {} : { volumes: spec.volumes.map(withVolumeDefaults) }),
     ...(spec.containers === undefined ? {} : { containers: spec.containers.map(withContainerDefaults) }),
     ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(withContainerDefaults) }),
+    ...(spec.ephemeralContainers === undefined
+      ? {}
+      : { ephemeralContainers: spec.ephemeralContainers.map(withContainerDefaults) }),
   };
 }
 

@@ -12,6 +12,7 @@ import { type FieldError, forbiddenError } from "@postern/apimachinery/validatio
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PrinterColumn, ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { EPHEMERAL_SUBRESOURCE, validateEphemeralChange, validateEphemeralContainers } from "./ephemeral-containers.ts";
 import { withPodDefaults, withRequests, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
 import { qosClassOf } from "./pod-resources.ts";
@@ -95,6 +96,12 @@ const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
 
 /** The name under which the store knows the assignment of a pod to a node. */
 export const BINDING_SUBRESOURCE = "binding";
+
+function withEphemeral({ metadata, spec }: Pod, old: Pod): Pod {
+  const { ephemeralContainers: _, ...kept } = old.spec ?? {};
+  const added = spec?.ephemeralContainers;
+  return { ...old, metadata, spec: { ...kept, ...(added === undefined ? {} : { ephemeralContainers: added }) } };
+}
 
 /** Subresource that a kubelet would answer. */
 const onNode = (name: string, what: string): Subresource => ({
@@ -186,6 +193,13 @@ export const pods: ResourceDefinition = defineBuiltin({
     onNode("exec", "Exec"),
     onNode("attach", "Attach"),
     onNode("portforward", "PortForward"),
+    {
+      name: EPHEMERAL_SUBRESOURCE,
+      kind: { group: "", version: "v1", kind: "Pod" },
+      description: "Adds ephemeral containers to the pod, and changes nothing else of it.",
+      // Both have gone through the schema of the kind.
+      updates: (submitted, old) => withEphemeral(submitted as Pod, old as Pod),
+    },
   ],
   selectableFields: [
     ".spec.nodeName",
@@ -210,8 +224,17 @@ export const pods: ResourceDefinition = defineBuiltin({
       context.info.subresource === BINDING_SUBRESOURCE
         ? pod
         : (podStrategy.prepareForUpdate?.(pod, old, context) ?? pod),
-    validateUpdate: (pod: Pod, old: Pod, context: RequestContext) =>
-      context.info.subresource === BINDING_SUBRESOURCE ? [] : (podStrategy.validateUpdate?.(pod, old, context) ?? []),
+    validateUpdate(pod: Pod, old: Pod, context: RequestContext) {
+      const { subresource } = context.info;
+      if (subresource === BINDING_SUBRESOURCE) return [];
+      if (subresource !== EPHEMERAL_SUBRESOURCE) return podStrategy.validateUpdate?.(pod, old, context) ?? [];
+      const [spec = {}, before = {}] = [pod.spec, old.spec];
+      return [
+        ...validatePodSpec(spec, "spec"),
+        ...validateEphemeralContainers(spec),
+        ...validateEphemeralChange(spec, before),
+      ];
+    },
   } as never,
 });
 
