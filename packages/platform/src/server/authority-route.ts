@@ -1,15 +1,17 @@
 // GET and POST /certificateauthority: the CA of the serving certificate, and the steps of its rotation.
 
-import { ROTATION_ACTIONS } from "@postern/api/certificate-authority";
+import { type OutdatedItem, ROTATION_ACTIONS } from "@postern/api/certificate-authority";
 import { badRequestError, methodNotAllowedError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
-import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { inTurns } from "@postern/apiserver/runtime/in-slices";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AuthorityRecord } from "../features/certificate-authorities/authority-record.ts";
 import { presentAuthority } from "../features/certificate-authorities/present-authority.ts";
 import type { RotationStates } from "../features/certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
+import type { IssuedCertificate } from "../features/certificates/issued-certificate.ts";
+import { outdatedCertificates, outdatedItem } from "../features/certificates/outdated-certificates.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import type { Foundation } from "../foundation/foundation.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
@@ -44,35 +46,25 @@ export function createAuthorityHandler(
   },
 ): Handler {
   /** Kubeconfigs of before the preparation trust the earlier CA alone; those with certificates are known. */
-  const outdatedOf = ({ next }: AuthorityRecord) =>
-    next === undefined
-      ? []
-      : certificates
-          .all()
-          .filter(
-            ({ serial, instanceUid, issuedAt }) =>
-              issuedAt < next.preparedAt && certificates.refusalOf(serial, instanceUid) === undefined,
-          )
-          .map(({ serial, commonName, issuedTo, notAfter }) => ({
-            kind: "Certificate",
-            id: `serial:${serial}`,
-            subject: commonName,
-            ...(issuedTo === undefined ? {} : { owner: `${issuedTo.owner.kind}/${issuedTo.owner.name}` }),
-            expirationTimestamp: formatTimestamp(notAfter),
-          }));
-  const answer = (record: AuthorityRecord) =>
+  async function outdatedOf({ next }: AuthorityRecord): Promise<readonly OutdatedItem[]> {
+    if (next === undefined) return [];
+    const isOutdated = ({ issuedAt }: IssuedCertificate): boolean => issuedAt < next.preparedAt;
+    const steps = outdatedCertificates(certificates.all(), isOutdated, certificates);
+    return (await inTurns(steps, runtime.clock)).map(outdatedItem);
+  }
+  const answer = async (record: AuthorityRecord) =>
     jsonResponse(
       200,
       JSON.stringify(
         // The serving certificate is signed by the current CA until the rotation is complete.
-        presentAuthority(record, rotations.of(PLATFORM), { certificates: outdatedOf(record) }, "current signs"),
+        presentAuthority(record, rotations.of(PLATFORM), { certificates: await outdatedOf(record) }, "current signs"),
       ),
     );
   const recordNow = async (): Promise<AuthorityRecord> =>
     (await readPlatformAuthority(store)) ?? { current: await secretsInFiles(configuration), generation: 1 };
 
   return async ({ request, audit }) => {
-    if (request.method === "GET") return answer(await recordNow());
+    if (request.method === "GET") return await answer(await recordNow());
     if (request.method !== "POST") throw methodNotAllowedError();
     const wanted = readJsonBody(await request.body(MAX_BODY_BYTES))["action"];
     const action = ROTATION_ACTIONS.find((each) => each === wanted);
@@ -81,7 +73,7 @@ export function createAuthorityHandler(
     const record = await rotatePlatformAuthority(action, configuration, store, runtime, rotations);
     const bundle = record.current.certificate + (record.next?.certificate ?? "");
     await whenServed(bundle, endpoint, runtime);
-    return answer(record);
+    return await answer(record);
   };
 }
 

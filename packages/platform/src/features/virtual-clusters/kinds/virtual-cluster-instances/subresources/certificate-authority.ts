@@ -10,7 +10,6 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Steps } from "@postern/apimachinery/steps/steps";
-import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
@@ -27,6 +26,7 @@ import { authorityName, presentAuthority } from "../../../../certificate-authori
 import type { RotationStates } from "../../../../certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { IssuedCertificate } from "../../../../certificates/issued-certificate.ts";
+import { outdatedCertificates, outdatedItem } from "../../../../certificates/outdated-certificates.ts";
 import type { BackendRegistry } from "../../../backend-registry.ts";
 import { firstAuthorityName } from "../../../embedded/cluster-secrets.ts";
 import type { EmbeddedClusters } from "../../../embedded/embedded-clusters.ts";
@@ -63,7 +63,7 @@ export const clusterCertificateAuthority = (deps: ClusterAuthorityDeps): Subreso
     const { namespace, name } = context.info;
     const record = await embedded.authorityOf(uid);
     if (record === undefined) throw conflictError(resource, name, "the virtual cluster has not been set up yet");
-    const certificates = outdatedCertificates(uid, record, deps).map(entryOf);
+    const certificates = (await certificatesOfOthers(uid, record, deps)).map(outdatedItem);
     const tokenSecrets = await outdatedSecrets(uid, record, context, deps);
     return {
       apiVersion: `${names.managementGroup}/v1`,
@@ -104,7 +104,7 @@ async function take(
   const { before, after } = await embedded.rotate(uid, action);
   context.audit.annotate(names.key("certificate-authority-rotation"), action);
   // They are refused already; their records say so as well, and connections that they opened are closed.
-  const gone = action === "Prepare" ? [] : outdatedCertificates(uid, after, deps);
+  const gone = action === "Prepare" ? [] : await certificatesOfOthers(uid, after, deps);
   for (let at = 0; at < gone.length; at += REVOKED_TOGETHER) {
     await Promise.all(gone.slice(at, at + REVOKED_TOGETHER).map(({ serial }) => certificates.revoke(serial)));
   }
@@ -130,31 +130,18 @@ function eventText(action: RotationAction, record: AuthorityRecord, revoked: num
   return `${signing} is the only CA; ${revoked} certificates of the other one were revoked`;
 }
 
-/** Valid ones that the CA which signs has not signed. */
-function outdatedCertificates(
+/** Accepted ones that the CA which signs has not signed. */
+function certificatesOfOthers(
   uid: string,
   { current, next }: AuthorityRecord,
-  { certificates }: Pick<ClusterAuthorityDeps, "certificates">,
-): readonly IssuedCertificate[] {
+  { certificates, runtime }: Pick<ClusterAuthorityDeps, "certificates" | "runtime">,
+): Promise<readonly IssuedCertificate[]> {
   const signing = authorityName((next ?? current).certificate);
-  return (
-    certificates
-      .ofInstance(uid)
-      // A record from before rotations names no CA: it is of the first one.
-      .filter(
-        ({ serial, issuer = firstAuthorityName(uid) }) =>
-          issuer !== signing && certificates.refusalOf(serial, uid) === undefined,
-      )
-  );
+  const first = firstAuthorityName(uid);
+  // A record from before rotations names no CA: it is of the first one.
+  const isOutdated = ({ issuer = first }: IssuedCertificate): boolean => issuer !== signing;
+  return inTurns(outdatedCertificates(certificates.ofInstance(uid), isOutdated, certificates), runtime.clock);
 }
-
-const entryOf = ({ serial, commonName, issuedTo, notAfter }: IssuedCertificate): OutdatedItem => ({
-  kind: "Certificate",
-  id: `serial:${serial}`,
-  subject: commonName,
-  ...(issuedTo === undefined ? {} : { owner: `${issuedTo.owner.kind}/${issuedTo.owner.name}` }),
-  expirationTimestamp: formatTimestamp(notAfter),
-});
 
 /** Secrets with a token of the key that Complete removes; undefined where no rotation is prepared. */
 async function outdatedSecrets(
