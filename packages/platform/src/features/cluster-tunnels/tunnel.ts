@@ -22,7 +22,7 @@ export type Tunnel = Disposable & {
     /** Calls back with the error, where it has not called back yet. */
     cancel(error: Error): void;
   };
-  /** Sends a request that the agent answers itself. Resolves with the status. */
+  /** Sends a request that the agent answers itself. Resolves with the status. The tunnel of an agent that does not answer is closed. */
   ask(method: string, path: string, signal: AbortSignal): Promise<number>;
   /** Resolves when the connection is closed. */
   readonly closed: Promise<void>;
@@ -42,6 +42,8 @@ const STREAM_WINDOW_BYTES = 512 << 10;
 const CONNECTION_WINDOW_BYTES = 16 << 20;
 /** Node refuses new streams above it. Bytes that wait for their readers are bounded by the windows of the streams. */
 const MAX_SESSION_MEMORY_MB = 128;
+/** An agent answers before it does what it was asked for. */
+const ASK_TIMEOUT_MS = 10_000;
 /** The answer to a CONNECT has a status alone. */
 const MAX_HEADER_LIST_BYTES = 4 << 10;
 const MAX_HEADER_PAIRS = 16;
@@ -137,8 +139,11 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
         const stream = request({ ":method": method, ":path": path, ":authority": "agent", ":scheme": "http" }, true);
         const onAbort = (): void => stream.close(constants.NGHTTP2_CANCEL);
         signal.addEventListener("abort", onAbort, { once: true });
+        // A controller waits for it. Another tunnel may be the one whose agent answers.
+        const timer = scheduler.schedule(ASK_TIMEOUT_MS, () => session.destroy(silentAgent()));
         stream.on("error", reject);
         stream.once("close", () => {
+          timer[Symbol.dispose]();
           signal.removeEventListener("abort", onAbort);
           reject(new Error("the tunnel was closed"));
         });
@@ -172,7 +177,7 @@ function pingRegularly(
   const ping = (): void => {
     if (session.destroyed) return;
     const begunAt = clock.elapsed();
-    after(TUNNEL_PING.timeoutMs, () => session.destroy(new Error("the agent does not answer")));
+    after(TUNNEL_PING.timeoutMs, () => session.destroy(silentAgent()));
     session.ping((error) => {
       if (error !== null || session.destroyed) return;
       onAnswer(clock.elapsed() - begunAt);
@@ -181,8 +186,9 @@ function pingRegularly(
   };
   session.once("connect", ping);
   // The first answer has to come in time as well.
-  after(TUNNEL_PING.timeoutMs, () => session.destroy(new Error("the agent does not answer")));
+  after(TUNNEL_PING.timeoutMs, () => session.destroy(silentAgent()));
   return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
 }
 
+const silentAgent = (): Error => new Error("the agent does not answer");
 const ignore = (): void => undefined;
