@@ -1,7 +1,12 @@
 // Bindings: schedulers assign pods to nodes by `pods/<name>/binding`, and old ones by the resource `bindings`.
 // Source: k8s.io/kubernetes/pkg/registry/core/pod/storage/storage.go (BindingREST), pkg/apis/core/validation/validation.go (ValidatePodBinding)
 
-import { type ApiError, badRequestError, conflictError, untypedError } from "@postern/apimachinery/meta/api-error";
+import {
+  type ApiError,
+  badRequestError,
+  conflictError,
+  invalidObjectError,
+} from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -67,8 +72,8 @@ async function bind(context: RequestContext, binding: Binding, store: PodStore):
   const { name = "", uid = "", resourceVersion = "" } = binding.metadata;
   if (name === "") throw badRequestError("name in URL does not match name in Binding object");
   const faults = validateTarget(binding.target ?? {});
-  // Upstream makes no Status of these faults, so that they are a 500.
-  if (faults.length > 0) throw untypedError(textOf(faults));
+  // Upstream makes no Status of these faults: they are a 500 there, which says that the server failed.
+  if (faults.length > 0) throw invalidObjectError(BINDING, name, faults);
   const transform = (pod: KubeObject): KubeObject => {
     if (resourceVersion !== "" && resourceVersion !== pod.metadata.resourceVersion)
       throw staleError(pod, resourceVersion);
@@ -90,11 +95,6 @@ function validateTarget({ kind = "", name = "" }: NonNullable<Binding["target"]>
     ...(kind === "" || kind === "Node" ? [] : [notSupportedError("target.kind", kind, ["Node", "<empty>"])]),
     ...(name === "" ? [requiredError("target.name")] : []),
   ];
-}
-
-function textOf(faults: readonly FieldError[]): string {
-  const texts = faults.map(({ field, message }) => `${field}: ${message}`);
-  return texts.length === 1 ? texts.join("") : `[${texts.join(", ")}]`;
 }
 
 function bound(pod: Pod, { target, metadata }: Binding, now: string): Pod {
