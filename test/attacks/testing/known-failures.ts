@@ -12,8 +12,6 @@ const TEXTS: readonly RegExp[] = [
   /^strconv\.ParseUint: parsing /,
   // Of DeleteOptions.
   /^json: cannot unmarshal .+ into Go struct field (DeleteOptions|Preconditions)\./s,
-  // Of bindings: the errors of their validation, joined.
-  /^\[?target\.(name|kind): /,
   /^couldn't get version\/kind; json parse error: /,
   /^no kind ".*" is registered for version ".*" in scheme /s,
 ];
