@@ -85,6 +85,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     // Data: nothing here runs what they describe.
     "bindings",
     "pods/binding",
+    "pods/eviction",
     "pods/ephemeralcontainers",
     "endpoints",
     "discovery.k8s.io/endpointslices",

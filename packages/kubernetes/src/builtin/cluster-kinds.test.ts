@@ -17,8 +17,14 @@ const definitions = clusterKinds(
     choosePort: () => 30_000,
     refusePort: () => undefined,
   },
-  () => {
-    throw new Error("no pod is assigned here");
+  {
+    pods: () => {
+      throw new Error("no pod is assigned here");
+    },
+    budgets: () => {
+      throw new Error("no pod is evicted here");
+    },
+    clock: { now: () => 0, elapsed: () => 0 },
   },
   // Actions are not stored.
 ).filter(({ submit }) => submit === undefined);

@@ -28,7 +28,8 @@ import { volumeAttributesClasses } from "./storage/volume-attributes-classes.ts"
 import { controllerRevisions, daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
 import { cronJobs, jobs } from "./workloads/batch.ts";
 import { nodes } from "./workloads/nodes.ts";
-import { assignablePods, bindings, type PodStore } from "./workloads/pod-bindings.ts";
+import { assignablePods, bindings } from "./workloads/pod-bindings.ts";
+import type { EvictionDeps } from "./workloads/pod-evictions.ts";
 import { pods, podTemplates } from "./workloads/pods.ts";
 import { replicationControllers } from "./workloads/replication-controllers.ts";
 import { persistentVolumeClaims, persistentVolumes } from "./workloads/volumes.ts";
@@ -90,10 +91,10 @@ const OTHER_KINDS = [
   apiServices,
 ].map(inGoForm);
 
-export const clusterKinds = (addresses: ServiceAddresses, podStore: PodStore): readonly ResourceDefinition[] => [
+export const clusterKinds = (addresses: ServiceAddresses, evictions: EvictionDeps): readonly ResourceDefinition[] => [
   inGoForm(storedServices(addresses)),
   ...OTHER_KINDS,
-  bindings(podStore),
-  inGoForm(assignablePods(podStore)),
+  bindings(evictions.pods),
+  inGoForm(assignablePods(evictions)),
   ...OTHER_WORKLOADS,
 ];

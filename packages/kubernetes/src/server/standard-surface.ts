@@ -101,10 +101,11 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
       ? {}
       : {
           clusterKinds: [
-            ...clusterKinds(
-              addressesOfServices(services, deps),
-              () => requiredResource(surface.registry, "", "Pod").genericStore,
-            ),
+            ...clusterKinds(addressesOfServices(services, deps), {
+              pods: () => requiredResource(surface.registry, "", "Pod").genericStore,
+              budgets: () => requiredResource(surface.registry, "policy", "PodDisruptionBudget"),
+              clock: runtime.clock,
+            }),
             validatingAdmissionPolicies,
             validatingAdmissionPolicyBindings,
             mutatingAdmissionPolicies,

@@ -15,10 +15,10 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, notSupportedError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import { defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
+import { type EvictionDeps, evictionSubresource, type PodStore } from "./pod-evictions.ts";
 import { BINDING_SUBRESOURCE, type Pod, pods } from "./pods.ts";
 
 const bindingFields = s
@@ -29,9 +29,6 @@ const bindingFields = s
 type Binding = KindOf<typeof bindingFields>;
 
 const BINDING = { group: "", version: "v1", kind: "Binding" } as const;
-
-/** The store of pods, which is made after their definition. */
-export type PodStore = () => Required<ResourceStorage>;
 
 const bindingSubresource = (store: PodStore): Subresource => ({
   name: BINDING_SUBRESOURCE,
@@ -44,10 +41,10 @@ const bindingSubresource = (store: PodStore): Subresource => ({
   verbs: [],
 });
 
-/** Pods that schedulers can assign to nodes. */
-export const assignablePods = (store: PodStore): ResourceDefinition => ({
+/** Pods that schedulers assign to nodes, and that are evicted from them. */
+export const assignablePods = (evictions: EvictionDeps): ResourceDefinition => ({
   ...pods,
-  subresources: [...(pods.subresources ?? []), bindingSubresource(store)],
+  subresources: [...(pods.subresources ?? []), bindingSubresource(evictions.pods), evictionSubresource(evictions)],
 });
 
 export const bindings = (store: PodStore): ResourceDefinition =>

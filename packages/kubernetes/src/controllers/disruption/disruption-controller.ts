@@ -5,7 +5,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
-import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
@@ -48,7 +48,9 @@ export function createDisruptionController(
         const { phase } = pod.status ?? {};
         if (phase !== "Succeeded" && phase !== "Failed") selected.push(pod);
       }
-      const status = statusOf(budget, selected, formatTimestamp(clock.now()));
+      const disrupted = stillDisrupted(budget, selected);
+      if (disrupted.again !== undefined) queue.addAfter(namespace, disrupted.again);
+      const status = statusOf(budget, selected, disrupted.pods);
       if (equalJson(withoutTime(budget.status as JsonValue), withoutTime(status))) continue;
       const transform = (current: KubeObject): KubeObject => ({ ...current, status });
       await ignoringConflicts(() =>
@@ -64,14 +66,39 @@ export function createDisruptionController(
     return pods.view.list(pods.keys.inNamespace(namespace)).filter(({ labels }) => selector.matches(labels));
   }
 
-  function statusOf({ metadata, spec = {}, status }: Budget, selected: readonly Pod[], now: string): JsonObject {
+  /** Evictions whose pods are still there: they count as gone until they are, or for two minutes. `again` in milliseconds. */
+  function stillDisrupted({ status }: Budget, selected: readonly Pod[]) {
+    const pods: { [name: string]: string } = {};
+    let again: number | undefined;
+    // The schema holds timestamps in this member.
+    const known = (status?.disruptedPods ?? {}) as { readonly [name: string]: string };
+    for (const { metadata } of selected) {
+      const { name = "" } = metadata;
+      const at = Object.hasOwn(known, name) ? known[name] : undefined;
+      if (at === undefined || metadata.deletionTimestamp !== undefined) continue;
+      const left = (parseTimestamp(at) ?? 0) + EVICTION_MS - clock.now();
+      if (left <= 0) continue;
+      pods[name] = at;
+      again = Math.min(again ?? left, left);
+    }
+    return { pods, again };
+  }
+
+  function statusOf(
+    { metadata, spec = {}, status }: Budget,
+    selected: readonly Pod[],
+    disruptedPods: { readonly [name: string]: string },
+  ): JsonObject {
+    const now = formatTimestamp(clock.now());
     const expectedPods =
       spec.maxUnavailable === undefined && !isShare(spec.minAvailable) ? selected.length : scaleOf(selected);
     const desiredHealthy =
       spec.maxUnavailable !== undefined
         ? Math.max(0, expectedPods - amountOf(spec.maxUnavailable, expectedPods))
         : amountOf(spec.minAvailable ?? 0, expectedPods);
-    const currentHealthy = selected.filter((pod) => !isBeingDeleted(pod) && isReady(pod)).length;
+    const currentHealthy = selected.filter(
+      (pod) => !isBeingDeleted(pod) && isReady(pod) && !Object.hasOwn(disruptedPods, pod.metadata.name ?? ""),
+    ).length;
     const disruptionsAllowed = expectedPods <= 0 ? 0 : Math.max(0, currentHealthy - desiredHealthy);
     const observedGeneration = metadata.generation ?? 0;
     const known = status?.conditions ?? [];
@@ -87,7 +114,7 @@ export function createDisruptionController(
       lastTransitionTime: before?.status === holds ? (before.lastTransitionTime ?? now) : now,
     };
     return {
-      ...(status?.disruptedPods === undefined ? {} : { disruptedPods: status.disruptedPods as JsonObject }),
+      ...(Object.keys(disruptedPods).length === 0 ? {} : { disruptedPods }),
       conditions: [...known.filter(({ type }) => type !== "DisruptionAllowed"), condition] as JsonValue,
       currentHealthy,
       desiredHealthy,
@@ -136,6 +163,9 @@ export function createDisruptionController(
   });
   return createQueueController(queue, [followBudgets, followPods]);
 }
+
+/** As upstream: an eviction whose pod is there for longer has failed. */
+const EVICTION_MS = 2 * 60_000;
 
 const isShare = (value: number | string | undefined): boolean => typeof value === "string";
 
