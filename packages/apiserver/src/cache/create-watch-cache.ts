@@ -37,6 +37,7 @@ export type WatchCacheOptions = {
 const DEFAULT_HISTORY_LIMIT = 4096;
 const WAIT_TIMEOUT_MS = 3_000;
 const PROGRESS_INTERVAL_MS = 1_000;
+const VIEWS_PER_TURN = 200;
 const PAGE_SIZE = 10_000;
 const ENTRIES_PER_TURN = 500;
 const FIRST_RETRY_MS = 50;
@@ -240,7 +241,7 @@ class StoreWatchCache implements WatchCache {
     for (const view of touched) view.dispatch();
     for (const countedPrefix of counted) this.#counted?.changed(countedPrefix);
     this.#waiters.reached(revision);
-    this.#progress ??= this.#scheduler.schedule(PROGRESS_INTERVAL_MS, () => this.#tellProgress());
+    this.#progress ??= this.#scheduleProgress();
   }
 
   /** Undefined for a key of a view that is kept, and of none. */
@@ -249,9 +250,21 @@ class StoreWatchCache implements WatchCache {
     return viewPrefix !== undefined && this.#counted?.isCounted(viewPrefix) === true ? viewPrefix : undefined;
   }
 
-  #tellProgress(): void {
-    this.#progress = undefined;
-    for (const view of this.#views.values()) view.progress(this.#revision);
+  #scheduleProgress(): Disposable {
+    return this.#scheduler.schedule(PROGRESS_INTERVAL_MS, () => this.#tellProgress());
+  }
+
+  /** Some views in each turn: each cluster has a view of each of its kinds. `begun`: the revision at the first of them. */
+  #tellProgress(left: Iterator<ResourceView> = this.#views.values(), begun = this.#revision): void {
+    for (let told = 0; told < VIEWS_PER_TURN; told++) {
+      const { done, value: view } = left.next();
+      if (done === true) {
+        this.#progress = this.#revision > begun ? this.#scheduleProgress() : undefined;
+        return;
+      }
+      view.progress(this.#revision);
+    }
+    this.#progress = this.#scheduler.schedule(0, () => this.#tellProgress(left, begun));
   }
 
   #view(prefix: string): ResourceView {

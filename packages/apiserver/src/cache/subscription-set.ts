@@ -73,6 +73,7 @@ export class SubscriptionSet {
   }
 
   progress(revision: Revision): void {
+    if (this.#folders.size === 0 && this.#others.size === 0) return;
     const behind = this.#all().filter(({ covered }) => covered < revision);
     let at = 0;
     // A later report stays correct: the watch was offered everything up to this revision.

@@ -184,6 +184,33 @@ describe("subscriptions", () => {
     expect(one.events[0]).toBe(two.events[0]);
   });
 
+  test("of very many views get progress in turns, and once more for what was written meanwhile", async () => {
+    const { storage, cache, scheduler } = await start();
+    const told = new Map<string, Revision>();
+    for (let index = 0; index < 1_000; index++) {
+      const prefix = `/registry/main/core/things-${index}/`;
+      const observer = {
+        events: () => {},
+        error: () => {},
+        progress: (revision: Revision) => void told.set(prefix, revision),
+      };
+      cache.view(prefix).subscribe(prefix, cache.revision, observer);
+    }
+    await turn();
+    told.clear();
+    const first = await storage.create(`${VIEW}a`, value("a"));
+    scheduler.run();
+    await turn();
+    expect(told.size).toBeLessThanOrEqual(200);
+    expect(new Set(told.values())).toEqual(new Set([first]));
+    const second = await storage.create(`${VIEW}b`, value("b"));
+    for (let turns = 0; turns < 20; turns++) {
+      scheduler.run();
+      await turn();
+    }
+    expect([told.size, new Set(told.values())]).toEqual([1_000, new Set([second])]);
+  });
+
   test("get progress that changes none of their objects", async () => {
     const { storage, view, scheduler } = await start();
     using subscriber = new Subscriber(view, VIEW, 1);
