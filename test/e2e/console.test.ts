@@ -99,8 +99,15 @@ test("the files of a view that are missing reload the page once, and not for a l
     return route.fulfill({ status: 404 });
   });
   const users = page.getByRole("link", { name: "Users", exact: true });
-  await users.hover();
-  await expect.poll(() => missing).toBeGreaterThan(0);
+  await expect
+    .poll(async () => {
+      await page.mouse.move(0, 0);
+      await users.hover();
+      // The router waits for a moment before it loads.
+      await page.waitForTimeout(200);
+      return missing;
+    })
+    .toBeGreaterThan(0);
   expect(pages).toBe(0);
   await users.click();
   await page.getByRole("heading", { name: "This page could not be shown" }).waitFor();
