@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { controlledClient } from "../../testing/controlled-client.ts";
 import { MOST_ACTIVE } from "./cron-job-controller.ts";
 
 let cluster: ClusterSurface;
@@ -15,16 +16,7 @@ const PODS = "/api/v1/namespaces/default/pods";
 const NEW_YEAR = `${new Date().getUTCFullYear()}-01-01T00:00:00Z`;
 const NAME_OF_NEW_YEAR = Date.parse(NEW_YEAR) / 60_000;
 
-async function settled(): Promise<void> {
-  for (let round = 0; round < 4; round++) await cluster.settled();
-}
-async function send(method: string, path: string, json?: object) {
-  const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-  const answer = await cluster.send({ method, path, ...(json === undefined ? {} : { json, contentType }) });
-  await settled();
-  if (answer.status >= 400) throw new Error(JSON.stringify(answer.json));
-  return answer.json;
-}
+const { send, settled } = controlledClient(() => cluster);
 const template = { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "i" }] } };
 const cronJob = (name: string) => send("GET", `${BATCH}/cronjobs/${name}`);
 const jobsOf = async (name: string) =>

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { controlledClient } from "../../testing/controlled-client.ts";
 
 let cluster: ClusterSurface;
 beforeAll(async () => {
@@ -12,16 +13,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 const PODS = "/api/v1/namespaces/default/pods";
 const JOBS = "/apis/batch/v1/namespaces/default/jobs";
 
-async function settled(): Promise<void> {
-  for (let round = 0; round < 4; round++) await cluster.settled();
-}
-async function send(method: string, path: string, json?: object) {
-  const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-  const answer = await cluster.send({ method, path, ...(json === undefined ? {} : { json, contentType }) });
-  await settled();
-  if (answer.status >= 400) throw new Error(JSON.stringify(answer.json));
-  return answer.json;
-}
+const { send } = controlledClient(() => cluster);
 
 const make = (name: string, spec: object, restartPolicy = "Never") =>
   send("POST", JOBS, {

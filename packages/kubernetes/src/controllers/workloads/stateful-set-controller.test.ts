@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { controlledClient } from "../../testing/controlled-client.ts";
 
 let cluster: ClusterSurface;
 beforeAll(async () => {
@@ -12,16 +13,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 const CORE = "/api/v1/namespaces/default";
 const APPS = "/apis/apps/v1/namespaces/default";
 
-async function settled(): Promise<void> {
-  for (let round = 0; round < 4; round++) await cluster.settled();
-}
-async function send(method: string, path: string, json?: object) {
-  const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-  const answer = await cluster.send({ method, path, ...(json === undefined ? {} : { json, contentType }) });
-  await settled();
-  if (answer.status >= 400) throw new Error(JSON.stringify(answer.json));
-  return answer.json;
-}
+const { send, settled } = controlledClient(() => cluster);
 const template = (app: string, image = "i:1") => ({
   metadata: { labels: { app } },
   spec: { containers: [{ name: "a", image }] },
