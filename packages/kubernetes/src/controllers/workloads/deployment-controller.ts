@@ -4,7 +4,7 @@
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createClaims } from "./claims.ts";
 import { type Condition, conditionOf, withCondition } from "./conditions.ts";
@@ -192,12 +192,5 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
     orphan: () => undefined,
   });
   const following = followKeys(deployments, scheduler, (key) => queue.add(key));
-  const work = {
-    async idle() {
-      await claims.idle();
-      await queue.idle();
-    },
-    [Symbol.dispose]: () => queue[Symbol.dispose](),
-  };
-  return createQueueController(work, [observing, following, claims]);
+  return createQueueController(filledQueue(claims, queue), [observing, following]);
 }

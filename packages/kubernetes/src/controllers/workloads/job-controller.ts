@@ -7,7 +7,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaims } from "./claims.ts";
@@ -232,12 +232,5 @@ export function createJobController(base: WorkloadPort): Controller {
     orphan: () => undefined,
   });
   const following = followKeys(jobs, scheduler, (key) => queue.add(key));
-  const work = {
-    async idle() {
-      await claims.idle();
-      await queue.idle();
-    },
-    [Symbol.dispose]: () => queue[Symbol.dispose](),
-  };
-  return createQueueController(work, [observing, following, claims]);
+  return createQueueController(filledQueue(claims, queue), [observing, following]);
 }

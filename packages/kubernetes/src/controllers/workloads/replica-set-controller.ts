@@ -7,7 +7,7 @@ import type { LabelSelector } from "@postern/apimachinery/selectors/label-select
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
@@ -195,12 +195,5 @@ export function createReplicaSetController(
     orphan: () => undefined,
   });
   const following = followKeys(sets, scheduler, (key) => queue.add(key));
-  const work = {
-    async idle() {
-      await claims.idle();
-      await queue.idle();
-    },
-    [Symbol.dispose]: () => queue[Symbol.dispose](),
-  };
-  return createQueueController(work, [observing, following, claims]);
+  return createQueueController(filledQueue(claims, queue), [observing, following]);
 }

@@ -5,7 +5,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
@@ -268,14 +268,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     orphan: () => undefined,
   });
   const following = followKeys(sets, scheduler, (key) => queue.add(key));
-  const work = {
-    async idle() {
-      await claims.idle();
-      await queue.idle();
-    },
-    [Symbol.dispose]: () => queue[Symbol.dispose](),
-  };
-  return createQueueController(work, [observing, following, claims]);
+  return createQueueController(filledQueue(claims, queue), [observing, following]);
 }
 
 const isEnded = ({ phase }: PodState): boolean => phase === "Failed" || phase === "Succeeded";
