@@ -23,7 +23,7 @@ import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-opti
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Budget } from "../policy/pod-disruption-budgets.ts";
-import type { Pod } from "./pods.ts";
+import { isPodReady, type Pod } from "./pods.ts";
 
 const evictionFields = s
   .object({
@@ -133,7 +133,7 @@ async function makeRoom(
       message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
     });
   }
-  if (!isReady(pod) && mayGoUnready(budget)) return true;
+  if (!isPodReady(pod) && mayGoUnready(budget)) return true;
   const { namespace = "", name = "" } = pod.metadata;
   const call = { verb: "update", apiGroup: "policy", apiVersion: "v1", resource: "poddisruptionbudgets" };
   const place = { subresource: "status", namespace, name: budget.metadata.name ?? "" };
@@ -172,9 +172,6 @@ function mayGoUnready({ spec, status }: Budget): boolean {
   const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
   return desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 }
-
-const isReady = ({ status }: Pod): boolean =>
-  (status?.conditions ?? []).some(({ type, status: holds }) => type === "Ready" && holds === "True");
 
 /** The budget with one disruption less. Throws ApiErrors where it allows none. */
 function withoutOne(budget: Budget, pod: string, now: string): Budget {

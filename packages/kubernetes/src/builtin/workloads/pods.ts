@@ -118,6 +118,10 @@ const onNode = (name: string, what: string): Subresource => ({
 type Status = NonNullable<Pod["status"]>;
 const containerStatuses = (status: Status | undefined) => (status?.containerStatuses ?? []).filter(isJsonObject);
 
+/** Whether the condition Ready holds. */
+export const isPodReady = ({ status }: Pick<Pod, "status">): boolean =>
+  (status?.conditions ?? []).some(({ type, status: holds }) => type === "Ready" && holds === "True");
+
 const isReady = (pod: Pod): string => {
   const ready = containerStatuses(pod.status).filter((each) => each["ready"] === true).length;
   return `${ready}/${(pod.spec?.containers ?? []).length}`;

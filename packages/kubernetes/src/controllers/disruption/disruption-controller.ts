@@ -16,7 +16,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Budget } from "../../builtin/policy/pod-disruption-budgets.ts";
-import type { Pod } from "../../builtin/workloads/pods.ts";
+import { isPodReady, type Pod } from "../../builtin/workloads/pods.ts";
 
 export type DisruptionDeps = {
   readonly budgets: InstalledResource;
@@ -97,7 +97,7 @@ export function createDisruptionController(
         ? Math.max(0, expectedPods - amountOf(spec.maxUnavailable, expectedPods))
         : amountOf(spec.minAvailable ?? 0, expectedPods);
     const currentHealthy = selected.filter(
-      (pod) => !isBeingDeleted(pod) && isReady(pod) && !Object.hasOwn(disruptedPods, pod.metadata.name ?? ""),
+      (pod) => !isBeingDeleted(pod) && isPodReady(pod) && !Object.hasOwn(disruptedPods, pod.metadata.name ?? ""),
     ).length;
     const disruptionsAllowed = expectedPods <= 0 ? 0 : Math.max(0, currentHealthy - desiredHealthy);
     const observedGeneration = metadata.generation ?? 0;
@@ -172,9 +172,6 @@ const isShare = (value: number | string | undefined): boolean => typeof value ==
 /** A share is rounded up. */
 const amountOf = (value: number | string, of: number): number =>
   typeof value === "number" ? value : Math.ceil((Number.parseInt(value, 10) * of) / 100);
-
-const isReady = ({ status }: Pod): boolean =>
-  (status?.conditions ?? []).some(({ type, status: holds }) => type === "Ready" && holds === "True");
 
 function withoutTime(status: JsonValue | undefined): JsonValue {
   const { conditions, ...rest } = (status ?? {}) as JsonObject;
