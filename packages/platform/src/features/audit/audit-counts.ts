@@ -2,7 +2,7 @@
 
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 
-/** Addresses that are told apart; requests from others count as those of one. */
+/** Addresses that are counted separately; requests from all others are counted together. */
 const MAX_SOURCES = 1_000;
 /** Addresses in the answer. */
 const SHOWN_SOURCES = 10;
