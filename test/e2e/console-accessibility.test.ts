@@ -314,7 +314,7 @@ test.each(Object.values(VIEWS).filter(isWanted))(
   "%s has no finding, in both themes, and is no wider than a phone or a window at 200 %",
   async (view) => {
     await open(view);
-    expect(await page.getByRole("main").getByRole("heading", { level: 1 }).count()).toBe(1);
+    await expect.poll(() => page.getByRole("main").getByRole("heading", { level: 1 }).count()).toBe(1);
     await judge(view);
   },
 );

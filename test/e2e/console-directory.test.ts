@@ -195,7 +195,7 @@ test("a project shows how much of its quotas is used, and the list the fullest",
   await row.getByText("3 of 4").waitFor();
   await row.getByRole("link", { name: "limited" }).click();
   const meters = page.getByRole("meter");
-  expect(await meters.first().getAttribute("aria-label")).toBe("Access keys: 3 of 4");
+  await expect.poll(() => meters.first().getAttribute("aria-label")).toBe("Access keys: 3 of 4");
   await page.getByText("500 at most").waitFor();
 });
 
@@ -214,7 +214,7 @@ test("the audit log is searched by key and by refusal", async () => {
   await page.getByRole("button", { name: "Export" }).waitFor();
   // Changes alone, at first.
   await page.getByText("create ownedaccesskeys.management.postern/curious").waitFor();
-  expect(await page.getByText(/^(get|list|watch) /).count()).toBe(0);
+  await expect.poll(() => page.getByText(/^(get|list|watch) /).count()).toBe(0);
   await choose("Changes", "All requests");
   await page.getByText("list projects.management.postern").first().waitFor();
   await page.getByLabel("Access key", { exact: true }).fill("curious");
@@ -245,7 +245,7 @@ test("a record is read at a glance, leads on, and a part of the time is searched
   await page.getByRole("button", { name: "Create team at-a-glance" }).first().waitFor();
 
   const bars = page.locator(".histogram button");
-  expect(await bars.count()).toBe(48);
+  await expect.poll(() => bars.count()).toBe(48);
   await bars.last().focus();
   await page.keyboard.press("Shift+ArrowLeft");
   await page.keyboard.press("Enter");

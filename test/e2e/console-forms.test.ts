@@ -54,7 +54,7 @@ async function run(command: string): Promise<string> {
 test("a project is created, and its manifest and command make the same", async () => {
   await follow("New project");
   await field("Display name").fill("The Shop");
-  expect(await field("Name").inputValue()).toBe("the-shop");
+  await expect.poll(() => field("Name").inputValue()).toBe("the-shop");
   await choose("Owner", "User");
   await field("Name of the owner").fill("jane");
   await page.getByText("embedded", { exact: true }).click();
@@ -86,7 +86,7 @@ test("an error of the server is shown at its field, which gets the focus", async
   await press("Create");
   await page.locator(".field-error", { hasText: "Use lower-case letters, digits, dashes and dots." }).waitFor();
   await page.getByText("Correct the marked fields.").waitFor();
-  expect(await field("Display name").inputValue()).toBe("Twin");
+  await expect.poll(() => field("Display name").inputValue()).toBe("Twin");
 });
 
 test("a change leaves what the form does not show, and a conflict is resolved with the current state", async () => {
@@ -105,7 +105,7 @@ test("a change leaves what the form does not show, and a conflict is resolved wi
   await press("Load the current state");
   await expect.poll(() => field("Display name").inputValue()).toBe("Twins");
   await field("Description").fill("For the twins");
-  expect(await codeOf("As a command").textContent()).toBe(command);
+  await expect.poll(() => codeOf("As a command").textContent()).toBe(command);
   await press("Save");
   await title("Twins");
   const spec = await specOf("projects/twin");
@@ -359,9 +359,9 @@ test("a user without permission sees the reason, and no link to the form", async
   const { spec } = await platform.create("ownedaccesskeys", { metadata: { name: "janes" }, spec: { user: "jane" } });
   const hers = await served.openAs(spec.key, "/users");
   await hers.getByRole("link", { name: "Jane" }).first().waitFor();
-  expect(await hers.getByRole("link", { name: "New user" }).count()).toBe(0);
+  await expect.poll(() => hers.getByRole("link", { name: "New user" }).count()).toBe(0);
   await hers.goto(`${platform.server.url}/new/user`);
   await hers.locator(".notice.warn").waitFor();
-  expect(await hers.getByRole("button", { name: "Create" }).isDisabled()).toBe(true);
+  await expect.poll(() => hers.getByRole("button", { name: "Create" }).isDisabled()).toBe(true);
   await hers.context().close();
 });

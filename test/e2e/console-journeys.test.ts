@@ -83,7 +83,7 @@ test("with the keyboard alone a key for one virtual cluster is created and revok
   // The dialog keeps the focus.
   for (let pressed = 0; pressed < 6; pressed++) {
     await page.keyboard.press("Tab");
-    expect(await dialog().locator(":focus").count()).toBe(1);
+    await expect.poll(() => dialog().locator(":focus").count()).toBe(1);
   }
   await page.keyboard.press("Escape");
   await dialog().waitFor({ state: "detached" });

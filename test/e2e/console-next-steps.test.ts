@@ -30,8 +30,8 @@ test("a member without a project is shown how to get access, and hides the steps
   const page = await served.openAs(key.spec.key, "/");
   await page.getByText("Ask an administrator to add the user jane to a project").waitFor();
   const steps = page.locator(".steps > li");
-  expect(await steps.getByRole("img", { name: "Done", exact: true }).count()).toBe(1);
-  expect(await steps.getByRole("img", { name: "To do", exact: true }).count()).toBe(2);
+  await expect.poll(() => steps.getByRole("img", { name: "Done", exact: true }).count()).toBe(1);
+  await expect.poll(() => steps.getByRole("img", { name: "To do", exact: true }).count()).toBe(2);
   const members = [{ kind: "User", name: "jane", clusterRole: "postern:project-user" }];
   await platform.send({ method: "PATCH", path: "projects/default", body: { spec: { members } } });
   await steps.filter({ hasText: "Get access" }).getByRole("img", { name: "Done", exact: true }).waitFor();
@@ -39,7 +39,7 @@ test("a member without a project is shown how to get access, and hides the steps
   await steps.first().waitFor({ state: "detached" });
   await page.reload();
   await page.getByText("Nothing needs your attention.").waitFor();
-  expect(await steps.count()).toBe(0);
+  await expect.poll(() => steps.count()).toBe(0);
   await platform.send({ method: "DELETE", path: "ownedaccesskeys/janes" });
   await page.context().close();
 });

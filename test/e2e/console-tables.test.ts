@@ -71,7 +71,7 @@ test("columns and density are chosen once, and kept", async () => {
   await page.getByLabel("Compact").click();
   await page.getByRole("checkbox", { name: "Scope" }).click();
   await page.keyboard.press("Escape");
-  expect(await page.getByLabel("Compact").isVisible()).toBe(false);
+  await expect.poll(() => page.getByLabel("Compact").isVisible()).toBe(false);
   expect(await headersOf(page)).not.toContain("Scope");
   await page.reload();
   await isWaitedFor(page);

@@ -68,7 +68,7 @@ test("a person signs in, agrees at the provider, and sees the session", async ()
   await page.click("text=Sign in with Example");
   await signInAtProvider(page, sub);
   await page.waitForURL("**/profile/access-keys");
-  expect(await page.textContent("main")).toContain(`You are signed in as ${sub}`);
+  await expect.poll(() => page.textContent("main")).toContain(`You are signed in as ${sub}`);
   const { body: user } = await platform.send({ path: `users/${sub}` });
   expect(user.spec).toMatchObject({
     displayName: `Person ${count}`,
@@ -161,7 +161,7 @@ test("a command line signs in with the browser of its machine", async () => {
   await page.click("text=Sign in with Example");
   await signInAtProvider(page, sub);
   await page.waitForURL("**/login/confirm");
-  expect(await page.textContent("main")).toContain("A command line on this computer (127.0.0.1:");
+  await expect.poll(() => page.textContent("main")).toContain("A command line on this computer (127.0.0.1:");
   // Nothing is issued before the user agrees.
   expect(await loginsOf(sub)).toEqual([]);
   await page.click("button:has-text('Allow')");
@@ -199,7 +199,7 @@ byNight("a command line signs in with a code on another device", async () => {
   await page.click("text=Sign in with Example");
   await signInAtProvider(page, sub);
   await page.waitForURL("**/login/confirm");
-  expect(await page.textContent("main")).toContain(`It shows the code ${code}`);
+  await expect.poll(() => page.textContent("main")).toContain(`It shows the code ${code}`);
   await page.click("button:has-text('Allow')");
   await page.waitForSelector("text=You are signed in on the command line");
   expect(await cli.ended).toBe(0);
