@@ -64,6 +64,7 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/extra\[\]\.key$/, () => "example.com/email"],
   [/conditions\[\]\.expression$/, () => "claims.ref == 'refs/heads/main'"],
   [/spec\.ttl$/, () => 600],
+  [/spec\.maxUses$/, () => 5],
   [/allowedSourceRanges\[\]$/, () => "10.20.0.0/16"],
   [/certificateSHA256$/, () => "ab".repeat(32)],
   [/requesters\.expression$/, () => "'full' in user.groups"],

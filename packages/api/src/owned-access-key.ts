@@ -100,6 +100,11 @@ const spec = s.object({
     .describe(
       "Whether the TTL starts again with each use of the key. An unused key expires after its creation plus TTL.",
     ),
+  maxUses: s
+    .int64({ minimum: 1, maximum: 10_000 })
+    .describe(
+      "How many requests the key authenticates, on all servers together; answers with an error count as well. Further ones are refused. Each use is written to the store before the request is served. Such a key creates no keys, kubeconfigs or other credentials. Unset: any number.",
+    ),
   allowedSourceRanges,
   audiences,
   confirmation,
@@ -139,6 +144,11 @@ const fields = s
             userAgent: s.string().describe("User-Agent header of the request, at most 200 characters."),
           })
           .describe("Where the last use came from."),
+        uses: s
+          .int64()
+          .describe(
+            "Number of requests that the key has authenticated since spec.maxUses was set. Unset without spec.maxUses.",
+          ),
         expirationTimestamp: s.timestamp().describe("When the key expires. Unset if it never expires."),
         conditions: conditionsField,
         issuedBy: issuedByField,

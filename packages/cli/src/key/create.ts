@@ -24,6 +24,7 @@ type CreateFlags = ConnectionFlags &
     readonly description?: string;
     readonly ttl?: number;
     readonly ttlAfterLastActivity?: boolean;
+    readonly maxUses?: number;
     readonly user?: string;
     readonly team?: string;
     readonly group?: readonly string[];
@@ -53,6 +54,11 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
       .option("--description <text>", "what the key is for")
       .option("--ttl <duration>", "TTL, such as 90m, 12h or 30d", parseDurationSeconds)
       .option("--ttl-after-last-activity", "the TTL counts from the last use of the key")
+      .option(
+        "--max-uses <number>",
+        "requests that the key authenticates, from 1 to 10000 (default: any)",
+        parseMaxUses,
+      )
       .option("--user <name>", "user the key is for, instead of yourself")
       .option("--team <name>", "team the key is for, instead of yourself")
       .option("--group <name>", "additional group for requests made with the key; may be repeated", collect(asIs))
@@ -121,13 +127,19 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
     ),
   );
 
+function parseMaxUses(text: string): number {
+  // The server knows the limits.
+  if (!/^[1-9][0-9]{0,8}$/.test(text)) throw new InvalidArgumentError("Must be a whole number above 0.");
+  return Number(text);
+}
+
 function toAccessKey(
   apiVersion: string,
   name: string | undefined,
   flags: CreateFlags,
   certificateSHA256: string | undefined,
 ): JsonObject {
-  const { displayName, description, ttl, ttlAfterLastActivity, user, team, group, secretRef } = flags;
+  const { displayName, description, ttl, ttlAfterLastActivity, maxUses, user, team, group, secretRef } = flags;
   if (ttlAfterLastActivity === true && ttl === undefined) {
     throw new UsageError("--ttl-after-last-activity requires --ttl");
   }
@@ -140,6 +152,7 @@ function toAccessKey(
       description,
       ttl,
       ttlAfterLastActivity,
+      maxUses,
       user,
       team,
       groups: group,

@@ -4,6 +4,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../features/access-keys/access-key-index.ts";
+import { usesRefusal } from "../features/access-keys/key-uses.ts";
 import { readSealedAccessKey } from "../features/access-keys/sealed-access-key.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { decodeCertificate } from "../features/certificates/issued-certificate.ts";
@@ -28,7 +29,7 @@ export async function listValidKeys(inForce: CredentialsInForce, clock: Clock): 
 function listKeys({ keys, cache, prefixes: { accessKeys: prefix } }: CredentialsInForce): readonly KnownKey[] {
   const isGood = (id: string): boolean => {
     const key = keys.byId(id);
-    return key !== undefined && keys.refusalOf(key) === undefined;
+    return key !== undefined && keys.refusalOf(key) === undefined && usesRefusal(key) === undefined;
   };
   return cache
     .view(prefix)

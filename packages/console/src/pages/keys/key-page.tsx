@@ -63,6 +63,14 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
             ...(status.lastUsedFrom === undefined
               ? []
               : [[t("key.fact.from"), <From key="from" of={status.lastUsedFrom} />] as const]),
+            ...(spec.maxUses === undefined
+              ? []
+              : [
+                  [
+                    t("key.fact.uses"),
+                    t("key.uses", { uses: Number(status.uses ?? 0), maxUses: Number(spec.maxUses) }),
+                  ] as const,
+                ]),
             [t("key.fact.expires"), <Expiry key="expires" accessKey={accessKey} />],
             [t("key.fact.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
             ...(status.issuedBy === undefined

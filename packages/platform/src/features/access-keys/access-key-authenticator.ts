@@ -5,6 +5,7 @@ import type { TokenAuthenticator } from "@postern/apiserver/authentication/token
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/credentials";
 import type { InnerRequest } from "@postern/apiserver/request/request-info";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
@@ -14,8 +15,10 @@ import { accessKeyAnnotations, audienceRefusal, keyNotFoundError, sourceRefusal 
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isForAudience } from "./audiences.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
+import { type KeyUses, usesRefusal } from "./key-uses.ts";
 import type { LastActivity, UsedFrom } from "./last-activity.ts";
 import { proofRefusal } from "./proof-of-possession.ts";
+import type { KeyRefusal } from "./ready-reasons.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
 import { isFromRanges } from "./source-ranges.ts";
 
@@ -29,7 +32,9 @@ export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly rotations?: RotationGuard;
   /** Called for every accepted value. Default: none. */
   readonly renewal?: DigestRenewal;
-  /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `AudienceNotAllowed`, `ProofMissing`, `NotFound` or `Malformed`. Default: none. */
+  /** Counts the requests of keys that have only some. Default: such keys authenticate none. */
+  readonly uses?: KeyUses;
+  /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `AudienceNotAllowed`, `ProofMissing`, `UsesExhausted`, `NotFound` or `Malformed`. Default: none. */
   readonly onRefused?: (reason: string) => void;
   /** Called for a good value without the client certificate that its key is bound to. Default: nothing. */
   readonly onUnproven?: (key: AccessKeyState) => void;
@@ -55,6 +60,8 @@ type PresentedKey = {
   readonly behind: InnerRequest | undefined;
   readonly request: Pick<ApiRequest, "peerCertificate">;
 };
+
+const NO_COUNT: KeyRefusal = { reason: "UsesExhausted", message: "the uses of keys are not counted here" };
 
 type Remembered = {
   readonly version: number;
@@ -83,7 +90,8 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return made;
   };
 
-  const authenticateKey = (key: AccessKeyState, asked?: PresentedKey): Remembered => {
+  /** Throws ApiError 401 for a key that is refused, or refused here. */
+  const checkKey = (key: AccessKeyState, asked?: PresentedKey): void => {
     const refusal = keys.refusalOf(key);
     if (refusal !== undefined) {
       rotations?.refused(key);
@@ -95,9 +103,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     if (from !== undefined) checkSource(key, from.address);
     if (asked !== undefined && key.audiences.length > 0) checkAudience(key, asked.behind);
     if (asked !== undefined && key.confirmation !== "") checkProof(key, asked.request);
-    if (key.retired !== undefined && key.retired.length > 0) rotations?.accepted(key);
-    activity.record(key.uid, clock.now(), from);
-    return remember(key);
+    if (asked !== undefined && key.maxUses !== undefined) checkUses(key);
   };
 
   /** Throws ApiError 401 for a key that is not accepted from this address. */
@@ -106,6 +112,17 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     const { reason, message } = sourceRefusal(address);
     onRefused?.(reason);
     throw keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
+  };
+
+  /** Throws ApiError 401 for a key whose last use is known. */
+  const checkUses = (key: AccessKeyState): void => {
+    const refusal = usesRefusal(key);
+    if (refusal !== undefined) throw usedUpError(key, refusal);
+  };
+
+  const usedUpError = (key: AccessKeyState, { reason, message }: KeyRefusal) => {
+    onRefused?.(reason);
+    return keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
   };
 
   /** Throws ApiError 401 for a key that is bound to another client certificate. */
@@ -126,18 +143,33 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     throw keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
   };
 
-  const authenticateFound = (key: AccessKeyState, token: string, asked?: PresentedKey): Authentication => {
-    const known = authenticateKey(key, asked);
+  const accept = (key: AccessKeyState, token: string, from?: UsedFrom): Authentication => {
+    if (key.retired !== undefined && key.retired.length > 0) rotations?.accepted(key);
+    activity.record(key.uid, clock.now(), from);
+    const known = remember(key);
     const keysOfRing = renewal?.keyRing.keys;
     if (known.current !== keysOfRing && renewal?.used(key, token) === true) known.current = keysOfRing;
     return known.authentication;
+  };
+
+  /** A request that is refused for another reason uses nothing up, and one without a use left has no effect on the key. */
+  const acceptCounted = async (key: AccessKeyState, token: string, from: UsedFrom): Promise<Authentication> => {
+    const refusal = deps.uses === undefined ? NO_COUNT : await deps.uses.take(key);
+    if (refusal !== undefined) throw usedUpError(key, refusal);
+    return accept(key, token, from);
+  };
+
+  const authenticateRequest = (key: AccessKeyState, token: string, asked: PresentedKey): Awaitable<Authentication> => {
+    checkKey(key, asked);
+    return key.maxUses === undefined ? accept(key, token, asked.from) : acceptCounted(key, token, asked.from);
   };
 
   /** The caller checks audiences that only the asker proves. */
   const authenticateToken = (token: string, wanted: readonly string[]): Authentication | undefined => {
     const key = keys.find(token);
     if (key === undefined) return undefined;
-    const authentication = authenticateFound(key, token);
+    checkKey(key);
+    const authentication = accept(key, token);
     const common = key.audiences.filter((audience) => wanted.includes(audience));
     return common.length === 0 ? authentication : { ...authentication, audiences: common };
   };
@@ -159,7 +191,11 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
   };
 
   /** At once, but for the first seconds after a start. */
-  const whenFound = <T>(token: string, address: string, authenticate: (token: string) => T): T | Promise<T> => {
+  const whenFound = <T>(
+    token: string,
+    address: string,
+    authenticate: (token: string) => Awaitable<T>,
+  ): Awaitable<T> => {
     const found = keys.whenFound(token, address);
     return found === undefined ? authenticate(token) : found.then(() => authenticate(token));
   };
@@ -170,7 +206,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     authenticate(request, behind) {
       const known = provenOn(request);
       if (known !== undefined)
-        return authenticateFound(known.key, known.token, { from: usedFrom(request), behind, request });
+        return authenticateRequest(known.key, known.token, { from: usedFrom(request), behind, request });
       if (bearerTokenOf(request).type === "invalid") {
         onRefused?.("Malformed");
         throw keyNotFoundError("malformed", undefined);
@@ -183,7 +219,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
           onRefused?.("NotFound");
           throw keyNotFoundError("unknown", undefined);
         }
-        const authentication = authenticateFound(key, token, { from: usedFrom(request), behind, request });
+        const authentication = authenticateRequest(key, token, { from: usedFrom(request), behind, request });
         setProven(request, token, key);
         return authentication;
       });

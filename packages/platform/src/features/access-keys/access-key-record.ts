@@ -51,6 +51,8 @@ export const COMMON_MEMBERS = [
   "sourceRanges",
   "audiences",
   "confirmation",
+  "maxUses",
+  "uses",
   "parentUids",
   "groups",
   "disabled",
@@ -115,6 +117,8 @@ export class AccessKeyRecord implements AccessKeyState {
       sourceRanges: textsOf(spec.allowedSourceRanges),
       audiences: textsOf(spec.audiences),
       confirmation: confirmationOf(spec.confirmation),
+      maxUses: spec.maxUses === undefined ? undefined : Number(spec.maxUses),
+      uses: Number(status.uses ?? 0),
       disabled: spec.disabled === true,
       deletedFrom: deletedFromOf(metadata),
       isLocked: sealed.lockedAt !== undefined,
@@ -202,6 +206,14 @@ export class AccessKeyRecord implements AccessKeyState {
 
   get confirmation(): CertificateThumbprint {
     return this.#common.confirmation;
+  }
+
+  get maxUses(): number | undefined {
+    return this.#common.maxUses;
+  }
+
+  get uses(): number {
+    return this.#common.uses;
   }
 
   get disabled(): boolean {
@@ -313,6 +325,7 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
     a.uid === b.uid &&
     a.id === b.id &&
     a.type === b.type &&
+    a.maxUses === b.maxUses &&
     a.disabled === b.disabled &&
     a.deletedFrom === b.deletedFrom &&
     a.isLocked === b.isLocked &&

@@ -29,6 +29,10 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly audiences: Audiences;
   /** spec.confirmation; "": a bearer needs the value alone. */
   readonly confirmation: CertificateThumbprint;
+  /** spec.maxUses; undefined: any number of requests. */
+  readonly maxUses?: number | undefined;
+  /** Requests that were counted for it, as far as memory knows. */
+  readonly uses?: number;
   readonly disabled: boolean;
   /** The part that it adds to the usage of its owner. */
   readonly amount?: StoredAmount;

@@ -18,6 +18,7 @@ import { createIssuedGrants, type IssuedGrants } from "./issued-grants.ts";
 import { eventOfKey, type RecordKeyEvent } from "./key-events.ts";
 import type { KeyGrants } from "./key-grant.ts";
 import { createKeyMetrics, type KeyMetrics } from "./key-metrics.ts";
+import { createKeyUses } from "./key-uses.ts";
 import { createLastActivity, type LastActivity } from "./last-activity.ts";
 import { createLastActivityWriter } from "./last-activity-writer.ts";
 import { createRotationGuard, type RotationGuard } from "./rotation/rotation-guard.ts";
@@ -112,6 +113,7 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
       names,
       ...(granted === undefined ? {} : { granted }),
       clock,
+      uses: createKeyUses(records, base),
       audienceOf: (behind) => audienceOfRequest(behind, names),
       onRefused: metrics.refused,
       onUnproven: oncePerKey((key) => recordEvent(eventOfKey(names, key, "UsedWithoutProof")), clock),

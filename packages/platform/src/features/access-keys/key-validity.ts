@@ -111,6 +111,8 @@ export function remedyOfKeyRefusal({ reason, message }: KeyRefusal): string {
       return "its value is compromised: rotate the key with another credential, then set spec.disabled to false";
     case "RetiredValueUsed":
       return "its values may be compromised: rotate the key with another credential";
+    case "UsesExhausted":
+      return "raise spec.maxUses of the key with another credential";
     case "OwnerLocked":
       return "an administrator must unlock the user: set spec.disabled of the user to false";
     default:

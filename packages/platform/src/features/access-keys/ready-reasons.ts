@@ -18,6 +18,7 @@ export const READY_REASONS = [
   "Revoked",
   "Terminating",
   "TrustWithdrawn",
+  "UsesExhausted",
 ] as const;
 
 export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted" | "Terminating"> | "Unknown";

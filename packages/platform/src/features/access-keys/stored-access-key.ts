@@ -22,8 +22,9 @@ const RECORD_MEMBERS = {
     allowedSourceRanges: true,
     audiences: true,
     confirmation: true,
+    maxUses: true,
   },
-  status: { lastActivity: true, conditions: true },
+  status: { lastActivity: true, uses: true, conditions: true },
 } as const satisfies MemberSelection;
 
 type Members<Name extends string> = { readonly [name in Name]?: JsonValue };

@@ -4,6 +4,7 @@ import { ACCESS_REQUEST_ANNOTATION } from "@postern/apimachinery/audit/audit-ann
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { DecisionMemo } from "./decision-memo.ts";
 import { isServerItself, keyStanding, provisionerOf } from "./key-standing.ts";
+import { usesScope } from "./limited-uses.ts";
 import { clusterRole } from "./owner-permissions.ts";
 import type { DecisionDeps, DecisionStep, PlatformAuthorizer, PlatformDecision, Subject } from "./platform-decision.ts";
 import { managementRequest, type PlatformRequest } from "./platform-request.ts";
@@ -16,6 +17,7 @@ const MASTERS: PlatformDecision = { verdict: "allow", code: "masters", reason: "
 const REFUSALS = {
   "key-refused": "the access key is no longer accepted",
   "out-of-scope": "the scope of the access key does not allow this request",
+  "limited-uses": "an access key with spec.maxUses issues no credentials, and changes nothing that does",
   "out-of-rules": "the rules of the access key do not allow this request",
 } as const;
 
@@ -45,7 +47,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
       const granted = accessRequest && { auditAnnotations: { [ACCESS_REQUEST_ANNOTATION]: accessRequest } };
       return { verdict: "allow", code, reason, annotations, ...granted };
     }
-    const code = scope.reason === "out-of-rules" ? "out-of-rules" : "out-of-scope";
+    const code = scope.reason === "out-of-rules" || scope.reason === "limited-uses" ? scope.reason : "out-of-scope";
     return { verdict: "deny", code, reason: REFUSALS[code], annotations };
   };
 
@@ -54,6 +56,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     { user, credential }: Subject,
     key: AccessKeyState | undefined,
   ): ScopeVerdict =>
+    usesScope(key, request, names) ??
     inScope(key?.restrictions, request, {
       names,
       user,

@@ -44,7 +44,8 @@ export type DecisionCode =
   | "key-refused"
   | "no-right"
   | "out-of-scope"
-  | "out-of-rules";
+  | "out-of-rules"
+  | "limited-uses";
 
 export type PlatformDecision = AuthorizationDecision & {
   readonly code: DecisionCode;

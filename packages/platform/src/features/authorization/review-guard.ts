@@ -37,8 +37,9 @@ export function createReviewGuard(deps: {
   const { names, keys, authorizer, requireAudience = false } = deps;
   return ({ user, credential }, asker, asked = []) => {
     const key = credential === undefined ? undefined : keys.byId(credential.id);
-    // A review shows neither where the bearer's request came from nor its connection.
-    if (key !== undefined && (key.sourceRanges.length > 0 || key.confirmation !== "")) return false;
+    // A review shows neither where the bearer's request came from nor its connection, and its answer may serve for many requests.
+    if (key !== undefined && (key.sourceRanges.length > 0 || key.confirmation !== "" || key.maxUses !== undefined))
+      return false;
     if (key !== undefined && !isForAsker(key.audiences, asker.user, asked, { names, requireAudience })) return false;
     const restrictions = key?.restrictions;
     if (restrictions === undefined) return true;

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import { usesRefusal } from "../access-keys/key-uses.ts";
 import type { KeyRefusal } from "../access-keys/ready-reasons.ts";
 import type { IssuedCertificate } from "./issued-certificate.ts";
 
@@ -69,7 +70,7 @@ export function createKeyCounts(deps: {
       const bytes = (owned.get(`${kind} ${name}`) ?? 0) + (key.amount?.bytes ?? 0);
       owned.set(`${kind} ${name}`, bytes);
       ownedBytes[kind] = Math.max(ownedBytes[kind], bytes);
-      const refusal = keys.stateOf(key);
+      const refusal = keys.stateOf(key) ?? usesRefusal(key);
       const state = refusal?.reason ?? "Accepted";
       const type = key.type === "" ? "User" : key.type;
       const label = `${state} ${type} ${key.owner.kind}`;

@@ -91,6 +91,7 @@ export const createMintChild =
     const record = parent && records.view.get(records.prefix + parent.name)?.decode();
     if (parent === undefined || record === undefined || keys.refusalOf(parent) !== undefined)
       throw new SignInRefusal("the access key is not valid", { isUnknown: true });
+    if (parent.maxUses !== undefined) throw new SignInRefusal("a key with spec.maxUses begins no session");
     const { owner, id, uid, name, expiresAt: end = Number.POSITIVE_INFINITY } = parent;
     if (owner.kind === "user" && directory.user(owner.name)?.isBot === true)
       throw new SignInRefusal("a bot cannot sign in");

@@ -13,6 +13,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
+import { usesRefusal } from "../key-uses.ts";
 import { acceptedCondition, readyCondition } from "../kinds/owned-access-keys/ready-condition.ts";
 
 /** How keys that trust rules issue end for good. */
@@ -39,7 +40,7 @@ export function createAccessKeyConditions(deps: {
 
   /** Undefined where the status says so already, or where it is not known yet. */
   const newsOf = (record: AccessKeyRecord): ConditionState | undefined => {
-    const refusal = keys.stateOf(record);
+    const refusal = keys.stateOf(record) ?? usesRefusal(record);
     // It is deleted in a moment.
     if (record.grant !== undefined && SHORT.has(refusal?.reason ?? "")) return undefined;
     if (refusal?.reason === "Unknown") return undefined;

@@ -14,7 +14,7 @@ import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { KeyUsage } from "../../access-keys/usage/key-usage.ts";
 import { narrowRulesBehind } from "../../authorization/effective-rules.ts";
 import { instanceAt } from "../../authorization/inside-groups.ts";
-import type { DecisionDeps, PlatformAuthorizer } from "../../authorization/platform-decision.ts";
+import type { DecisionCode, DecisionDeps, PlatformAuthorizer } from "../../authorization/platform-decision.ts";
 import type { ProxyRequest } from "../../authorization/platform-request.ts";
 import { proxiedCallOf } from "../../authorization/proxied-call.ts";
 import type { ProxyPath } from "../../authorization/proxy-path.ts";
@@ -30,6 +30,9 @@ export type ProxyDeps = {
   readonly sources: DecisionDeps;
   readonly usage: KeyUsage;
 };
+
+/** The key refuses, and not the rights of its owner. */
+const BY_KEY: ReadonlySet<DecisionCode> = new Set(["out-of-rules", "out-of-scope", "limited-uses"]);
 
 /**
  * Question of the chain about every request through the proxy, before any code behind it sees the request. An allowed request is noted as a use
@@ -54,7 +57,7 @@ export function createProxyQuestion(deps: ProxyDeps): QuestionOf {
       }
       isFirst = false;
       // The caller may use the cluster: the key refuses what it asked for there.
-      isRefusedByKey = decision.code === "out-of-rules" || decision.code === "out-of-scope";
+      isRefusedByKey = BY_KEY.has(decision.code);
       return decision.code === "out-of-scope" ? { ...decision, reason: outOfScope(path) } : decision;
     };
     return {

@@ -29,6 +29,13 @@ export const accessKeyColumns: readonly PrinterColumn[] = [
   },
   { name: "Expires", type: "string", description: "Time until the key expires.", value: expires },
   {
+    name: "Uses",
+    type: "string",
+    priority: 1,
+    description: "Requests that the key has authenticated, of those that it may. Empty without spec.maxUses.",
+    value: usesOf,
+  },
+  {
     name: "Last Used",
     type: "date",
     description: "Time since the key was last used.",
@@ -45,15 +52,22 @@ export const accessKeyColumns: readonly PrinterColumn[] = [
 
 function statusOf(key: KubeObject, now: number): string {
   // The store holds no other kind under this resource.
-  const { metadata, status } = key as OwnedAccessKey;
+  const { metadata, spec, status } = key as OwnedAccessKey;
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   if (ready?.status === "False") return ready.reason ?? "NotReady";
   // The condition follows a moment later.
+  if (spec?.maxUses !== undefined && (status?.uses ?? 0) >= spec.maxUses) return "UsesExhausted";
   const end = parseTimestamp(status?.expirationTimestamp ?? "");
   if (end !== undefined && end <= now) return "Expired";
   const deletion = parseTimestamp(metadata.deletionTimestamp ?? "");
   if (deletion === undefined) return "Ready";
   return deletion <= now ? "Deleting" : "Terminating";
+}
+
+function usesOf(key: KubeObject): string | null {
+  // The store holds no other kind under this resource.
+  const { spec, status } = key as OwnedAccessKey;
+  return spec?.maxUses === undefined ? null : `${status?.uses ?? 0}/${spec.maxUses}`;
 }
 
 function owner(key: KubeObject): string | null {

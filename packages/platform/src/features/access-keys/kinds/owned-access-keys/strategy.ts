@@ -117,6 +117,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         drafted,
         {
           lastActivity: undefined,
+          uses: 0,
           parents,
           defaultTTL: defaultTTLOf(owner, configuration.accessKeys),
           issuedBy: issued?.issuedBy,
@@ -141,6 +142,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         { ...kept, metadata: withParents(kept.metadata, parents, options) },
         {
           lastActivity: old.status?.lastActivity ?? undefined,
+          uses: old.spec?.maxUses === undefined ? 0 : Number(old.status?.uses ?? 0),
           parents,
           defaultTTL:
             known?.defaultTTL ??
@@ -317,6 +319,8 @@ const KEYS = { group: "", resource: "ownedaccesskeys" };
 
 type KnownLife = {
   readonly lastActivity: string | undefined;
+  /** Requests counted for spec.maxUses. */
+  readonly uses: number;
   readonly parents: readonly AccessKeyState[];
   /** Seconds, where spec.ttl is absent. */
   readonly defaultTTL: number;
@@ -330,10 +334,11 @@ function withStatus(
   known: KnownLife,
   { configuration }: AccessKeyStrategyDeps,
 ): OwnedAccessKey {
-  const { lastActivity, issuedBy } = known;
+  const { lastActivity, uses, issuedBy } = known;
   const end = endOf(object, known, configuration.accessKeys.maxTTLSeconds);
   const status = {
     ...(lastActivity === undefined ? {} : { lastActivity }),
+    ...(object.spec?.maxUses === undefined ? {} : { uses }),
     ...(end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) }),
     ...(issuedBy === undefined ? {} : { issuedBy }),
   };

@@ -73,6 +73,8 @@ async function statusOfKey(presented: string, context: RequestContext, deps: Sel
     // The request does not say where the bearer is.
     if (!isOwn && found.sourceRanges.length > 0) return { key: found, refusal: "is bound to source addresses" };
     if (!isOwn && found.confirmation !== "") return { key: found, refusal: "is bound to a client certificate" };
+    if (!isOwn && found.maxUses !== undefined)
+      return { key: found, refusal: "authenticates a limited number of requests" };
     const isForOthers = !isOwn && !isForAsker(found.audiences, context.user, [], deps);
     return { key: found, refusal: isForOthers ? "is for other audiences" : keys.refusalOf(found) };
   };

@@ -28,6 +28,7 @@ import {
 import { unknownNames } from "../../../../directory/unknown-names.ts";
 import type { AccessKeyIndex } from "../../../access-key-index.ts";
 import type { AccessKeyState } from "../../../access-key-state.ts";
+import { usesRefusal } from "../../../key-uses.ts";
 import { remedyOfKeyRefusal } from "../../../key-validity.ts";
 import type { KeyUsage } from "../../../usage/key-usage.ts";
 
@@ -60,7 +61,7 @@ export const explain = (deps: ExplainDeps): Subresource => {
       // The schema has been checked on the way here.
       const { spec = {} } = body as OwnedAccessKeyExplanation;
       const request = requestOf(spec);
-      const refusal = keys.stateOf(key);
+      const refusal = keys.stateOf(key) ?? usesRefusal(key);
       return {
         ...body,
         status: {
@@ -93,6 +94,7 @@ export const explain = (deps: ExplainDeps): Subresource => {
         return `the owner of the key needs permission to ${describeRequest(request)}, by a role or in the project`;
       case "scope": {
         if (reason === "out-of-rules") return "at least one of the key's rules must match the request";
+        if (reason === "limited-uses") return "it needs a key without spec.maxUses, since it yields a credential";
         const entry = scopeEntryFor(request, names);
         if (entry === undefined || entry === "always-open")
           return "no scope allows this request: it needs a key without a scope";
