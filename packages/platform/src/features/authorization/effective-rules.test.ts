@@ -47,6 +47,17 @@ describe("the rules of a caller", () => {
     );
   });
 
+  test("has the same objects for instances until one changes", async () => {
+    const ofInstance = async () => {
+      const { resourceRules } = await rules.rulesFor(ines, "p-a");
+      return resourceRules.filter(({ resourceNames }) => resourceNames?.includes("v1"));
+    };
+    const ines = userInfo("ines");
+    const first = await ofInstance();
+    expect(first.length).toBeGreaterThan(0);
+    for (const [at, rule] of (await ofInstance()).entries()) expect(rule).toBe(first[at]);
+  });
+
   test("include owned objects and granted ones", async () => {
     const owned = await rules.rulesFor(userInfo("ines"), "p-a");
     expect(owned.resourceRules).toContainEqual(

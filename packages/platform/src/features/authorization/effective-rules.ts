@@ -13,6 +13,7 @@ import { FULL_AUTHORITY, type PolicyRule } from "@postern/apiserver/authorizatio
 import { createRbacAuthorizer, joinRules, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import { resolveRules } from "@postern/apiserver/authorization/rbac/rule-index";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
+import { createInstanceRules } from "./instance-rules.ts";
 import { intersectAll } from "./intersect-rules.ts";
 import { isServerItself, keyStanding } from "./key-standing.ts";
 import { ownerRules } from "./owner-rules.ts";
@@ -26,11 +27,13 @@ const NOTHING: ResolvedRules = { resourceRules: [], nonResourceRules: [], incomp
 export function createEffectiveRules(deps: DecisionDeps): RuleResolver {
   const { rbac, keys } = deps;
   const roles = createRbacAuthorizer({ source: rbac });
+  const rulesOnInstances = createInstanceRules(deps);
 
   const rulesOfUser = (user: UserInfo, namespace: string, credential: Credential | undefined): ResolvedRules => {
     if (isServerItself({ user, credential })) return { ...NOTHING, ...resolveRules(FULL_AUTHORITY) };
     const byRole = roles.rulesFor(user, namespace);
-    return { ...byRole, ...joinRules([byRole, resolveRules(ownerRules(user, namespace, deps))]) };
+    const owned = resolveRules(ownerRules(user, namespace, deps));
+    return { ...byRole, ...joinRules([byRole, owned, rulesOnInstances(user, namespace)]) };
   };
 
   return {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { instanceRules } from "./instance-rules.ts";
 import { ownerRules } from "./owner-rules.ts";
 import {
   type Instance,
@@ -30,8 +31,10 @@ const rule = (parts: object) => ({
 const ownUser = (name: string) => managed(["get"], ["users", "users/accesskeys", "users/credentials"], name);
 const ownTeam = (name: string) => managed(["get"], ["teams", "teams/accesskeys", "teams/credentials"], name);
 
-const told = (user: ReturnType<typeof userInfo>, namespace: string, parts: Parameters<typeof world>[0] = {}) =>
-  ownerRules(user, namespace, memorySources(world(parts)));
+const told = (user: ReturnType<typeof userInfo>, namespace: string, parts: Parameters<typeof world>[0] = {}) => {
+  const sources = memorySources(world(parts));
+  return [...ownerRules(user, namespace, sources), ...instanceRules(user, namespace, sources)];
+};
 
 describe("oneself", () => {
   test("contains the caller's user and teams", () => {
