@@ -62,6 +62,8 @@ class StoreWatchCache implements WatchCache {
   readonly #prefix: string;
   readonly #scheduler: Scheduler;
   readonly #views = new Map<string, ResourceView>();
+  /** In order: with hundreds of clusters there are tens of thousands, and those of one that goes are found without a look at all. */
+  readonly #viewPrefixes = new OrderedEntries<{ readonly key: string }>();
   readonly #viewDeps: ViewDeps;
   readonly #waiters: RevisionWaiters;
   readonly #onError: (error: unknown) => void;
@@ -146,10 +148,12 @@ class StoreWatchCache implements WatchCache {
   }
 
   forget(prefix: string): void {
-    for (const [viewPrefix, view] of this.#views) {
-      if (!viewPrefix.startsWith(prefix)) continue;
-      if (view.retire()) this.#views.delete(viewPrefix);
-      else view.forgetHistory();
+    for (const { key } of this.#viewPrefixes.list(prefix)) {
+      const view = this.#views.get(key);
+      if (view?.retire() === true) {
+        this.#views.delete(key);
+        this.#viewPrefixes.delete(key);
+      } else view?.forgetHistory();
     }
   }
 
@@ -272,6 +276,7 @@ class StoreWatchCache implements WatchCache {
     if (view === undefined) {
       view = new ResourceView(this.#viewDeps, prefix);
       this.#views.set(prefix, view);
+      this.#viewPrefixes.set({ key: prefix });
     }
     return view;
   }
