@@ -1,9 +1,11 @@
-// Reads and writes of single objects by controllers. All of these reject with ApiErrors.
+// Reads and writes of single objects by controllers. All of these reject with ApiErrors. Each begins within the part of a turn of the event loop that
+// background work may take: a controller that reads and writes a large object several times would otherwise do all of it in one turn.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { DeleteOptions } from "../registry/resource-storage.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { createTurns } from "../runtime/in-slices.ts";
 import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, contextOf } from "./controller-port.ts";
 
 type WritePort = Pick<ControllerPort, "user"> & { readonly runtime: Pick<ControllerPort["runtime"], "clock"> };
@@ -22,6 +24,8 @@ type DeletionTerms = Pick<DeleteOptions, "propagationPolicy"> & {
   readonly resourceVersion?: string;
 };
 
+const pause = ({ runtime }: WritePort): Promise<void> | undefined => createTurns(runtime.clock)();
+
 /** Reads from the store, which may be ahead of memory; undefined if there is none. */
 export async function readControlled(
   port: WritePort,
@@ -29,6 +33,7 @@ export async function readControlled(
   { metadata: { namespace = "", name = "" } }: ObjectReference,
   signal: AbortSignal,
 ): Promise<KubeObject | undefined> {
+  await pause(port);
   const context = contextOf(port, { verb: "get", resource, namespace, name }, signal);
   try {
     // An empty resourceVersion asks for the newest state there is.
@@ -40,6 +45,16 @@ export async function readControlled(
 }
 
 export async function createControlled(
+  port: WritePort,
+  resource: ControlledResource,
+  object: KubeObject,
+  signal: AbortSignal,
+): Promise<void> {
+  await pause(port);
+  await create(port, resource, object, signal);
+}
+
+async function create(
   port: WritePort,
   resource: ControlledResource,
   object: KubeObject,
@@ -58,9 +73,11 @@ export async function createWhenAbsent(
   signal: AbortSignal,
 ): Promise<void> {
   const { name = "", namespace = "" } = object.metadata;
+  const port = { runtime: { clock } };
+  await pause(port);
   if (resource.view.get(resource.keys.of(namespace, name)) !== undefined) return;
   try {
-    await createControlled({ runtime: { clock } }, resource, object, signal);
+    await create(port, resource, object, signal);
   } catch (error) {
     if (!isApiError(error, "AlreadyExists")) throw error;
   }
@@ -73,6 +90,7 @@ export async function updateControlled(
   { subresource = "", transform }: Change,
   signal: AbortSignal,
 ): Promise<void> {
+  await pause(port);
   const context = contextOf(port, { verb: "update", resource, subresource, namespace, name }, signal);
   await resource.genericStore.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
 }
@@ -85,6 +103,7 @@ export async function deleteControlled(
   signal: AbortSignal,
   { resourceVersion, ...terms }: DeletionTerms = {},
 ): Promise<void> {
+  await pause(port);
   const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
   const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
   await resource.genericStore.delete(context, namespace, name, { ...CONTROLLER_WRITE, ...terms, preconditions });

@@ -58,7 +58,7 @@ export const COMBINED_EVERY_MS = 10_000;
 const MAX_SORTS = 1_000;
 
 export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
-  const { events, onError, signal, maxInNamespace = MAX_IN_NAMESPACE } = deps;
+  const { events, signal, maxInNamespace = MAX_IN_NAMESPACE } = deps;
   const sorts = new Map<string, EventSort>();
   const keepFew = createEventPruner(deps);
   let waiting = 0;
@@ -74,12 +74,13 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
       await createEvent(deps, resource, named, signal);
     }
   };
+  const failed = failureOf(deps);
   const write = (event: ObjectEvent): void => {
     const resource = events();
     if (resource === undefined || waiting >= MAX_WAITING) return;
     waiting++;
     record(resource, namedEvent(event, deps))
-      .catch((error: unknown) => onError(error, event.involvedObject.name))
+      .catch((error: unknown) => failed(error, event))
       .finally(() => waiting--);
   };
   return (event) => {
@@ -96,6 +97,13 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
     else sort.combine(event);
   };
 }
+
+/** A write that ends with its server is no fault. */
+const failureOf =
+  ({ onError, signal }: EventRecorderDeps) =>
+  (error: unknown, { involvedObject }: ObjectEvent): void => {
+    if (!signal.aborted) onError(error, involvedObject.name);
+  };
 
 /** Deletes the oldest Events in a namespace that has more than `most`. */
 type EventPruner = (events: ControlledResource, namespace: string, most: number) => Promise<void>;
@@ -156,7 +164,7 @@ class EventSort {
     this.#isPlanned = true;
     this.#deps.runtime.scheduler.schedule(COMBINED_EVERY_MS, () => {
       this.#write(event)
-        .catch((error: unknown) => this.#deps.onError(error, event.involvedObject.name))
+        .catch((error: unknown) => failureOf(this.#deps)(error, event))
         .finally(() => {
           this.#isPlanned = false;
           // Events that happened during the write.

@@ -46,7 +46,10 @@ type KeptObject = {
   readonly immutable?: string;
 };
 
-/** Runs until it is disposed. An object of the same name that already exists keeps everything but its addresses. */
+/**
+ * Runs until it is disposed. An object of the same name that already exists keeps everything but its addresses. One that is missing at the start is
+ * created with the other first objects of the cluster: two that create the Service at the same time would refuse each other its address.
+ */
 export function createApiServiceController(port: Omit<ControllerPort, "resources">, deps: ApiServiceDeps): Controller {
   const { scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "kubernetes_service", process, concurrency: 1 });
@@ -80,8 +83,6 @@ export function createApiServiceController(port: Omit<ControllerPort, "resources
       if (changed === key) queue.add(NAME);
     });
   });
-  // A missing object causes no event.
-  queue.add(NAME);
   return createQueueController(queue, following);
 }
 
