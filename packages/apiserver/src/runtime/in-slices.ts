@@ -32,6 +32,27 @@ export function createTurns(clock: Pick<Clock, "elapsed">): () => Promise<void> 
   return () => (turn.isOver() ? turn.next() : undefined);
 }
 
+/**
+ * Begins the work of each item within a few milliseconds of a turn of the event loop, without waiting for that of the others. Resolves when all is
+ * done; rejects with the first error.
+ */
+export async function allInTurns<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+  clock: Pick<Clock, "elapsed">,
+): Promise<void> {
+  const pause = createTurns(clock);
+  const begun: Promise<void>[] = [];
+  for (const item of items) {
+    await pause();
+    const done = work(item);
+    // Its error is that of the whole, below, and must not count as unhandled until then.
+    done.catch(() => undefined);
+    begun.push(done);
+  }
+  await Promise.all(begun);
+}
+
 /** Returns the result of the steps; each begins within a few milliseconds of a turn of the event loop. */
 export async function inTurns<T>(steps: Steps<T>, clock: Pick<Clock, "elapsed">): Promise<T> {
   const pause = createTurns(clock);

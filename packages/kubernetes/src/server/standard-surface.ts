@@ -26,22 +26,18 @@ import { createWhenAbsent } from "@postern/apiserver/controllers/controlled-obje
 import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { newUid } from "@postern/apiserver/registry/store/object-meta";
+import { allInTurns } from "@postern/apiserver/runtime/in-slices";
 import { type ApiSurface, type ApiSurfaceDeps, createApiSurface } from "@postern/apiserver/server/api-surface";
 import type { TokenRequestOptions } from "../builtin/authentication/token-requests.ts";
 import { builtinResources } from "../builtin/builtin-resources.ts";
 import { clusterKinds } from "../builtin/cluster-kinds.ts";
 import { createDefaultClass, INGRESS_CLASS, STORAGE_CLASS } from "../builtin/default-classes.ts";
 import { createQuotaAdmission } from "../builtin/quotas/quota-admission.ts";
-import {
-  BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
-  BOOTSTRAP_CLUSTER_ROLES,
-  CLUSTER_KIND_ROLES,
-} from "../builtin/rbac/bootstrap-policy.ts";
+import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS } from "../builtin/rbac/bootstrap-policy.ts";
 import { createServiceAddresses, type ServiceAddresses } from "../builtin/services/service-addresses.ts";
 import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import { apiServiceObjects } from "../controllers/api-service/api-service-controller.ts";
-import { withAggregatedRules } from "../controllers/role-aggregation/aggregated-rules.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
 import { createAdmissionLimit } from "../policies/admission-limit.ts";
@@ -60,6 +56,7 @@ import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
 import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
 import { createServiceNetwork } from "./default-service-network.ts";
+import { firstRoles } from "./first-roles.ts";
 import { podAdmission } from "./pod-admission.ts";
 import { requiredResource } from "./required-resource.ts";
 import type { ClusterOptions, StandardSurfaceDeps } from "./standard-surface-options.ts";
@@ -297,19 +294,20 @@ async function bootstrap(
   { runtime, namespaces = FIRST_NAMESPACES, cluster }: StandardSurfaceDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const objects = withAggregatedRules([
+  const objects = [
     ...namespaces.map((name): KubeObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
-    ...BOOTSTRAP_CLUSTER_ROLES,
-    ...(cluster === undefined ? [] : CLUSTER_KIND_ROLES),
+    ...firstRoles(cluster !== undefined),
     ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
-  ]);
+  ];
   const create = async (object: KubeObject): Promise<void> => {
     const group = object.apiVersion === "v1" ? "" : RBAC_GROUP;
     const resource = requiredResource(registry, group, object.kind);
     await createWhenAbsent(resource, object, runtime.clock, signal);
   };
   const isAggregated = (object: KubeObject): boolean => object["aggregationRule"] !== undefined;
-  await Promise.all(objects.filter((object) => !isAggregated(object)).map(create));
+  const others = objects.filter((object) => !isAggregated(object));
+  // Several clusters may start at the same time.
+  await allInTurns(others, create, runtime.clock);
   // The controller, which runs already, takes from a role the rules of roles that are not there yet. The widest role comes first in the list.
   for (const object of objects.filter(isAggregated).toReversed()) await create(object);
   if (cluster !== undefined) await createServiceNetwork(registry, runtime.clock, signal);

@@ -4,6 +4,7 @@
 import type { RotationAction } from "@postern/api/certificate-authority";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { sharedTurnOf } from "@postern/apiserver/runtime/shared-turn";
 import {
   createServiceAccountKeyPem,
   type ServiceAccountKey,
@@ -52,9 +53,16 @@ export function createLiveSecrets(first: ClusterSecrets): LiveSecrets {
 }
 
 /** Undefined for a cluster that has not been created yet. */
-export async function loadClusterSecrets(records: InternalRecords): Promise<ClusterSecrets | undefined> {
+export async function loadClusterSecrets(
+  records: InternalRecords,
+  { clock }: Pick<Runtime, "clock">,
+): Promise<ClusterSecrets | undefined> {
   const record = await readRecord(records);
-  return record && secretsOf(record, await loadOrCreateServiceAccountKey(records));
+  if (record === undefined) return undefined;
+  const firstKeyPem = await loadOrCreateServiceAccountKey(records);
+  // Parsing keys takes milliseconds, and very many clusters may start at the same time.
+  await sharedTurnOf(clock).next();
+  return secretsOf(record, firstKeyPem);
 }
 
 /** Undefined for a cluster that has not been created yet. */
@@ -114,6 +122,7 @@ export async function createClusterAuthority(
   { clock, random }: Pick<Runtime, "clock" | "random">,
 ): Promise<void> {
   if (await hasClusterAuthority(records)) return;
+  await sharedTurnOf(clock).next();
   const { certificatePem, privateKeyPem } = createCertificateAuthority({ commonName, clock, random });
   await records.create(AUTHORITY_RECORD, { certificate: certificatePem, privateKey: privateKeyPem });
 }

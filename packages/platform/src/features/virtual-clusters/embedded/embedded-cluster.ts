@@ -28,6 +28,7 @@ import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-met
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { sharedTurnOf } from "@postern/apiserver/runtime/shared-turn";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
@@ -144,6 +145,9 @@ export type LocalCluster = EmbeddedCluster & {
 /** Resolves when its initial objects exist. The cache must be ready. */
 export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal: AbortSignal): Promise<LocalCluster> {
   const { runtime, version, onError, queueMetrics } = options;
+  // Each of the two large parts of a start has a turn of the event loop of its own.
+  const turn = sharedTurnOf(runtime.clock);
+  await turn.next();
   const stop = new AbortController();
   const secrets = createLiveSecrets(options.secrets);
   const serviceAccountKeys: ServiceAccountKeys = {
@@ -215,6 +219,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     surface[Symbol.dispose]();
   };
   try {
+    await turn.next();
     await surface.bootstrap(signal);
     const bindings = resource(RBAC_GROUP, "ClusterRoleBinding");
     for (const binding of options.firstBindings) await createWhenAbsent(bindings, binding, runtime.clock, signal);

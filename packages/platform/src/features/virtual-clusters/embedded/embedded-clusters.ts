@@ -169,7 +169,7 @@ export function createClusters<Cluster extends EmbeddedCluster>(
     createInternalRecords({ storage, sealedValues }, virtualClusterComposition(uid));
 
   const start = async (uid: string, signal: AbortSignal): Promise<Cluster> => {
-    const secrets = await loadClusterSecrets(recordsOf(uid));
+    const secrets = await loadClusterSecrets(recordsOf(uid), runtime);
     if (secrets === undefined) throw notSetUpError();
     return await host.start(uid, secrets, signal);
   };
@@ -177,7 +177,7 @@ export function createClusters<Cluster extends EmbeddedCluster>(
   const rotating = createRotatedClusters({
     rotations,
     running: clusters.openNow,
-    load: (uid) => loadClusterSecrets(recordsOf(uid)),
+    load: (uid) => loadClusterSecrets(recordsOf(uid), runtime),
   });
 
   return {
