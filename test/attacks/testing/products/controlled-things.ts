@@ -57,4 +57,42 @@ export const CONTROLLED_THINGS: readonly StoredThing[] = [
       return { metadata: { name: `j${index}` }, spec: { parallelism: size, completions: size, template: { spec } } };
     },
   },
+  {
+    name: "ReplicaSets of a Deployment",
+    place: "cluster",
+    workloads: "controlled",
+    base: { count: 50, size: 100 },
+    before: (store) => {
+      const labels = { app: "one" };
+      const spec = { replicas: 1, selector: { matchLabels: labels }, template: template(labels) };
+      return store(`${APPS}/deployments`, { metadata: { name: "one" }, spec });
+    },
+    path: `${APPS}/replicasets`,
+    object: (index, size) => {
+      const labels = { app: "one", number: `r${index}` };
+      const spec = {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: template({ ...labels, ...members(size, "v") }),
+      };
+      return { metadata: { name: `r${index}`, labels }, spec };
+    },
+  },
+  {
+    name: "ControllerRevisions of a StatefulSet",
+    place: "cluster",
+    workloads: "controlled",
+    base: { count: 50, size: 200 },
+    before: (store) => {
+      const labels = { app: "one" };
+      const spec = { replicas: 1, serviceName: "one", selector: { matchLabels: labels }, template: template(labels) };
+      return store(`${APPS}/statefulsets`, { metadata: { name: "one" }, spec });
+    },
+    path: `${APPS}/controllerrevisions`,
+    object: (index, size) => ({
+      metadata: { name: `c${index}`, labels: { app: "one" } },
+      revision: index + 10,
+      data: { spec: { template: { metadata: { labels: members(size, "v") } } } },
+    }),
+  },
 ];

@@ -63,6 +63,25 @@ export const PROJECT_THINGS: readonly StoredThing[] = [
     }),
   },
   {
+    name: "RoleBindings of a project with instances",
+    place: "project",
+    base: { count: 50, size: 10 },
+    before: async (store, size) => {
+      for (const index of range(size)) {
+        const body = { metadata: { name: `beside-${size}-${index}` }, spec: { owner: { user: "attacker" } } };
+        if (!(await store(`${PROJECT}/virtualclusterinstances`, body))) return false;
+      }
+      const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["secrets"] }];
+      return await store(`/${RBAC}/namespaces/p-tenant/roles`, { metadata: { name: `beside-${size}` }, rules });
+    },
+    path: `/${RBAC}/namespaces/p-tenant/rolebindings`,
+    object: (index, size) => ({
+      metadata: { name: `beside-${size}-${index}` },
+      roleRef: roleRef("Role", `beside-${size}`),
+      subjects: [{ kind: "Group", name: "system:authenticated", apiGroup: RBAC_GROUP }],
+    }),
+  },
+  {
     name: "trust rules with claims and conditions",
     place: "project",
     base: { count: 20, size: 5 },
