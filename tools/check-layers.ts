@@ -90,6 +90,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/audit",
     "features/activity",
     "features/console",
+    "features/documentation",
     "features/custom-resources",
     "features/projects",
     "features/directory/feature.ts",

@@ -5,7 +5,7 @@ import { defineConfig, type Plugin } from "vite";
 
 /** Paths that the server answers, and the console does not. */
 const SERVER =
-  "^/(api|apis|login|oauth|kubernetes|openapi|version|leaks|profile/access-keys|audit/events|activity)(/|\\?|$)";
+  "^/(api|apis|docs|login|oauth|kubernetes|openapi|version|leaks|profile/access-keys|audit/events|activity)(/|\\?|$)";
 
 /** The page loads at once the modules that the first module imports step by step. */
 const preloadSteps: Plugin = {

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { anchorOf } from "../../tools/release/render-markdown.ts";
 import { repositoryFiles } from "../../tools/source-files.ts";
 import { namedCasesOf } from "../../tools/test-cost/by-night.ts";
 import { REPOSITORY } from "../e2e/testing/postern-process.ts";
@@ -73,12 +74,7 @@ it("leads from every page to pages and sections that are there", () => {
   );
   const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8");
   const anchorsOf = (path: string): readonly string[] =>
-    [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
-      heading
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
-        .replaceAll(" ", "-"),
-    );
+    [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading));
   const files = new Set(repositoryFiles());
   const dead = pages.flatMap((page) =>
     [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].flatMap(([, target = "", anchor]) => {

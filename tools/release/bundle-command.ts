@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { type BuildOptions, type BuildResult, build, type Metafile, type OutputFile, type Plugin } from "esbuild";
 import { readBuildInfo } from "./build-info.ts";
 import { buildConsole } from "./console-build.ts";
+import { buildDocumentation } from "./documentation-build.ts";
 
 export type Bundle = {
   readonly files: readonly { readonly name: string; readonly contents: Uint8Array }[];
@@ -144,7 +145,7 @@ export type BundleOptions = {
 
 /** ECMAScript modules. Code that the command loads on demand is in separate files; all names but the entry's contain a hash of the content. */
 export async function bundleModules({ sourcemap, change }: BundleOptions): Promise<Bundle> {
-  const consoleInputs = await buildConsole();
+  const [consoleInputs] = await Promise.all([buildConsole(), buildDocumentation()]);
   const modules = { ...shared(), sourcemap, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
   const { threads, addresses } = await buildThreads(
     THREADS,
@@ -185,7 +186,7 @@ export async function bundleModules({ sourcemap, change }: BundleOptions): Promi
 
 /** One self-contained CommonJS script for Node's single executable applications. The threads are `data:` URLs in it. */
 export async function bundleScript(): Promise<Bundle> {
-  const consoleInputs = await buildConsole();
+  const [consoleInputs] = await Promise.all([buildConsole(), buildDocumentation()]);
   // There are no files beside the program: modules that ask for their own address get one that `createRequire` accepts.
   const alone = { ...shared(), minifySyntax: true, minifyWhitespace: true } as const;
   const define = { ...alone.define, "import.meta.url": '"file:///postern/postern.js"' };

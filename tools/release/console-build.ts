@@ -1,13 +1,14 @@
 // Builds the console into one module, packages/console/dist/files.js: the page, and its compressed files with hashes in their names. The
 // server loads it at a browser's first request. Builds only if a source has changed.
 
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { brotliCompress, gzip, constants as zlib } from "node:zlib";
+import { replaceFile } from "./replace-file.ts";
 
 type Output = { readonly name: string; readonly content: Buffer };
 
@@ -46,8 +47,11 @@ export async function buildConsole(): Promise<readonly string[]> {
   const inlineStyles = inlineHashes(page, /<style[^>]*>(.*?)<\/style>/gs);
   await mkdir(DIST, { recursive: true });
   const parts = Object.entries({ page, inlineScripts, inlineStyles, files });
-  await replace(MODULE, parts.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`).join(""));
-  await replace(RECORD, JSON.stringify({ hash, inputs }));
+  await replaceFile(
+    MODULE,
+    parts.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`).join(""),
+  );
+  await replaceFile(RECORD, JSON.stringify({ hash, inputs }));
   return inputs;
 }
 
@@ -105,10 +109,3 @@ async function compressed({ name, content }: Output) {
 
 const inlineHashes = (page: string, elements: RegExp): readonly string[] =>
   [...page.matchAll(elements)].map(([, text = ""]) => createHash("sha256").update(text).digest("base64"));
-
-/** As a whole or not at all, also with two concurrent builds. */
-async function replace(path: string, text: string): Promise<void> {
-  const partial = `${path}.${randomUUID()}.partial`;
-  await writeFile(partial, text);
-  await rename(partial, path);
-}

@@ -67,7 +67,9 @@ function examplesOf(path: readonly string[]): readonly string[] {
 }
 
 const row = (name: string, meaning: string): string =>
-  `| \`${name.replaceAll("|", "\\|")}\` | ${sentence(meaning).replaceAll("|", "\\|")} |`;
+  `| \`${name.replaceAll("|", "\\|")}\` | ${textOf(sentence(meaning)).replaceAll("|", "\\|")} |`;
+/** Outside of code, `<file>` would be an element of HTML, which no reader sees. */
+const textOf = (meaning: string): string => meaning.replaceAll(/`[^`]*`|</g, (part) => (part === "<" ? "\\<" : part));
 const sentence = (text: string): string => {
   const capital = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
   return /[.!?`]$/.test(capital) ? capital : `${capital}.`;

@@ -24,6 +24,7 @@ if (!isMainThread && parentPort !== null && isFront(data)) {
   // An error of the start ends the thread: the main thread hears of it.
   void runFurtherFront(parentPort, data, {
     loadConsole: () => import("@postern/console/files"),
+    loadDocumentation: () => import("@postern/console/documentation"),
     onFaults: (faults) =>
       // Another thread takes its place.
       takeProcessErrors({ source: process, now: () => performance.now(), onRepeated: () => process.exit(1) }, faults),

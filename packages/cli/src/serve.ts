@@ -35,6 +35,7 @@ async function loadPlatform(): Promise<ServeDeps> {
       return await startServer(configuration, {
         ...threads,
         loadConsole: () => import("@postern/console/files"),
+        loadDocumentation: () => import("@postern/console/documentation"),
         stopping,
         onFaults: (faults) => takeProcessErrors({ source: process, now: () => performance.now(), onRepeated }, faults),
         heap: processHeap,

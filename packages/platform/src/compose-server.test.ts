@@ -57,6 +57,7 @@ it("answers probes while objects are loaded, and requests when they have been", 
       cache: loadedAfter(real, loaded.promise),
       memory: memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
       loadConsole: undefined,
+      loadDocumentation: undefined,
       onError: () => {},
     });
     composing.catch(() => {});

@@ -22,6 +22,7 @@ import { openAuditLog } from "./features/audit/audit-log.ts";
 import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
 import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
+import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
 import { openNoticeWebhook } from "./features/notices/feature.ts";
 import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
 import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
@@ -81,6 +82,8 @@ export async function composeServer(parts: {
   readonly tracing: Tracing | undefined;
   /** Undefined: there is no console in this process. */
   readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;
+  /** Undefined: there is no documentation in this process. */
+  readonly loadDocumentation: LoadDocumentation | undefined;
   /** The other servers of this process. Absent: it is the only one. */
   readonly front?: Front | undefined;
   /** Is given what must be closed. */
@@ -220,6 +223,7 @@ export async function composeServer(parts: {
     },
     home: parts.loadConsole === undefined || !configuration.console ? PROFILE_PATH : "/",
     loadConsole: parts.loadConsole,
+    loadDocumentation: parts.loadDocumentation,
     freshness,
     endpoint,
     replicas,

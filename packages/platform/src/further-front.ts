@@ -9,6 +9,7 @@ import { joinSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { composeServer, type RunningServer } from "./compose-server.ts";
 import type { ActivitySnapshot } from "./features/activity/activity-snapshot.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
+import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
 import { createLink, type Link } from "./features/virtual-clusters/embedded/threads/link.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { type OpenedStore, openStore, sharedSqlite } from "./foundation/store/open-store.ts";
@@ -31,6 +32,7 @@ import { memoryOf, openBasics, openServerCache, type ServerBasics } from "./serv
 export type FurtherSurroundings = {
   /** Loads the files of the console on the first request of a browser. */
   readonly loadConsole: () => Promise<ConsoleBuild>;
+  readonly loadDocumentation: LoadDocumentation;
   /** See ServerSurroundings. */
   readonly onFaults: (faults: Faults) => Disposable;
 };
@@ -76,7 +78,7 @@ export async function runFurtherFront(
   try {
     const basics = await openBasics(data.configuration, { ...surroundings, withProcessMetrics: false }, teardown);
     onMetrics = () => metricValuesOf(basics.metrics.registry);
-    server = await compose(data, { basics, link, loadConsole: surroundings.loadConsole, followers, reads }, teardown);
+    server = await compose(data, { ...surroundings, basics, link, followers, reads }, teardown);
     basics.started();
   } catch (error) {
     await teardown.run();
@@ -89,7 +91,7 @@ type FurtherMetrics = () => ReturnType<typeof metricValuesOf>;
 
 async function compose(
   data: FurtherFrontData,
-  parts: Pick<FurtherSurroundings, "loadConsole"> & {
+  parts: Pick<FurtherSurroundings, "loadConsole" | "loadDocumentation"> & {
     readonly basics: ServerBasics;
     readonly link: FirstLink;
     readonly followers: ((serving: ServingIdentity) => void)[];
@@ -97,7 +99,7 @@ async function compose(
   },
   teardown: Teardown,
 ): Promise<RunningServer> {
-  const { basics, link, loadConsole, followers, reads } = parts;
+  const { basics, link, loadConsole, loadDocumentation, followers, reads } = parts;
   const configuration = shareOf(data.configuration);
   const store = await openServerStore({
     ...basics,
@@ -137,6 +139,7 @@ async function compose(
     counted,
     isMemoryShort: () => isMemoryShort(data.state),
     loadConsole,
+    loadDocumentation,
     front,
     teardown,
     onError,

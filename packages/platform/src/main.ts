@@ -7,6 +7,7 @@ import type { Manifest } from "./bootstrap/manifests.ts";
 import type { RunningServer } from "./compose-server.ts";
 import { followMemoryPressure, type ProcessHeap } from "./features/budgets/memory-pressure.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
+import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
 import { ConfigurationError } from "./foundation/config/configuration-error.ts";
 import { ensurePrivateDirectory } from "./foundation/pki/private-file.ts";
@@ -28,6 +29,8 @@ export type ServerSurroundings = {
   readonly logDestination?: { write(line: string): void };
   /** Loads the files of the console on the first request of a browser. Default: no console. */
   readonly loadConsole?: () => Promise<ConsoleBuild>;
+  /** Loads the pages of the documentation on the first request for one. Default: no documentation. */
+  readonly loadDocumentation?: LoadDocumentation;
   /** Is given the place that takes errors of the process which nothing else has caught, until it is disposed. Default: they end the process. */
   readonly onFaults?: (faults: Faults) => Disposable;
   /** The heap of the process, for a server that has the process for itself. Default: it is left alone. */
@@ -57,7 +60,7 @@ export async function startServer(
 
 async function start(
   whole: Configuration,
-  { logDestination, loadConsole, stopping, onFaults, heap, startFrontThread }: ServerSurroundings,
+  { logDestination, loadConsole, loadDocumentation, stopping, onFaults, heap, startFrontThread }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
   assertThreadsAreServed(whole, { platform: process.platform, nodeVersion: process.versions.node });
@@ -126,6 +129,7 @@ async function start(
     counted,
     isMemoryShort,
     loadConsole,
+    loadDocumentation,
     front,
     teardown,
     onError,

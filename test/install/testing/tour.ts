@@ -62,8 +62,8 @@ refused() {
 }
 `;
 
-/** A browser gets the page, and the script that it names. */
-async function expectConsole(url: string, ca: string, run: readonly string[]): Promise<void> {
+/** A browser gets the page and the script that it names, and the documentation. */
+async function expectPages(url: string, ca: string, run: readonly string[]): Promise<void> {
   const fetched = async (path: string): Promise<string> => {
     const [program = "curl", ...args] = [...run, "curl", "--silent", "--show-error", "--fail", "--compressed"];
     const { code, stdout, stderr } = await tool(program, [
@@ -83,6 +83,8 @@ async function expectConsole(url: string, ca: string, run: readonly string[]): P
   const modules = [...page.matchAll(/(?:src|href)="(\/console\/[^"]+\.js)"/g)].map(([, path = ""]) => path);
   const texts = await Promise.all(modules.map(fetched));
   expect(texts.join("").length).toBeGreaterThan(100_000);
+  expect(await fetched("/docs/guides/access-keys")).toContain('<h1 id="access-keys">Access keys</h1>');
+  expect(await fetched("/docs/style.css")).toContain("--ground:");
 }
 
 /** Fails at the first command that does not do what the README says. */
@@ -99,7 +101,7 @@ export async function takeTour(options: TourOptions): Promise<void> {
   const [program = "bash", ...args] = [...run, "bash", "-euo", "pipefail", join(at, "tour.sh")];
   const { code, stdout, stderr } = await tool(program, args);
   expect(code, `${stderr}${stdout}`).toBe(0);
-  await expectConsole(url, join(at, "data/ca.crt"), run);
+  await expectPages(url, join(at, "data/ca.crt"), run);
   // Output that the reader sees in the virtual cluster.
   expect(stdout).toMatch(/^default +Active /m);
   expect(stdout).toContain("configmap/hello created");

@@ -7,16 +7,23 @@ import { t } from "../texts/text.tsx";
 import { AskLink } from "./ask-link.tsx";
 import type { Tone } from "./badge.tsx";
 import { Button } from "./button.tsx";
+import { explanationOf } from "./help-addresses.ts";
 
 /** An error and a button to retry. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   const message = error instanceof Error ? error.message : String(error);
   // Retrying does not help here.
   const isForbidden = isApiError(error, "Forbidden");
+  const explanation = explanationOf(error);
   return (
     <div className="notice bad" role="alert">
       <p>{message}</p>
       <AskLink message={message} />
+      {explanation !== undefined && (
+        <a href={explanation} target="_blank" rel="noreferrer">
+          {t("help.error")}
+        </a>
+      )}
       {isForbidden && <Link to="/access">{t("may.check")}</Link>}
       {!isForbidden && onRetry !== undefined && <Button onPress={onRetry}>{t("action.retry")}</Button>}
     </div>

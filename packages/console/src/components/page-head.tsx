@@ -1,6 +1,10 @@
 // The head of a page, and its sections.
 
+import { useRouterState } from "@tanstack/react-router";
+import { CircleQuestionMark } from "lucide-react";
 import type { ReactNode } from "react";
+import { t } from "../texts/text.tsx";
+import { helpFor } from "./help-addresses.ts";
 
 /** The head of a page: title, lead and actions. */
 export function PageHead(props: {
@@ -10,12 +14,18 @@ export function PageHead(props: {
   readonly above?: ReactNode;
 }) {
   const { title, lead, actions, above } = props;
+  const help = useRouterState({ select: ({ location }) => helpFor(location.pathname) });
   return (
     <header className="page-head">
       <title>{`${title} · Postern`}</title>
       <div className="page-head-text">
         {above !== undefined && <div className="page-above">{above}</div>}
-        <h1>{title}</h1>
+        <div className="page-title">
+          <h1>{title}</h1>
+          <a className="help" href={help} target="_blank" rel="noreferrer" aria-label={t("help.page")}>
+            <CircleQuestionMark aria-hidden="true" />
+          </a>
+        </div>
         {lead !== undefined && <p className="lead">{lead}</p>}
       </div>
       {actions !== undefined && <div className="actions">{actions}</div>}

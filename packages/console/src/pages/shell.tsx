@@ -160,9 +160,14 @@ export function Shell() {
           ))}
         </div>
         <Person />
-        <Link to="/about" className="about">
-          {t("about.corner", { version: settings.version, host: location.host })}
-        </Link>
+        <p className="corner">
+          <a href="/docs" target="_blank" rel="noreferrer">
+            {t("help.all")}
+          </a>
+          <Link to="/about" className="about">
+            {t("about.corner", { version: settings.version, host: location.host })}
+          </Link>
+        </p>
       </nav>
       {isFinding && (
         <Suspense fallback={null}>

@@ -16,7 +16,7 @@ type Seen = { readonly surface: string; readonly refused: boolean; readonly aske
 
 /** The surface that a request reaches, and what its chain authorizes and routes. */
 function see(method: string, path: string, accept = ""): Seen {
-  const surfaces = ["management", "proxy", "leaks", "exchange", "signIn", "scim", "console"] as const;
+  const surfaces = ["management", "proxy", "leaks", "exchange", "signIn", "scim", "console", "documentation"] as const;
   let seen: Seen | undefined;
   const chainOf = (surface: string) => (request: any, resolved: any) => {
     const { info, refusal, innerRequest } = resolved ?? resolveRequest(request);
@@ -60,6 +60,8 @@ const OTHERS = [
   "/scim/v2/Groups/devs",
   "/scim/v2/ServiceProviderConfig",
   "/console/app.js",
+  "/docs",
+  "/docs/guides/ci",
   "/keys/a",
   "/healthz",
   "/metrics",

@@ -1,4 +1,4 @@
-// Routes a request to the management API, the proxy, leak reports, token exchange, sign-in pages or the console, and parses its path once for all of
+// Routes a request to the management API, the proxy, leak reports, token exchange, sign-in pages, the documentation or the console, and parses its path once for all of
 // them.
 
 import { EMBEDDED_CLUSTER } from "@postern/api/cluster";
@@ -15,6 +15,7 @@ import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { resolveProxiedRequest } from "../features/authorization/proxied-call.ts";
 import { isConsoleRequest, isMistyped } from "../features/console/console-route.ts";
+import { isDocumentationPath } from "../features/documentation/documentation-route.ts";
 import { SCIM_PATH } from "../features/scim/scim-routes.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
 import { isSignInPath } from "../features/sign-in/sign-in-routes.ts";
@@ -43,8 +44,9 @@ export function createApiRouter(surfaces: {
   readonly tunnel: HandlerChain;
   /** Undefined: this server has none. */
   readonly console: HandlerChain | undefined;
+  readonly documentation: HandlerChain | undefined;
 }): ApiHandler {
-  const { sessions, leaks, exchange, signIn, scim, unwrap, join, tunnel, console } = surfaces;
+  const { sessions, leaks, exchange, signIn, scim, unwrap, join, tunnel, console, documentation } = surfaces;
   const management = openedBySessions(surfaces.management, resolveManagementRequest, sessions);
   const proxy = openedBySessions(surfaces.proxy, resolveProxiedRequest, sessions);
   const mounted: ApiHandler = (request) => {
@@ -70,6 +72,7 @@ export function createApiRouter(surfaces: {
     if (isBelow(path, TUNNEL_PATH)) return tunnel(request);
     // The value stands in the path, which is not for logs.
     if (isBelow(path, JOIN_PATH)) return join(request.with({ requestUri: JOIN_PATH }));
+    if (documentation !== undefined && isDocumentationPath(path)) return documentation(request);
     if (console !== undefined && isConsoleRequest(request, path)) return console(request);
     if (console !== undefined && isMistyped(request, path)) return pageOr(management(request), request, console);
     return management(request);

@@ -25,6 +25,7 @@ import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import { joinRoute, tunnelRoute } from "../features/cluster-tunnels/routes/index.ts";
 import type { ConsoleBuild } from "../features/console/console-build.ts";
 import { consoleRoute } from "../features/console/console-route.ts";
+import { documentationRoute, type LoadDocumentation } from "../features/documentation/documentation-route.ts";
 import { proxyRoute } from "../features/proxy/routes/index.ts";
 import { scimRoute } from "../features/scim/scim-routes.ts";
 import { signInRoute } from "../features/sign-in/feature.ts";
@@ -49,6 +50,8 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
   readonly isMemoryShort?: (() => boolean) | undefined;
   /** Undefined: there is no console in this process. */
   readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;
+  /** Undefined: there is no documentation in this process. */
+  readonly loadDocumentation: LoadDocumentation | undefined;
   readonly freshness: Freshness;
   /** Where clients reach the platform. */
   readonly endpoint: PlatformEndpoint;
@@ -126,6 +129,10 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
       parts.loadConsole === undefined || !configuration.console
         ? undefined
         : chain(unaudited, consoleRoute(base, parts.loadConsole, parts.endpoint)),
+    documentation:
+      parts.loadDocumentation === undefined || !configuration.console
+        ? undefined
+        : chain(unaudited, documentationRoute(base, parts.loadDocumentation)),
     scim: chain(
       confirmed,
       scimRoute(base, {

@@ -1,9 +1,9 @@
 // Access to the console, and the headers that come with it. The page itself is tested in test/e2e/console.test.ts.
 
-import { request } from "node:https";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { type BytesAnswer, getBytes } from "../../testing/get-bytes.ts";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 import { CONSOLE_VIEWS, createConsoleRoute, isConsoleRequest } from "./console-route.ts";
 
@@ -34,24 +34,8 @@ beforeAll(async () => {
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
-type Answer = { readonly status: number; readonly headers: Record<string, unknown>; readonly body: Buffer };
-
-const get = (path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const sent = request(
-      new URL(path, platform.server.url),
-      { method, headers, rejectUnauthorized: false },
-      (answer) => {
-        const chunks: Buffer[] = [];
-        answer.on("data", (chunk: Buffer) => chunks.push(chunk));
-        answer.on("end", () =>
-          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks) }),
-        );
-      },
-    );
-    sent.on("error", reject);
-    sent.end();
-  });
+const get = (path: string, headers: Record<string, string> = {}, method = "GET"): Promise<BytesAnswer> =>
+  getBytes(new URL(path, platform.server.url), headers, method);
 
 it("is loaded for the first browser, and again where that failed", async () => {
   expect(loads).toBe(0);

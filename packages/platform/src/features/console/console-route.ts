@@ -12,13 +12,11 @@ import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
 import type { ConsoleBuild, ConsoleFile, ConsoleSettings } from "./console-build.ts";
+import { codingOf, isKnown, PER_SOURCE, PUBLIC_HEADERS } from "./public-files.ts";
 
 const FILES = "/console/";
 /** The CA of the serving certificate, for clients that do not know it. */
 const AUTHORITY = `${FILES}ca.crt`;
-
-/** A first page loads up to 12 files, and all people of an office may share one address. The files are in memory, and browsers keep them. */
-const PER_SOURCE = { qps: 200, burst: 2000 };
 
 /** The first steps of the addresses of its views. None of them is a path of an API. */
 export const CONSOLE_VIEWS: readonly string[] = [
@@ -109,12 +107,6 @@ export function createConsoleRoute({ load, settings, endpoint }: ConsoleRouteDep
   };
 }
 
-const SHARED: ResponseHeaders = {
-  "x-content-type-options": "nosniff",
-  "cross-origin-resource-policy": "same-origin",
-  "referrer-policy": "no-referrer",
-};
-
 function pageOf({ page, inlineScripts, inlineStyles }: ConsoleBuild, settings: ConsoleSettings): Page {
   const { name, domain, managementGroup, storageGroup, projectNamespacePrefix } = settings;
   const { version } = BUILD_INFO;
@@ -126,7 +118,7 @@ function pageOf({ page, inlineScripts, inlineStyles }: ConsoleBuild, settings: C
     bytes,
     etag: `"${createHash("sha256").update(bytes).digest("base64url")}"`,
     headers: {
-      ...SHARED,
+      ...PUBLIC_HEADERS,
       "content-type": "text/html; charset=utf-8",
       // Asked for each time: it names the files of the build.
       "cache-control": "no-cache",
@@ -154,32 +146,26 @@ function pageOf({ page, inlineScripts, inlineStyles }: ConsoleBuild, settings: C
 /** 204 where clients are expected to trust the certificate. */
 const authorityResponse = ({ certificateAuthorityPem }: Endpoint): ApiResponse => ({
   status: certificateAuthorityPem === undefined ? 204 : 200,
-  headers: { ...SHARED, "content-type": "application/x-pem-file", "cache-control": "no-cache" },
+  headers: { ...PUBLIC_HEADERS, "content-type": "application/x-pem-file", "cache-control": "no-cache" },
   body: { type: "bytes", bytes: certificateAuthorityPem ?? "" },
 });
 
 function pageResponse({ bytes, etag, headers }: Page, request: ApiRequest): ApiResponse {
-  const known = headerOf(request, "if-none-match")
-    .split(",")
-    .map((tag) => tag.trim().replace(/^W\//, ""));
-  const isKnown = known.includes(etag);
+  const isCached = isKnown(etag, request);
   return {
-    status: isKnown ? 304 : 200,
+    status: isCached ? 304 : 200,
     headers: { ...headers, etag },
-    body: { type: "bytes", bytes: isKnown || request.method === "HEAD" ? "" : bytes },
+    body: { type: "bytes", bytes: isCached || request.method === "HEAD" ? "" : bytes },
   };
 }
 
 function fileResponse(file: ConsoleFile, request: ApiRequest): ApiResponse {
-  const accepted = headerOf(request, "accept-encoding")
-    .split(",")
-    .map((coding) => coding.trim());
-  const coding = ["br", "gzip"].find((known) => accepted.includes(known));
+  const coding = codingOf(request);
   const bytes = request.method === "HEAD" ? "" : contentOf(file, coding);
   return {
     status: 200,
     headers: {
-      ...SHARED,
+      ...PUBLIC_HEADERS,
       "content-type": file.contentType,
       "cache-control": "public, max-age=31536000, immutable",
       vary: "Accept-Encoding",

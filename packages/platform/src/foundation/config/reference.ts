@@ -12,9 +12,9 @@ export function renderReference(): string {
       option.defaultText === ""
         ? ""
         : /[ (]/.test(option.defaultText)
-          ? option.defaultText
+          ? textOf(option.defaultText)
           : `\`${option.defaultText}\``,
-      `${option.description}.`,
+      textOf(`${option.description}.`),
     ].map((cell) => cell.replaceAll("|", "\\|")),
   );
   return [
@@ -44,3 +44,6 @@ export function renderReference(): string {
     "",
   ].join("\n");
 }
+
+/** Outside of code, `<file>` would be an element of HTML, which no reader sees. */
+const textOf = (text: string): string => text.replaceAll(/`[^`]*`|</g, (part) => (part === "<" ? "\\<" : part));

@@ -79,7 +79,7 @@ export const serverOptions = {
   console: switchOption({
     flag: "console",
     default: true,
-    description: "Whether to serve the web console at /",
+    description: "Whether to serve the web console at /, and the documentation at /docs",
   }),
   printSignInLink: switchOption({
     flag: "print-sign-in-link",
