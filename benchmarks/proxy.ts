@@ -17,6 +17,7 @@ import { median } from "./report/median.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import { cpuSeconds, type MeasuredServer, residentMegabytes } from "./servers/measured-server.ts";
 import { openPeer, PEER_OPTIONS } from "./servers/open-peer.ts";
+import { createPeerConfigMaps, LONG_LIST, SHORT_ANSWER } from "./servers/peer-config-maps.ts";
 import { startBare } from "./servers/start-bare.ts";
 import { MAIN, startPostern } from "./servers/start-postern.ts";
 import { ALLOW_REMOTE_CLUSTERS, openRemoteCluster, REMOTE_CLUSTER } from "./servers/virtual-cluster.ts";
@@ -41,11 +42,8 @@ const [seconds, rounds, inFlight] = [options.seconds, options.rounds, options["i
 ];
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
-/** On the bare server, the number of bytes is in the name. */
-const [ONE, LONG] =
-  options.peer === undefined
-    ? [`${CONFIG_MAPS}/bytes-700`, [`${CONFIG_MAPS}/bytes-100000000`, `${CONFIG_MAPS}/bytes-10000000`]]
-    : [`${CONFIG_MAPS}/kube-root-ca.crt`, [CONFIG_MAPS]];
+const LONG_ANSWERS =
+  options.peer === undefined ? [`${CONFIG_MAPS}/bytes-100000000`, `${CONFIG_MAPS}/bytes-10000000`] : [LONG_LIST];
 
 const folder = mkdtempSync(join(tmpdir(), "postern-proxy-"));
 try {
@@ -55,7 +53,9 @@ try {
   const main = resolve(options.server);
   await using postern = await startPostern(dataDir, main, nodeOptions, options.node, ALLOW_REMOTE_CLUSTERS);
   await using bare = await startBare(postern, dataDir, options.node);
-  const cluster = (await openPeer(options)) ?? bare;
+  const peer = await openPeer(options);
+  if (peer !== undefined) await createPeerConfigMaps(peer.target);
+  const cluster = peer ?? bare;
   const caller = await openRemoteCluster(postern.target, cluster.target);
   const through = { ...caller, url: `${caller.url}${REMOTE_CLUSTER}` };
 
@@ -64,7 +64,8 @@ try {
   process.stdout.write(`${renderTable(rows)}\n`);
   if (options.streams) {
     const long: Row[] = [];
-    for (const path of LONG) long.push(await compareLong(path, cluster.target, { ...postern, target: through }));
+    for (const path of LONG_ANSWERS)
+      long.push(await compareLong(path, cluster.target, { ...postern, target: through }));
     process.stdout.write(`\n${renderTable(long)}\n`);
   }
 } finally {
@@ -79,7 +80,7 @@ async function compare(load: IndependentLoad, cluster: MeasuredServer, proxy: Me
       ["proxied", proxy],
     ] as const) {
       const before = cpuSeconds(server);
-      const report = await load.run({ target: server.target, path: ONE, inFlight, seconds });
+      const report = await load.run({ target: server.target, path: SHORT_ANSWER, inFlight, seconds });
       const after = cpuSeconds(server);
       const used = before === undefined || after === undefined ? undefined : ((after - before) / report.count) * 1e6;
       // The first round warms up new code.
