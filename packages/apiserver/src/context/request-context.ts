@@ -14,6 +14,7 @@ import type { InnerRequest, RequestInfo } from "../request/request-info.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
+import { whenAborted } from "../transport/cancellation.ts";
 
 /** Collects the texts that become `Warning: 299` headers. Duplicates are dropped; the caps of Kubernetes apply. */
 export type WarningRecorder = { add(text: string): void; readonly texts: readonly string[] };
@@ -106,6 +107,13 @@ export class RequestContext {
   get signal(): AbortSignal {
     if (typeof this.ownSignal === "function") this.ownSignal = this.ownSignal();
     return this.ownSignal ?? this.request.signal;
+  }
+
+  /** Calls back once with the reason when `signal` is aborted, immediately if it is. Makes no signal where the request needs none. */
+  onAbort(listener: (reason: unknown) => void): Disposable {
+    const { request, ownSignal } = this;
+    if (ownSignal === undefined && request.onAbort !== undefined) return request.onAbort(listener);
+    return whenAborted(this.signal, listener);
   }
 
   /** Reports the size of the object that is being processed, in bytes: for a large one, other requests get their turn in between. */

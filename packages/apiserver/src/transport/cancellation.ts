@@ -2,6 +2,18 @@
 
 type Listener = (reason: unknown) => void;
 
+/** Ends work early. A signal costs more than the rest of a short request, and is made only where something needs one. */
+export type Cancellable = { onAbort(listener: Listener): Disposable };
+
+/** Calls back once with the reason, immediately if it is over. */
+export function whenAborted(of: AbortSignal | Cancellable, listener: Listener): Disposable {
+  if (!(of instanceof AbortSignal)) return of.onAbort(listener);
+  const onAbort = (): void => listener(of.reason);
+  if (of.aborted) onAbort();
+  else of.addEventListener("abort", onAbort, { once: true });
+  return { [Symbol.dispose]: () => of.removeEventListener("abort", onAbort) };
+}
+
 export class Cancellation {
   #controller: AbortController | undefined;
   #listeners: Set<Listener> | undefined;

@@ -1,14 +1,18 @@
 // Connections to one target: TLS, kept alive, limited in number, and only to allowed addresses.
 
 import type { Duplex } from "node:stream";
+import { caught } from "@postern/apimachinery/steps/caught";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
+import { Cancellation, whenAborted } from "@postern/apiserver/transport/cancellation";
 import type { AddressRules } from "./address-rules.ts";
+import { headerList, withoutHeaders } from "./header-list.ts";
 import { createRequestSlots, type SlotLimits } from "./request-slots.ts";
 import type { ResolveHost } from "./resolve-host.ts";
 import { createDialer, type Dial } from "./upstream-dialer.ts";
 import {
+  type ExchangeDeps,
   type ExchangeLimits,
   exchange,
   FailedRequestError,
@@ -81,9 +85,11 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
   };
   const slots = createRequestSlots(limits, closeWhenIdle);
 
-  /** The slot is given back when nothing of the exchange is under way any more, which outlasts the request where it is upgraded. */
-  async function sendOnce(wanted: UpstreamRequest): Promise<UpstreamAnswer> {
-    wanted.signal.throwIfAborted();
+  /** The slot is given back when nothing of the exchange is under way any more, which outlasts the request where it is upgraded. Throws what `take` of the slots does. */
+  function sendOnce(
+    wanted: UpstreamRequest,
+    { onAnswer, onFailure }: Pick<ExchangeDeps, "onAnswer" | "onFailure">,
+  ): void {
     const isUpgrade = wanted.upgrade !== undefined;
     const giveBack = slots.take(isUpgrade);
     const { asked, done } = endingWithTarget(wanted, lasting);
@@ -100,31 +106,28 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
     };
     try {
       // An upgraded connection serves this request alone, and is never used again.
-      const connection = isUpgrade ? pool.open() : pool.take();
-      return await exchange(connection, basePath + asked.path, asked, {
-        scheduler,
-        limits,
-        onUpgraded,
-        onClosed: release,
-      });
+      const take = isUpgrade ? pool.open : pool.take;
+      const deps = { scheduler, limits, onUpgraded, onClosed: release, onAnswer, onFailure };
+      exchange(take, basePath + asked.path, asked, deps);
     } catch (error) {
       release();
       throw error;
     }
   }
 
-  async function sendUntilAnswered(request: UpstreamRequest): Promise<UpstreamAnswer> {
-    const { mayRepeat = request.body === undefined && ["GET", "HEAD"].includes(request.method) } = request;
-    for (;;) {
-      try {
-        return await sendOnce(request);
-      } catch (error) {
-        if (!(error instanceof FailedRequestError)) throw error;
+  /** One promise for all attempts: most requests of the proxy come by here. */
+  const sendUntilAnswered = (request: UpstreamRequest): Promise<UpstreamAnswer> =>
+    new Promise((resolve, reject) => {
+      const { mayRepeat = request.body === undefined && ["GET", "HEAD"].includes(request.method) } = request;
+      const attempt = (): void => sendOnce(request, { onAnswer: resolve, onFailure });
+      const onFailure = caught(reject, (error: unknown) => {
+        if (!(error instanceof FailedRequestError)) reject(error);
         // Each attempt uses one stale connection up, so that this ends.
-        if (!(error.stale && (mayRepeat || !error.sent))) throw upstreamError(error.cause, error.sent && !mayRepeat);
-      }
-    }
-  }
+        else if (error.stale && (mayRepeat || !error.sent)) attempt();
+        else reject(upstreamError(error.cause, error.sent && !mayRepeat));
+      });
+      attempt();
+    });
 
   /** The span ends with the head of the response. Of the path nothing is told that the span of the request does not have. */
   const sendTraced = (spans: Tracing, request: UpstreamRequest): Promise<UpstreamAnswer> => {
@@ -135,8 +138,8 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
     };
     return inSpan(spans, { name: request.method, kind: "client", attributes }, async (span) => {
       // Those of the caller belong to another span.
-      const { traceparent: _, tracestate: __, ...headers } = request.headers;
-      const answer = await sendUntilAnswered({ ...request, headers: { ...headers, ...spans.headers() } });
+      const headers = withoutHeaders(headerList(request.headers), ["traceparent", "tracestate"]);
+      const answer = await sendUntilAnswered({ ...request, headers: [...headers, ...headerList(spans.headers())] });
       const statusCode = answer.type === "response" ? answer.response.statusCode : 101;
       span.set({ "http.response.status_code": statusCode });
       if (statusCode >= 400) span.fail(String(statusCode));
@@ -152,12 +155,7 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
     get active() {
       return slots.active;
     },
-    async send(request) {
-      const answer = await ask(request);
-      if (answer.type === "response") return answer.response;
-      answer.socket.destroy();
-      throw unaskedUpgradeError();
-    },
+    send: (request) => ask(request).then(responseOf),
     upgrade: ask,
     retire() {
       retired = true;
@@ -172,22 +170,27 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
   };
 }
 
+function responseOf(answer: UpstreamAnswer): UpstreamResponse {
+  if (answer.type === "response") return answer.response;
+  answer.socket.destroy();
+  throw unaskedUpgradeError();
+}
+
 /** A request that lasts ends with its own signal, and with whatever calls what it puts among `lasting`. */
 function endingWithTarget(
   wanted: UpstreamRequest,
   lasting: Set<(reason: Error) => void>,
 ): { readonly asked: UpstreamRequest; readonly done: () => void } {
   if (wanted.lasts !== true) return { asked: wanted, done: () => {} };
-  const ending = new AbortController();
+  const ending = new Cancellation();
   const end = (reason: unknown): void => ending.abort(reason);
-  const onAbort = (): void => end(wanted.signal.reason);
-  wanted.signal.addEventListener("abort", onAbort, { once: true });
+  const following = whenAborted(wanted.signal, end);
   lasting.add(end);
   return {
-    asked: { ...wanted, signal: ending.signal },
+    asked: { ...wanted, signal: ending },
     done() {
       lasting.delete(end);
-      wanted.signal.removeEventListener("abort", onAbort);
+      following[Symbol.dispose]();
     },
   };
 }

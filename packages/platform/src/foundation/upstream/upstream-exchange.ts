@@ -6,10 +6,12 @@ import { timeoutError } from "@postern/apimachinery/meta/api-error";
 import { asError } from "@postern/apimachinery/steps/caught";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { type Cancellable, whenAborted } from "@postern/apiserver/transport/cancellation";
 import type { Dispatcher } from "undici";
+import type { HeaderList } from "./header-list.ts";
 import { codeOf, InvalidResponseError, unaskedUpgradeError } from "./upstream-failure.ts";
 import { LostConnectionError, type PooledConnection } from "./upstream-pool.ts";
-import { UpstreamResponse } from "./upstream-response.ts";
+import { type ResponseFlow, UpstreamResponse } from "./upstream-response.ts";
 
 export type ExchangeLimits = {
   /** From the request to the end of the response, for requests that do not last; for upgrades and watches, to its head. */
@@ -21,14 +23,14 @@ export type UpstreamRequest = {
   /** Below the base URL of the target, encoded, with the query. */
   readonly path: string;
   /** Complete, but for Host and what frames the body. A length is that of a stream. */
-  readonly headers: OutgoingHttpHeaders;
+  readonly headers: OutgoingHttpHeaders | HeaderList;
   /** The protocol for which the request asks to leave HTTP. */
   readonly upgrade?: string;
   /** Whether it may take as long as it likes. */
   readonly lasts?: boolean;
   /** Of what lasts: whether at least the head of the response is due as soon as any other. */
   readonly answersAtOnce?: boolean;
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignal | Cancellable;
   /** A stream is read no faster than the target takes it, and is left as it is where the target takes no more. Absent: there is none. */
   readonly body?: string | Readable;
   /**
@@ -49,31 +51,33 @@ export type ExchangeDeps = {
   readonly onUpgraded: (socket: Duplex) => void;
   /** Request and response are over, and the connection is not upgraded. */
   readonly onClosed: () => void;
+  /** Receives the head of the response. */
+  readonly onAnswer: (answer: UpstreamAnswer) => void;
+  /** Receives, in its place, a FailedRequestError, or the reason of the signal, which goes on to cut the response or the upgraded connection after that. */
+  readonly onFailure: (error: unknown) => void;
 };
 
-/**
- * Resolves with the head of the response. Rejects with FailedRequestError, or with the reason of the signal, which goes on to cut the
- * response or the upgraded connection after that.
- */
+/** `take` is not called where the request is aborted already, which throws the reason. */
 export const exchange = (
-  connection: PooledConnection,
+  take: () => PooledConnection,
   path: string,
   asked: UpstreamRequest,
   deps: ExchangeDeps,
-): Promise<UpstreamAnswer> =>
-  new Promise((resolve, reject) => new Exchange(connection, asked, deps, resolve, reject).send(path));
+): void => new Exchange(asked, deps).send(take, path);
 
 /** Go's client had five as its limit. A server could send them for as long as nothing else limits the request. */
 const MAX_INTERIM = 20;
 
-class Exchange implements Dispatcher.DispatchHandler {
-  readonly #connection: PooledConnection;
+class Exchange implements Dispatcher.DispatchHandler, ResponseFlow {
   readonly #asked: UpstreamRequest;
   readonly #deps: ExchangeDeps;
-  readonly #resolve: (answer: UpstreamAnswer) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #onAbort = (): void => this.#cut(asError(this.#asked.signal.reason));
+  #connection: PooledConnection | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #following: Disposable | undefined;
   #deadline: Disposable | undefined;
+  /** Its reason may be undefined. */
+  #isAborted = false;
+  #abortReason: unknown;
   #isSent = false;
   #isOver = false;
   #interim = 0;
@@ -81,21 +85,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** For which we ended it. */
   #reason: Error | undefined;
 
-  constructor(
-    connection: PooledConnection,
-    asked: UpstreamRequest,
-    deps: ExchangeDeps,
-    resolve: (answer: UpstreamAnswer) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.#connection = connection;
+  constructor(asked: UpstreamRequest, deps: ExchangeDeps) {
     this.#asked = asked;
     this.#deps = deps;
-    this.#resolve = resolve;
-    this.#reject = reject;
   }
 
-  send(path: string): void {
+  send(take: () => PooledConnection, path: string): void {
     const {
       method,
       headers,
@@ -106,19 +101,22 @@ class Exchange implements Dispatcher.DispatchHandler {
       signal,
     } = this.#asked;
     const { scheduler, limits } = this.#deps;
-    signal.addEventListener("abort", this.#onAbort);
+    this.#following = whenAborted(signal, (reason) => this.#abort(reason));
+    if (this.#isAborted) throw this.#abortReason;
     if (!lasts || answersAtOnce) {
-      this.#deadline = scheduler.schedule(limits.responseTimeoutMs, () => this.#cut(noResponse()));
+      this.#deadline = scheduler.schedule(limits.responseTimeoutMs, () => this.cut(noResponse()));
     }
     const sent = {
       method: method as Dispatcher.HttpMethod,
       path,
-      headers,
+      // Undici reads a list, and does not change it.
+      headers: headers as OutgoingHttpHeaders | string[],
       body: typeof body === "object" ? chunksOf(body) : body,
       // Otherwise undici closes the connection behind HEAD, and behind a DELETE with a body.
       ...(upgrade === undefined ? { reset: false } : { upgrade }),
     };
     // Undici takes any iterable; its types name streams alone.
+    this.#connection = take();
     this.#connection.client.dispatch(sent as Dispatcher.DispatchOptions, this);
   }
 
@@ -133,13 +131,9 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     if (this.#asked.lasts === true) this.#endDeadline();
-    const response = new UpstreamResponse(statusCode, withFirstValues(headers), {
-      pause: () => controller.pause(),
-      resume: () => controller.resume(),
-      cut: (reason) => this.#cut(reason),
-    });
-    this.#response = response;
-    this.#resolve({ type: "response", response });
+    this.#controller = controller;
+    this.#response = new UpstreamResponse(statusCode, withFirstValues(headers), this);
+    this.#deps.onAnswer({ type: "response", response: this.#response });
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -148,7 +142,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#finish();
-    this.#connection.release();
+    this.#connection?.release();
     this.#deps.onClosed();
     this.#response?.end();
   }
@@ -156,12 +150,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#isOver) return;
     const cause = this.#reason ?? (error instanceof LostConnectionError ? error.cause : error);
-    const isStale = this.#connection.isReused && STALE.includes(codeOf(cause)) && this.#response === undefined;
+    const isStale =
+      this.#connection?.isReused === true && STALE.includes(codeOf(cause)) && this.#response === undefined;
     this.#finish();
-    this.#connection.destroy(cause);
+    this.#connection?.destroy(cause);
     this.#deps.onClosed();
-    const { signal } = this.#asked;
-    this.#reject(signal.aborted ? signal.reason : new FailedRequestError(cause, this.#isSent, isStale));
+    this.#deps.onFailure(this.#isAborted ? this.#abortReason : new FailedRequestError(cause, this.#isSent, isStale));
     this.#response?.end(cause);
   }
 
@@ -172,34 +166,46 @@ class Exchange implements Dispatcher.DispatchHandler {
     socket: Duplex,
   ): void {
     this.#finish();
-    const { signal } = this.#asked;
-    const onAbort = (): void => void socket.destroy();
-    signal.addEventListener("abort", onAbort);
-    socket.once("close", () => signal.removeEventListener("abort", onAbort));
-    this.#connection.release();
+    const following = whenAborted(this.#asked.signal, () => socket.destroy());
+    socket.once("close", () => following[Symbol.dispose]());
+    this.#connection?.release();
     this.#deps.onUpgraded(socket);
-    this.#resolve({ type: "upgraded", headers: withFirstValues(headers), socket });
+    this.#deps.onAnswer({ type: "upgraded", headers: withFirstValues(headers), socket });
   }
 
   #onInterim(statusCode: number): void {
-    if (statusCode === 101) this.#cut(unaskedUpgradeError());
-    else if (statusCode < 100) this.#cut(new InvalidResponseError(`${statusCode} is no status of HTTP`));
+    if (statusCode === 101) this.cut(unaskedUpgradeError());
+    else if (statusCode < 100) this.cut(new InvalidResponseError(`${statusCode} is no status of HTTP`));
     else if (++this.#interim > MAX_INTERIM) {
-      this.#cut(new InvalidResponseError("it sent too many interim responses"));
+      this.cut(new InvalidResponseError("it sent too many interim responses"));
     }
   }
 
+  pause(): void {
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
   /** `onResponseError` hears of it. */
-  #cut(reason: Error): void {
+  cut(reason: Error): void {
     if (this.#isOver || this.#reason !== undefined) return;
     this.#reason = reason;
-    this.#connection.destroy(reason);
+    this.#connection?.destroy(reason);
+  }
+
+  #abort(reason: unknown): void {
+    this.#isAborted = true;
+    this.#abortReason = reason;
+    this.cut(asError(reason));
   }
 
   #finish(): void {
     this.#isOver = true;
     this.#endDeadline();
-    this.#asked.signal.removeEventListener("abort", this.#onAbort);
+    this.#following?.[Symbol.dispose]();
   }
 
   #endDeadline(): void {

@@ -40,7 +40,7 @@ export class ForwardedRequest {
   send(message: PackedRequest): Promise<ApiResponse> {
     return new Promise((resolve, reject) => {
       this.#refuse = reject;
-      this.#following = whenAborted(this.context, (reason) => this.#abort(reason));
+      this.#following = this.context.onAbort((reason) => this.#abort(reason));
       // Its client has gone already.
       if (this.#aborted !== undefined) return this.fail(this.#aborted.reason);
       this.#thread.call("request", message).then(
@@ -165,15 +165,4 @@ export class ForwardedRequest {
     this.#returns?.get(id)?.();
     this.#returns?.delete(id);
   }
-}
-
-/** Calls back once. The signal of a request costs more than the rest of this: it is made only where it has been changed on the way. */
-function whenAborted(context: RequestContext, listener: (reason: unknown) => void): Disposable {
-  const { request } = context;
-  if (context.ownSignal === undefined && request.onAbort !== undefined) return request.onAbort(listener);
-  const { signal } = context;
-  const onAbort = (): void => listener(signal.reason);
-  if (signal.aborted) onAbort();
-  else signal.addEventListener("abort", onAbort, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener("abort", onAbort) };
 }
