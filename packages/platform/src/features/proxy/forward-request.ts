@@ -4,13 +4,16 @@
 import type { Readable } from "node:stream";
 import { caught } from "@postern/apimachinery/steps/caught";
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { type HeaderList, withoutHeaders } from "../../foundation/upstream/header-list.ts";
 import type { UpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
 import type { UpstreamRequest } from "../../foundation/upstream/upstream-exchange.ts";
 import { badGatewayError, credentialRefusedError } from "../../foundation/upstream/upstream-failure.ts";
 import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
-import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
+import { bodyHeaders } from "./forwarded-headers.ts";
 import { isOpenApiIndex, relayOpenApiIndex } from "./relay-openapi-index.ts";
 import { relayResponse } from "./relay-response.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
@@ -21,29 +24,27 @@ export type ForwardedRequest = {
   readonly request: ApiRequest;
   /** Path and query at the target. */
   readonly path: string;
-  readonly headers: HeaderValues;
-  readonly signal: AbortSignal;
+  readonly headers: HeaderList;
+  /** Ends it early. */
+  readonly context: Pick<RequestContext, "signal" | "onAbort">;
 };
 
-/** Nothing of either body is kept. Throws ApiErrors. */
-export async function forwardRequest(
-  { request, path, headers, signal }: ForwardedRequest,
+/** Nothing of either body is kept. Fails with ApiErrors. */
+export const forwardRequest = (
+  forwarded: ForwardedRequest,
   expected: Pick<UpstreamRequest, "lasts" | "answersAtOnce">,
   connections: UpstreamConnections,
-): Promise<ApiResponse> {
-  const body = await bodyOf(request);
-  const { "accept-encoding": _, ...readable } = headers;
-  const sent = isOpenApiIndex(withoutQuery(path)) ? readable : headers;
-  const response = await connections.send({
-    method: request.method,
-    path,
-    headers: body === undefined ? sent : { ...sent, ...bodyHeaders(request) },
-    signal,
-    ...expected,
-    ...(body === undefined ? {} : { body }),
+): Awaitable<ApiResponse> =>
+  whenDone(bodyOf(forwarded.request), (body) => {
+    const { request, path, headers, context } = forwarded;
+    const sent = isOpenApiIndex(withoutQuery(path)) ? withoutHeaders(headers, ["accept-encoding"]) : headers;
+    const asked = { method: request.method, path, headers: sent, signal: context, ...expected };
+    const response =
+      body === undefined
+        ? connections.send(asked)
+        : connections.send({ ...asked, headers: [...sent, ...bodyHeaders(request)], body });
+    return response.then((answer) => respondWith(answer, request, path, connections));
   });
-  return respondWith(response, request, path, connections);
-}
 
 /** The target's response as the caller gets it. Throws ApiError 502 for one that is not for the caller. */
 export function respondWith(
@@ -86,13 +87,14 @@ function refuseUnauthorized({ statusCode }: UpstreamResponse, path: string): voi
 const withoutQuery = (path: string): string => textBefore(path, "?");
 
 /** Undefined when the request has no body. An HTTP/2 request need not say so in advance: its first bytes, or its end, are awaited. */
-async function bodyOf(request: ApiRequest): Promise<Readable | undefined> {
+function bodyOf(request: ApiRequest): Awaitable<Readable | undefined> {
   const length = request.headers["content-length"];
   const isChunked = request.headers["transfer-encoding"] !== undefined;
   if (length === "0" || (length === undefined && !isChunked && request.httpVersion === "1.1")) return undefined;
   // Node's streams all are; the port names less.
   const stream = request.bodyStream() as Readable;
-  return length === undefined && !isChunked && !(await hasContent(stream)) ? undefined : stream;
+  if (length !== undefined || isChunked) return stream;
+  return hasContent(stream).then((content) => (content ? stream : undefined));
 }
 
 function hasContent(stream: Readable): Promise<boolean> {

@@ -9,7 +9,7 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { UpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
 import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
 import { type ForwardedRequest, respondWith } from "./forward-request.ts";
-import { upgradeHeaders } from "./forwarded-headers.ts";
+import { withUpgradeHeaders } from "./forwarded-headers.ts";
 import { switchingProtocols } from "./returned-headers.ts";
 import { type SpliceOptions, spliceSockets } from "./splice-sockets.ts";
 
@@ -34,7 +34,7 @@ export type UpgradeDeps = Omit<SpliceOptions, "signal"> & {
  * behind it. Throws ApiErrors.
  */
 export async function forwardUpgrade(
-  { request, path, headers, signal }: ForwardedRequest,
+  { request, path, headers, context }: ForwardedRequest,
   upgrade: UpgradeRequest,
   connections: UpstreamConnections,
   { isAllowedOrigin, scheduler, halfOpenTimeoutMs }: UpgradeDeps,
@@ -44,10 +44,10 @@ export async function forwardUpgrade(
   const answer = await connections.upgrade({
     method: request.method,
     path,
-    headers: { ...headers, ...upgradeHeaders(request) },
+    headers: withUpgradeHeaders(headers, request),
     upgrade: upgrade.protocol,
     lasts: true,
-    signal,
+    signal: context,
   });
   if (answer.type === "response") return respondWith(answer.response, request, path, connections);
 
@@ -58,7 +58,11 @@ export async function forwardUpgrade(
   }
   const client = upgrade.accept();
   client.socket.write(switchingProtocols(switched), "latin1");
-  const done = spliceSockets(client, { socket, head: NO_BYTES }, { signal, scheduler, halfOpenTimeoutMs });
+  const done = spliceSockets(
+    client,
+    { socket, head: NO_BYTES },
+    { signal: context.signal, scheduler, halfOpenTimeoutMs },
+  );
   return { status: 101, headers: {}, body: { type: "upgraded", done } };
 }
 

@@ -3,12 +3,11 @@
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { webSocketProtocols } from "@postern/apiserver/request/credentials";
-import { type ApiRequest, headerOf, type RequestHeaders } from "@postern/apiserver/transport/api-request";
+import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
+import { type HeaderList, withoutHeaders } from "../../foundation/upstream/header-list.ts";
 import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
 import type { UpstreamCredential } from "../../foundation/upstream/upstream-target.ts";
 import { impersonationHeaders } from "./impersonation-headers.ts";
-
-export type HeaderValues = { [name: string]: string | string[] };
 
 /** They speak about one connection. RFC 9110, section 7.6.1. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -69,34 +68,66 @@ const PLAIN_NAME = /^[a-z0-9-]+$/;
 
 export const isHopByHop = (name: string): boolean => HOP_BY_HOP.has(name);
 
+const NO_NAMES: ReadonlySet<string> = new Set();
+
 /** The names that a Connection header adds to the hop-by-hop ones, in lower case. */
 export function namedInConnection(value: string | readonly string[] | undefined): ReadonlySet<string> {
-  const text = value === undefined ? "" : typeof value === "string" ? value : value.join(",");
+  if (value === undefined) return NO_NAMES;
+  const text = typeof value === "string" ? value : value.join(",");
   return new Set(text.split(",").map((name) => name.trim().toLowerCase()));
 }
 
-/**
- * Complete but for Host, body and upgrade headers. Throws ApiError for a caller whom no header can name.
- *
- * The order matters: a caller's Connection header names what is removed from its own headers, before ours are there.
- */
-export function forwardedHeaders(
-  { headers }: Pick<ApiRequest, "headers">,
-  user: UserInfo,
-  { bearerToken }: UpstreamCredential,
-  auditId: string,
-): HeaderValues {
-  return {
-    ...callersHeaders(headers),
-    ...impersonationHeaders(user),
-    ...(bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken}` }),
-    ...(auditId === "" ? {} : { "audit-id": auditId }),
-    via: viaHeader(headers["via"]),
+/** Complete but for Host, body and upgrade headers. Throws ApiError for a caller whom no header can name. */
+export type ForwardedHeaders = (request: Pick<ApiRequest, "headers">, user: UserInfo, auditId: string) => HeaderList;
+
+/** Names of headers about which is known whether they are passed on. Clients choose them. */
+const MAX_KNOWN_NAMES = 256;
+
+/** Remembers what it has made of a caller, whose object is the same with each of its requests. */
+export function createForwardedHeaders({ bearerToken }: UpstreamCredential): ForwardedHeaders {
+  const known = new WeakMap<UserInfo, HeaderList>();
+  const authorization = bearerToken === undefined ? [] : ["authorization", `Bearer ${bearerToken}`];
+  const identityOf = (user: UserInfo): HeaderList => {
+    const found = known.get(user);
+    if (found !== undefined) return found;
+    const made = [...impersonationHeaders(user), ...authorization];
+    known.set(user, made);
+    return made;
+  };
+  const names = new Map<string, boolean>();
+  const isForwarded = (name: string): boolean => {
+    const found = names.get(name);
+    if (found !== undefined) return found;
+    const may = mayBeForwarded(name);
+    if (names.size < MAX_KNOWN_NAMES) names.set(name, may);
+    return may;
+  };
+  return ({ headers }, user, auditId) => {
+    // A caller's Connection header names what is removed from its own headers alone. None of them has a name of ours.
+    const named = namedInConnection(headers["connection"]);
+    const list: string[] = [];
+    for (const name in headers) {
+      const value = headers[name];
+      if (value === undefined || !isForwarded(name) || named.has(name)) continue;
+      if (typeof value === "string") list.push(name, value);
+      else for (const each of value) list.push(name, each);
+    }
+    list.push(...identityOf(user), "via", viaHeader(headers["via"]));
+    if (auditId !== "") list.push("audit-id", auditId);
+    return list;
   };
 }
 
+/** Names are in lower case. */
+const mayBeForwarded = (name: string): boolean =>
+  PLAIN_NAME.test(name) &&
+  !isHopByHop(name) &&
+  !NOT_FORWARDED.has(name) &&
+  !NOT_FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix));
+
 function viaHeader(given: string | readonly string[] | undefined): string {
-  const hops = [given ?? []]
+  if (given === undefined) return PSEUDONYM;
+  const hops = [given]
     .flat()
     .join(",")
     .split(",")
@@ -105,39 +136,27 @@ function viaHeader(given: string | readonly string[] | undefined): string {
   return [...hops, PSEUDONYM].join(",");
 }
 
-function callersHeaders(headers: RequestHeaders): HeaderValues {
-  const named = namedInConnection(headers["connection"]);
-  const forwarded: HeaderValues = Object.create(null);
-  for (const given in headers) {
-    const name = given.toLowerCase();
-    const value = headers[given];
-    if (value === undefined || !PLAIN_NAME.test(name) || isHopByHop(name) || named.has(name)) continue;
-    if (NOT_FORWARDED.has(name) || NOT_FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix))) continue;
-    forwarded[name] = typeof value === "string" ? value : [...value];
-  }
-  return forwarded;
-}
-
 const STREAM_PROTOCOLS = "x-stream-protocol-version";
 
-/** The headers beside the protocol that a request asks to leave HTTP for. The subprotocol that carries a token stays with us. */
-export function upgradeHeaders(request: Pick<ApiRequest, "headers">): HeaderValues {
+/** The headers of a request that asks to leave HTTP, beside the protocol that it asks for. The subprotocol that carries a token stays with us. */
+export function withUpgradeHeaders(forwarded: HeaderList, request: Pick<ApiRequest, "headers">): HeaderList {
   const subprotocols = webSocketProtocols(request);
   const streamProtocols = headerOf(request, STREAM_PROTOCOLS)
     .split(",")
     .map((version) => version.trim())
     .filter((version) => version !== "");
-  return {
-    ...(subprotocols.length === 0 ? {} : { "sec-websocket-protocol": subprotocols.join(", ") }),
+  return [
+    ...withoutHeaders(forwarded, [STREAM_PROTOCOLS]),
+    ...(subprotocols.length === 0 ? [] : ["sec-websocket-protocol", subprotocols.join(", ")]),
     // One line each: servers before Kubernetes 1.27 do not look for commas, by which Node has joined them.
-    ...(streamProtocols.length === 0 ? {} : { [STREAM_PROTOCOLS]: streamProtocols }),
-  };
+    ...streamProtocols.flatMap((version) => [STREAM_PROTOCOLS, version]),
+  ];
 }
 
 /** The length of the body, where it was declared: it goes on in chunks otherwise. Throws ApiError 400 for one that is no number. */
-export function bodyHeaders({ headers }: Pick<ApiRequest, "headers">): HeaderValues {
+export function bodyHeaders({ headers }: Pick<ApiRequest, "headers">): HeaderList {
   const length = headers["content-length"];
-  if (length === undefined || headers["transfer-encoding"] !== undefined) return {};
+  if (length === undefined || headers["transfer-encoding"] !== undefined) return [];
   if (typeof length !== "string" || !/^\d+$/.test(length)) throw badRequestError("the Content-Length is not a number");
-  return { "content-length": length };
+  return ["content-length", length];
 }

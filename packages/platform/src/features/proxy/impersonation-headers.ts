@@ -3,9 +3,8 @@
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { HeaderList } from "../../foundation/upstream/header-list.ts";
 import { isSystemName } from "./system-name.ts";
-
-type ImpersonationHeaders = { [name: string]: string | string[] };
 
 /** Parsers remove these, or end the header at them: the target would read another name. */
 const ALTERED_ON_THE_WAY = /^[ \t]|[ \t]$|[\p{Cc}\u{fffe}\u{ffff}]/u;
@@ -14,16 +13,16 @@ const ALTERED_ON_THE_WAY = /^[ \t]|[ \t]$|[\p{Cc}\u{fffe}\u{ffff}]/u;
  * No caller passes as a part of the target's own system: such a user is refused, such groups are left out. All others are in
  * system:authenticated, which the target adds by itself. Throws ApiError 403.
  */
-export function impersonationHeaders({ name, uid, groups, extra = {} }: UserInfo): ImpersonationHeaders {
+export function impersonationHeaders({ name, uid, groups, extra = {} }: UserInfo): HeaderList {
   if (name === "" || isSystemName(name))
     throw forbiddenPathError(`user ${JSON.stringify(name)} cannot be impersonated through the proxy`);
-  const headers: ImpersonationHeaders = { "impersonate-user": headerText(name) };
-  if (uid !== undefined && uid !== "") headers["impersonate-uid"] = headerText(uid);
-  const passing = groups.filter((group) => !isSystemName(group) && group !== GROUP_AUTHENTICATED);
-  if (passing.length > 0) headers["impersonate-group"] = passing.map(headerText);
-  for (const key of Object.keys(extra)) {
-    const values = extra[key] ?? [];
-    if (values.length > 0) headers[`impersonate-extra-${headerKey(key)}`] = values.map(headerText);
+  const headers = ["impersonate-user", headerText(name)];
+  if (uid !== undefined && uid !== "") headers.push("impersonate-uid", headerText(uid));
+  for (const group of groups) {
+    if (!isSystemName(group) && group !== GROUP_AUTHENTICATED) headers.push("impersonate-group", headerText(group));
+  }
+  for (const [key, values] of Object.entries(extra)) {
+    for (const value of values) headers.push(`impersonate-extra-${headerKey(key)}`, headerText(value));
   }
   return headers;
 }

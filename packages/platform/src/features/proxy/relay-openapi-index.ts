@@ -21,7 +21,6 @@ export const isOpenApiIndex = (path: string): boolean => path === "/openapi/v3" 
 
 /** Read as a whole: it must not be compressed. Rejects with ApiError 502 where it is larger than any. */
 export function relayOpenApiIndex(response: UpstreamResponse, headers: ResponseHeaders, place: Place): ApiResponse {
-  const { "content-length": _, ...others } = headers;
   const run: Extract<ApiResponse["body"], { readonly type: "stream" }>["run"] = async (sink, signal) => {
     const onAbort = (): void => void response.destroy();
     if (signal.aborted) return onAbort();
@@ -32,7 +31,7 @@ export function relayOpenApiIndex(response: UpstreamResponse, headers: ResponseH
       signal.removeEventListener("abort", onAbort);
     }
   };
-  return { status: response.statusCode, headers: others, body: { type: "stream", run } };
+  return { status: response.statusCode, headers, body: { type: "stream", run } };
 }
 
 async function readText(response: UpstreamResponse): Promise<string> {

@@ -9,6 +9,7 @@ import {
   type ResponseHeaders,
 } from "@postern/apiserver/transport/api-response";
 import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
+import { withReturnedLength } from "./returned-headers.ts";
 
 /** RFC 9110, sections 15.3.6 and 15.4.5: what a 204 or 205 has for a body is not for its reader, and a 304 has the length of what was not sent. */
 const isBodiless = (status: number): boolean => status === 204 || status === 205 || status === 304;
@@ -16,17 +17,21 @@ const isBodiless = (status: number): boolean => status === 204 || status === 205
 /** A body that has come whole with its head goes out in one piece with it, as most do. */
 export function relayResponse(response: UpstreamResponse, headers: ResponseHeaders, method: string): ApiResponse {
   const { statusCode: status } = response;
-  const { "content-length": _, ...withoutLength } = headers;
+  const withLength = (): ResponseHeaders => withReturnedLength(headers, response.headers);
   if (isBodiless(status)) {
     response.destroy();
-    return { status, headers: status === 304 ? headers : withoutLength, body: { type: "bytes", bytes: "" } };
+    return { status, headers: status === 304 ? withLength() : headers, body: { type: "bytes", bytes: "" } };
   }
   const whole = response.whole();
   if (whole === undefined) {
-    return { status, headers, body: { type: "stream", run: (sink, signal) => relay(response, sink, signal) } };
+    return {
+      status,
+      headers: withLength(),
+      body: { type: "stream", run: (sink, signal) => relay(response, sink, signal) },
+    };
   }
   // The length of a response to HEAD is that of what was not sent.
-  return { status, headers: method === "HEAD" ? headers : withoutLength, body: new RelayedBody(whole) };
+  return { status, headers: method === "HEAD" ? withLength() : headers, body: new RelayedBody(whole) };
 }
 
 /** Rejects where the target breaks off or the signal aborts, so that the caller can tell that the response is not whole. */

@@ -20,7 +20,6 @@ const RETURNED: ReadonlySet<string> = new Set([
   "content-disposition",
   "content-encoding",
   "content-language",
-  "content-length",
   "content-range",
   "content-type",
   "etag",
@@ -43,16 +42,24 @@ const HARMLESS_IN_BROWSERS: ResponseHeaders = {
   "x-content-type-options": "nosniff",
 };
 
-/** The place of a redirect is given where it is still below the target. */
+/** All but the length, which is that of what was sent. The place of a redirect is given where it is still below the target. */
 export function returnedHeaders(headers: IncomingHttpHeaders, location: string | undefined): ResponseHeaders {
   const named = namedInConnection(headers.connection);
-  const returned: { [name: string]: string | readonly string[] } = {};
+  const returned: { [name: string]: string | readonly string[] } = { ...HARMLESS_IN_BROWSERS };
   for (const name in headers) {
     const value = headers[name];
     // Of a refused upgrade as well: what a handshake says belongs to a 101.
     if (value !== undefined && RETURNED.has(name) && !named.has(name)) returned[name] = value;
   }
-  return { ...returned, ...HARMLESS_IN_BROWSERS, ...(location === undefined ? {} : { location }) };
+  if (location !== undefined) returned["location"] = location;
+  return returned;
+}
+
+/** For a response that is relayed as it comes, or whose body was not sent. */
+export function withReturnedLength(returned: ResponseHeaders, headers: IncomingHttpHeaders): ResponseHeaders {
+  const length = headers["content-length"];
+  if (length === undefined || namedInConnection(headers.connection).has("content-length")) return returned;
+  return { ...returned, "content-length": length };
 }
 
 export type RedirectOptions = {

@@ -4,19 +4,20 @@ import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { isLongRunning } from "@postern/apiserver/request/request-info";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { UpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
 import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";
 import { forwardableUpgrade, forwardUpgrade, type UpgradeDeps } from "./forward-upgrade.ts";
-import { forwardedHeaders } from "./forwarded-headers.ts";
+import { createForwardedHeaders } from "./forwarded-headers.ts";
 import { forwardedPath } from "./forwarded-path.ts";
 
 export type ReverseProxy = {
   /**
    * Answers a request whose path is below the root of the target, once it is known to be allowed. Ends it with the signal of the
-   * context, also in the middle of a stream. Rejects with ApiErrors.
+   * context, also in the middle of a stream. Fails with ApiErrors.
    */
-  proxy(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  proxy(context: RequestContext, user: UserInfo): Awaitable<ApiResponse>;
 };
 
 export type ReverseProxyDeps = Pick<UpgradeDeps, "scheduler"> & Partial<UpgradeDeps>;
@@ -32,21 +33,23 @@ export function createReverseProxy(connections: UpstreamConnections, deps: Rever
     isAllowedOrigin: () => false,
     ...deps,
   };
+  const headersOf = createForwardedHeaders(connections.target.credential);
   return {
-    async proxy({ request, info, signal, audit }, user) {
+    proxy(context, user) {
+      const { request, info, audit } = context;
       if (!METHODS.has(request.method)) throw methodNotAllowedError();
       const { path, query } = request;
       const forwarded: ForwardedRequest = {
         request,
         path: forwardedPath(path, query),
-        headers: forwardedHeaders(request, user, connections.target.credential, audit.auditId),
-        signal,
+        headers: headersOf(request, user, audit.auditId),
+        context,
       };
       const upgrade = forwardableUpgrade(request);
-      if (upgrade !== undefined) return await forwardUpgrade(forwarded, upgrade, connections, upgrades);
+      if (upgrade !== undefined) return forwardUpgrade(forwarded, upgrade, connections, upgrades);
       // A log may be silent for long before it has anything to answer with; a watch answers when it has begun.
       const expected = { lasts: isLongRunning(request, info), answersAtOnce: info.verb === "watch" };
-      return await forwardRequest(forwarded, expected, connections);
+      return forwardRequest(forwarded, expected, connections);
     },
   };
 }

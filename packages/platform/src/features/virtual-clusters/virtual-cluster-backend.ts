@@ -3,6 +3,7 @@
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { CertificateRequest } from "../../foundation/pki/certificate-request.ts";
@@ -34,7 +35,7 @@ export type VirtualClusterHealth =
   | { readonly ready: true; readonly version: string }
   | { readonly ready: false; readonly reason: string; readonly message: string };
 
-/** How requests reach one virtual cluster, and what it signs. All methods reject with ApiErrors. */
+/** How requests reach one virtual cluster, and what it signs. All methods fail with ApiErrors. */
 export type VirtualClusterBackend = {
   /** The address for clients: below the platform's, or its own host below the ingress suffix of its cluster. */
   readonly endpoint: "platform" | "ingress";
@@ -45,7 +46,7 @@ export type VirtualClusterBackend = {
   /** CA certificates in PEM for the cluster's own endpoint; undefined for public CAs. */
   readonly serverCertificateAuthority: string | undefined;
   /** Serves a request whose path and RequestInfo are already those below the cluster's root, as `user`. */
-  proxy(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  proxy(context: RequestContext, user: UserInfo): Awaitable<ApiResponse>;
   /**
    * Throws an ApiError if the cluster is no longer connected. If its credential or address has changed, long-running requests on the old
    * ones end. Absent: it is always connected.

@@ -16,6 +16,7 @@ import { tokenRequestAttributes } from "@postern/apiserver/authorization/token-r
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { parseBody } from "@postern/apiserver/endpoints/decode/parse-body";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import { SECRET_TOKEN_TYPE } from "@postern/kubernetes/service-accounts/secret-token";
@@ -43,12 +44,20 @@ const PROTOBUF = "application/vnd.kubernetes.protobuf";
  * Such a cluster knows the name and the groups of the caller, and nothing of the key: what it gives out it gives to all that the caller
  * is there, for as long as was asked. Gives the request as it may be passed on. Throws ApiErrors 403, and 415 for a body that cannot be read.
  */
-export async function boundRemoteRequest(
+export function boundRemoteRequest(
+  context: RequestContext,
+  key: Pick<AccessKeyState, "expiresAt"> | undefined,
+): Awaitable<RequestContext> {
+  const { outerAuthorizer, info } = context;
+  if (outerAuthorizer === undefined || !info.isResourceRequest || !WRITES.has(info.verb)) return context;
+  return boundWrite(context, key);
+}
+
+async function boundWrite(
   context: RequestContext,
   key: Pick<AccessKeyState, "expiresAt"> | undefined,
 ): Promise<RequestContext> {
   const { request, info } = context;
-  if (context.outerAuthorizer === undefined || !info.isResourceRequest || !WRITES.has(info.verb)) return context;
   const { apiGroup, resource, subresource } = info;
   if (apiGroup === RBAC_GROUP && GRANTS.has(resource)) {
     if (!(await allowsAll(context))) throw refusal(info, PART_OF_THE_CLUSTER);

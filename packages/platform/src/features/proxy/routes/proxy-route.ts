@@ -5,8 +5,10 @@ import { allowsCluster } from "@postern/api/project";
 import { badRequestError, forbiddenPathError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
+import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../../authorization/inside-groups.ts";
+import { type InstancePlace, instanceAt, isKeptInside } from "../../authorization/inside-groups.ts";
+import { InsideIdentities } from "../../authorization/inside-identities.ts";
 import { proxiedCallOf } from "../../authorization/proxied-call.ts";
 import type { ProxyPath } from "../../authorization/proxy-path.ts";
 import { withKeyLineage } from "../../certificates/key-lineage.ts";
@@ -20,7 +22,8 @@ import { createOuterAuthorizer, type ProxyDeps } from "./proxy-decision.ts";
 import { below, type Destinations, type FoundInstance, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
 export function createProxyRoute(deps: ProxyDeps, places: Destinations): Handler {
-  return async (context) => {
+  const identities = new InsideIdentities(deps.sources, deps.authorizer.policyVersion);
+  return (context) => {
     const { path, info } = proxiedCallOf(context);
     const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, deps);
     const { destination } = path;
@@ -36,12 +39,13 @@ export function createProxyRoute(deps: ProxyDeps, places: Destinations): Handler
     });
     switch (destination.target) {
       case "ProjectVirtualCluster":
-        await wake(destination, findVirtualCluster(path, deps, places), deps, places);
-        return await toInstance(inner, destination, () => findVirtualCluster(path, deps, places), deps, places);
+        return whenDone(wake(destination, findVirtualCluster(path, deps, places), deps, places), () =>
+          toInstance(inner, destination, () => findVirtualCluster(path, deps, places), identities, deps, places),
+        );
       case "ProjectSpace":
-        return await toInstance(inner, destination, () => findSpace(path, deps, places), deps, places);
+        return toInstance(inner, destination, () => findSpace(path, deps, places), identities, deps, places);
       case "Cluster":
-        return await toCluster(inner, destination.cluster, deps, places);
+        return toCluster(inner, destination.cluster, deps, places);
     }
   };
 }
@@ -61,13 +65,14 @@ function keyInside(
 }
 
 /** `find` gives undefined where there is no such virtual cluster or space. */
-async function toInstance(
+function toInstance(
   context: RequestContext,
   place: InstancePlace,
   find: () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined,
+  identities: InsideIdentities,
   deps: ProxyDeps,
   { lookup, destinations }: Pick<Destinations, "lookup" | "destinations">,
-): Promise<ApiResponse> {
+): Awaitable<ApiResponse> {
   const { names, sources, authorizer, keys, authenticator } = deps;
   const found = find();
   if (found === undefined) {
@@ -77,7 +82,7 @@ async function toInstance(
   mayBePlaced(found, place, lookup);
   const identify = isInsideIdentity(context)
     ? () => withCurrentGroups(context.user, creatorsOf(context, keys, authenticator), place, sources)
-    : () => insideIdentity(context.user, place, sources);
+    : () => identities.of(context.user, place);
   const user = identify();
   const backend = found.open();
   const { policyVersion } = authorizer;
@@ -97,8 +102,8 @@ async function toInstance(
       return isReached(now.open());
     },
   });
-  const bounded = backend.isRemote ? await boundRemoteRequest(context, keyOf(context, keys)) : context;
-  return await backend.proxy(bounded, user);
+  if (!backend.isRemote) return backend.proxy(context, user);
+  return whenDone(boundRemoteRequest(context, keyOf(context, keys)), (bounded) => backend.proxy(bounded, user));
 }
 
 /** Throws ApiError 403 where the project may not use the cluster any more in which the instance was placed. */
@@ -119,24 +124,24 @@ function isReached(backend: Pick<VirtualClusterBackend, "assertReached">): true 
 }
 
 /** An embedded cluster may sleep; others are run by others. Throws ApiError 503 for one that no request wakes. */
-async function wake(
+function wake(
   { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
   found: FoundInstance<VirtualClusterBackend> | undefined,
   { names }: ProxyDeps,
   { lookup, wakeUp }: Pick<Destinations, "lookup" | "wakeUp">,
-): Promise<void> {
+): Awaitable<void> {
   if (found === undefined || found.open().isRemote) return;
   const instance = lookup.virtualClusterInstance(names.projectNamespace(project), virtualCluster);
-  if (instance !== undefined) await wakeUp(instance);
+  return instance === undefined ? undefined : wakeUp(instance);
 }
 
 /** Callers keep their own name and groups there: what they may do is for the cluster's own RBAC to say. */
-async function toCluster(
+function toCluster(
   context: RequestContext,
   name: string,
   { names, keys }: ProxyDeps,
   { lookup, reached, destinations }: Pick<Destinations, "lookup" | "reached" | "destinations">,
-): Promise<ApiResponse> {
+): Awaitable<ApiResponse> {
   const cluster = lookup.cluster(name);
   if (cluster === undefined) throw notFoundError({ group: names.managementGroup, resource: "clusters" }, name);
   if (isLocalCluster(cluster)) {
@@ -150,8 +155,10 @@ async function toCluster(
       return now !== undefined && now.metadata.uid === cluster.metadata.uid && isReached(reached.ofCluster(now));
     },
   });
-  const bounded = await boundRemoteRequest(context, keyOf(context, keys));
-  return await reached.ofCluster(cluster).proxy(bounded, outsideIdentity(context.user));
+  const user = outsideIdentity(context.user);
+  return whenDone(boundRemoteRequest(context, keyOf(context, keys)), (bounded) =>
+    reached.ofCluster(cluster).proxy(bounded, user),
+  );
 }
 
 /** Requests from outside never have system identities. */

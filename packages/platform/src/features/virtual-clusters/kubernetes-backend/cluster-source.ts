@@ -2,14 +2,15 @@
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import { unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
 import { invalidKubeconfigError } from "./kubeconfig-target.ts";
 
 export type ClusterSource = {
-  /** Rejects with an ApiError if the cluster cannot be reached, or not yet. */
-  connect(signal: AbortSignal): Promise<ClusterConnection>;
+  /** Fails with an ApiError if the cluster cannot be reached, or not yet. The signal is read where another cluster has to be asked. */
+  connect(caller: { readonly signal: AbortSignal }): Awaitable<ClusterConnection>;
   /** The connection, without a request to another cluster. Throws an ApiError if that is not possible. */
   current(): ClusterConnection;
   /** Throws an ApiError if the cluster is no longer connected, as far as this is known without requests. */
@@ -49,7 +50,7 @@ export function createSecretSource({ connections, key, find }: SecretSourceDeps)
     return text;
   }
   const current = (): ClusterConnection => connections.connectionOf(key, kubeConfig());
-  return { current, connect: async () => current(), assertReached: () => void current(), invalidate() {} };
+  return { current, connect: current, assertReached: () => void current(), invalidate() {} };
 }
 
 /** The kubeconfig in a Secret. Throws ApiError 503 if it is missing, 502 if it is not valid UTF-8. */

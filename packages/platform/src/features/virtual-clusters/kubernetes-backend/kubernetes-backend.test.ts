@@ -332,7 +332,7 @@ describe("bindings", () => {
             }
           : undefined,
     });
-    const { client } = await source.connect(signal);
+    const { client } = await source.connect({ signal });
     await expect(bindRoles(client, ["view"], { names, scheduler, timeoutMs: 100 }, signal)).rejects.toMatchObject({
       code: 503,
       details: { causes: [{ reason: "ConnectTimeout" }] },

@@ -6,6 +6,7 @@ import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { faultOf } from "../../../foundation/upstream/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import { bindRoles } from "./bind-roles.ts";
+import type { ClusterConnection } from "./cluster-connection.ts";
 import type { ClusterSource } from "./cluster-source.ts";
 import { issueClientCertificate } from "./issue-client-certificate.ts";
 import { probeHealth } from "./probe-health.ts";
@@ -21,14 +22,14 @@ export function createKubernetesBackend(deps: {
   const { source, names, scheduler } = deps;
 
   /** A refused credential may have been renewed meanwhile. */
-  async function withSource<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (error) {
-      if (isApiError(error) && faultOf(error).reason === "CredentialRefused") source.invalidate();
-      throw error;
-    }
-  }
+  const onError = (error: unknown): never => {
+    if (isApiError(error) && faultOf(error).reason === "CredentialRefused") source.invalidate();
+    throw error;
+  };
+  const withConnection = async <T>(
+    signal: AbortSignal,
+    work: (connection: ClusterConnection) => Promise<T>,
+  ): Promise<T> => Promise.resolve(source.connect({ signal })).then(work).catch(onError);
 
   return {
     endpoint: "ingress",
@@ -41,20 +42,23 @@ export function createKubernetesBackend(deps: {
     get serverCertificateAuthority() {
       return source.current().target.certificateAuthorityPem;
     },
-    proxy: (context, user) =>
-      withSource(source.connect(context.signal).then((connection) => connection.proxy(context, user))),
+    proxy(context, user) {
+      const connection = source.connect(context);
+      // Most are there. A chain of promises costs as much as the rest of a short request.
+      if (connection instanceof Promise) return connection.then((found) => found.proxy(context, user)).catch(onError);
+      const response = connection.proxy(context, user);
+      return response instanceof Promise ? response.catch(onError) : response;
+    },
     assertReached: () => source.assertReached(),
     /** The cluster verifies its certificates at its own endpoint. */
     authenticateCertificate: async () => undefined,
     issueClientCertificate: (request, signal) =>
-      withSource(source.connect(signal).then(({ client }) => issueClientCertificate(client, request, deps, signal))),
+      withConnection(signal, ({ client }) => issueClientCertificate(client, request, deps, signal)),
     async provision() {},
     bindRoles: (clusterRoles, signal) =>
-      withSource(
-        source.connect(signal).then(({ client }) => bindRoles(client, clusterRoles, { names, scheduler }, signal)),
-      ),
+      withConnection(signal, ({ client }) => bindRoles(client, clusterRoles, { names, scheduler }, signal)),
     async health(signal) {
-      const health = await probeHealth((bounded) => source.connect(bounded), { scheduler }, signal);
+      const health = await probeHealth((bounded) => source.connect({ signal: bounded }), { scheduler }, signal);
       if (!health.ready && health.reason === "CredentialRefused") source.invalidate();
       return health;
     },

@@ -82,7 +82,7 @@ export function createKubernetesBackends(deps: {
       return isTunnelled ? byTunnel : bySecret;
     };
     return {
-      connect: async (signal) => await chosen().connect(signal),
+      connect: (caller) => chosen().connect(caller),
       current: () => chosen().current(),
       assertReached: () => chosen().assertReached(),
       invalidate: () => bySecret.invalidate(),

@@ -1,6 +1,7 @@
 // Checks whether a cluster is ready, and reads its version.
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ApiClient } from "@postern/client/api-client";
 import { faultOf, unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
@@ -14,7 +15,7 @@ const ENDPOINTS = ["/readyz", "/healthz"] as const;
 
 /** Rejects only if the signal is aborted. */
 export async function probeHealth(
-  connect: (signal: AbortSignal) => Promise<{ readonly client: ApiClient }>,
+  connect: (signal: AbortSignal) => Awaitable<{ readonly client: ApiClient }>,
   { scheduler, timeoutMs = PROBE_TIMEOUT_MS }: { readonly scheduler: Scheduler; readonly timeoutMs?: number },
   signal: AbortSignal,
 ): Promise<VirtualClusterHealth> {

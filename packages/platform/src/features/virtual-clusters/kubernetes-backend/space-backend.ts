@@ -59,24 +59,24 @@ export function createSpaceBackend(deps: {
     isRemote: true,
     assertReached: () => host.assertReached(),
     async proxy(context, user) {
-      const connection = await host.connect(context.signal);
+      const connection = await host.connect(context);
       await mustBeOurs(connection, context.signal);
       return await namespacedProxy(connection.proxy, namespace)(context, user);
     },
     async provision(metadata, signal) {
-      const connection = await host.connect(signal);
+      const connection = await host.connect({ signal });
       const found = await own.find(connection, signal);
       if (found === undefined) return await own.create(connection, metadata, signal);
       if (!own.isOurs(found)) throw taken(namespace);
       await own.label(connection, found, metadata, signal);
     },
     async bindRoles(clusterRoles, signal) {
-      const connection = await host.connect(signal);
+      const connection = await host.connect({ signal });
       await mustBeOurs(connection, signal);
       await bindRoles(connection.client, clusterRoles, { names, namespace, scheduler }, signal);
     },
     async remove(signal) {
-      const connection = await host.connect(signal);
+      const connection = await host.connect({ signal });
       ownedAt = Number.NEGATIVE_INFINITY;
       const found = await own.find(connection, signal);
       if (found === undefined || !own.isOurs(found)) return true;
@@ -85,9 +85,9 @@ export function createSpaceBackend(deps: {
       return (await own.find(connection, signal)) === undefined;
     },
     async health(signal) {
-      const health = await probeHealth((bounded) => host.connect(bounded), { scheduler }, signal);
+      const health = await probeHealth((bounded) => host.connect({ signal: bounded }), { scheduler }, signal);
       if (!health.ready) return health;
-      const found = await own.find(await host.connect(signal), signal);
+      const found = await own.find(await host.connect({ signal }), signal);
       if (found !== undefined && own.isOurs(found)) return health;
       return { ready: false, ...NOT_PROVISIONED };
     },

@@ -42,7 +42,7 @@ export function createVclusterSource(deps: {
   let reading: Promise<ClusterConnection> | undefined;
 
   async function read(signal: AbortSignal): Promise<ClusterConnection> {
-    const connection = await host.connect(signal);
+    const connection = await host.connect({ signal });
     const secret = await readSecret(connection, namespace, `vc-${name}`, signal);
     const found = await readNamespace(connection, namespace, signal);
     if (!isOwn(secret)) throw foreign("it belongs to another instance: its Secret is not labelled for this one");
@@ -67,16 +67,14 @@ export function createVclusterSource(deps: {
   }
 
   return {
-    async connect(signal) {
+    connect(caller) {
       const known = connections.known(key);
       if (known !== undefined && clock.elapsed() - readAt < FRESH_MS) return known;
-      try {
-        return await unlessAborted(readOnce(), signal);
-      } catch (error) {
+      return unlessAborted(readOnce(), caller.signal).catch((error: unknown) => {
         // The host may be down while the virtual cluster is not.
         if (known !== undefined && isApiError(error, "ServiceUnavailable")) return known;
         throw error;
-      }
+      });
     },
     current() {
       const known = connections.known(key);
