@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Agent, request as ask, createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+// The one that the platform depends on.
 import { Pool } from "undici";
 
 const [certificate = "", key = "", upstream = "", authority = "", token = "", client = "undici"] =
