@@ -116,6 +116,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/access-requests/kinds",
     "features/sign-in/kinds",
     "features/projects/kinds",
+    "features/front-proxy",
     "features/access-keys/controllers",
     "features/cluster-tunnels/controllers",
     "features/virtual-clusters/controllers",

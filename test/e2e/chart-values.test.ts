@@ -1,5 +1,6 @@
 // Values that the chart refuses before a server does, by a real helm.
 
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { describe, expect, it } from "vitest";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";
 import { succeed, tool } from "./testing/postern-process.ts";
@@ -37,6 +38,38 @@ describe("helm", () => {
     expect(stderr).toContain(
       `replicas is ${replicas}, and a SQLite store has one server: leave replicas out, or set store.type to etcd`,
     );
+  });
+
+  it("registers the management API in the cluster, with the CA of its kube-apiserver", async () => {
+    const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n-----END CERTIFICATE-----`;
+    const set = [
+      "--set=aggregatedApi.enabled=true,aggregatedApi.allowedNames={front-proxy-client,aggregator}",
+      "--set=config.platform.domain=example.com,service.port=8443",
+      `--set=aggregatedApi.clientCA=${pem("clients")}`,
+    ];
+    const text = await succeed(render(...set, `--set=aggregatedApi.caBundle=${pem("server")}`));
+    const objects = text.split(/^---$/m).map((one) => decodeYaml(one).value as any);
+    const services = objects.filter((one) => one?.kind === "APIService");
+    expect(services.map(({ metadata }) => metadata.name)).toEqual([
+      "v1.management.example.com",
+      "v1.storage.example.com",
+    ]);
+    expect(services[0].spec).toMatchObject({
+      group: "management.example.com",
+      service: { name: "own", port: 8443 },
+      caBundle: Buffer.from(pem("server")).toString("base64"),
+    });
+    const { data } = objects.find((one) => one?.kind === "ConfigMap");
+    expect(data["requestheader-ca.crt"].trim()).toBe(pem("clients"));
+    expect(decodeYaml(data["postern.yaml"]).value).toMatchObject({
+      frontProxy: { clientCAFile: "/config/requestheader-ca.crt", allowedNames: ["front-proxy-client", "aggregator"] },
+    });
+    expect(await render(...set)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("aggregatedApi.caBundle is empty"),
+    });
+    const without = await render("--set=aggregatedApi.enabled=true", `--set=aggregatedApi.caBundle=${pem("server")}`);
+    expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining("aggregatedApi.clientCA is empty") });
   });
 
   it("runs two servers on etcd, unless values say otherwise", async () => {

@@ -23,6 +23,7 @@ import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
 import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
 import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
+import { openFrontProxy } from "./features/front-proxy/feature.ts";
 import { openNoticeWebhook } from "./features/notices/feature.ts";
 import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
 import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
@@ -211,6 +212,8 @@ export async function composeServer(parts: {
   );
   teardown.defer(() => lifetime.abort());
 
+  const frontProxy = await openFrontProxy(base, { directory: platform.directory, logger });
+  if (frontProxy !== undefined) teardown.use(frontProxy);
   const link = createOneTimeLink(runtime.clock, random);
   const audited = { audit: log.options, logger };
   const handler = createRequestHandler(platform, {
@@ -229,6 +232,7 @@ export async function composeServer(parts: {
     replicas,
     eventLoopBudget,
     tracing,
+    frontProxy,
   });
   transport.serve(handler);
   starting.open(handler);

@@ -33,6 +33,11 @@ export const PAGES: readonly Page[] = [
     expected: [/^default +Active/m, /WrappedValueReadAgain +ownedaccesskey\/deploy/],
   },
   {
+    path: "docs/guides/aggregated-api.md",
+    given: ":",
+    expected: [/"name": "demo"/, /^Username +host:jane$/m, /host:devs/],
+  },
+  {
     path: "docs/operations/rotating-authorities.md",
     given: SERVE,
     expected: [

@@ -50,6 +50,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* What the kube-apiserver of this cluster says of the requests that it forwards; nothing where helm reads no cluster. */}}
+{{- define "postern.requestHeader" -}}
+{{- $map := lookup "v1" "ConfigMap" "kube-system" "extension-apiserver-authentication" | default dict -}}
+{{- dig "data" (index . 1) "" $map -}}
+{{- end -}}
+
+{{- define "postern.requestHeaderCA" -}}
+{{- $found := .Values.aggregatedApi.clientCA | default (include "postern.requestHeader" (list . "requestheader-client-ca-file")) -}}
+{{- required "aggregatedApi.clientCA is empty, and helm cannot read requestheader-client-ca-file of the ConfigMap kube-system/extension-apiserver-authentication" $found -}}
+{{- end -}}
+
+{{/* The CA of the server's own certificate. */}}
+{{- define "postern.servingCA" -}}
+{{- $secret := include "postern.tlsSecret" . | default (ternary .Values.store.etcd.identitySecret "" (eq .Values.store.type "etcd")) -}}
+{{- $stored := dict -}}
+{{- if $secret -}}{{- $stored = lookup "v1" "Secret" .Release.Namespace $secret | default dict -}}{{- end -}}
+{{- $found := .Values.aggregatedApi.caBundle | default (dig "data" "ca.crt" "" $stored | b64dec) -}}
+{{- required "aggregatedApi.caBundle is empty: set it to ca.crt of the server, which verifies its certificate" $found -}}
+{{- end -}}
+
 {{/* The configuration file: what the values say, and .Values.config over it. */}}
 {{- define "postern.config" -}}
 {{- $config := dict "dataDir" "/data" "bindAddress" "0.0.0.0" "securePort" 8443 -}}
@@ -72,6 +92,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $settings = merge $settings (dict "caFile" "/etcd-tls/ca.crt" "certFile" "/etcd-tls/tls.crt" "keyFile" "/etcd-tls/tls.key") -}}
 {{- end -}}
 {{- $_ := set $config "etcd" $settings -}}
+{{- end -}}
+{{- if .Values.aggregatedApi.enabled -}}
+{{- $names := .Values.aggregatedApi.allowedNames | default (include "postern.requestHeader" (list . "requestheader-allowed-names") | default "[]" | fromJsonArray) -}}
+{{- $frontProxy := dict "clientCAFile" "/config/requestheader-ca.crt" -}}
+{{- if $names -}}{{- $_ := set $frontProxy "allowedNames" $names -}}{{- end -}}
+{{- $_ := set $config "frontProxy" $frontProxy -}}
 {{- end -}}
 {{- if include "postern.bootstrap" . -}}
 {{- $_ := set $config "bootstrap" (dict "dir" "/bootstrap" "drift" .Values.bootstrap.drift) -}}

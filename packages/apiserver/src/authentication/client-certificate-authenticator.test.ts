@@ -46,6 +46,17 @@ describe("createClientCertificateAuthenticator", () => {
     expect(() => present(name)).toThrow(expect.objectContaining({ code: 401 }));
   });
 
+  it.each(["forged", "other"])("leaves %s to other authenticators where those of unknown CAs pass", (name) => {
+    const passing = createClientCertificateAuthenticator({
+      authorities: pemOf("authority"),
+      clock: { now: () => NOW, elapsed: () => NOW },
+      unknown: "pass",
+    });
+    const request = (of: string) => headerlessRequest({ peerCertificate: () => certificateOf(of) });
+    expect([passing.authenticate(request(name)), passing.authenticate(request(name))]).toEqual([undefined, undefined]);
+    expect(() => passing.authenticate(request("server-usage"))).toThrow(expect.objectContaining({ code: 401 }));
+  });
+
   it("gives no identity without a certificate or without a common name", async () => {
     expect(await authenticatorAt(NOW).authenticate(headerlessRequest({ peerCertificate: () => undefined }))).toBe(
       undefined,

@@ -27,6 +27,8 @@ export function createClientCertificateAuthenticator(deps: {
   /** The trusted authorities in PEM, several in one text allowed. Each one is a trust anchor. */
   readonly authorities: string | readonly string[];
   readonly clock: Clock;
+  /** Certificates that none of the authorities signed: refused, or left to other authenticators. Default: refused. */
+  readonly unknown?: "refuse" | "pass";
   /**
    * Identity of the holder; default: user = CN, groups = O. Undefined gives no identity; throw an ApiError 401 to refuse, for example
    * a serial number that has been revoked.
@@ -35,10 +37,10 @@ export function createClientCertificateAuthenticator(deps: {
     certificate: ClientCertificate,
   ) => Promise<Authentication | undefined> | Authentication | undefined;
 }): Authenticator {
-  const { authorities, clock, identify = identityOfCertificate } = deps;
+  const { authorities, clock, unknown = "refuse", identify = identityOfCertificate } = deps;
   const anchors = parseAuthorities([authorities].flat());
   // Checking a signature costs more than all the rest of a request, and a connection sends many with one certificate.
-  const verified = new WeakMap<X509Certificate, Verified>();
+  const verified = new WeakMap<X509Certificate, Verified | "unknown">();
   return {
     authenticate(request) {
       const certificate = request.peerCertificate();
@@ -47,6 +49,10 @@ export function createClientCertificateAuthenticator(deps: {
       if (known === undefined) {
         known = verify(certificate, anchors);
         verified.set(certificate, known);
+      }
+      if (known === "unknown") {
+        if (unknown === "pass") return undefined;
+        throw unauthorizedError();
       }
       const now = clock.now();
       if (!(now >= known.validFrom && now <= known.validUntil)) throw unauthorizedError();
@@ -80,10 +86,10 @@ function parseAuthorities(texts: readonly string[]): readonly X509Certificate[] 
   return anchors;
 }
 
-/** Throws an ApiError 401 unless an anchor signed the certificate for client authentication. Times are left to the caller. */
-function verify(certificate: X509Certificate, anchors: readonly X509Certificate[]): Verified {
+/** Throws an ApiError 401 for a certificate of an anchor that is not for client authentication. Times are left to the caller. */
+function verify(certificate: X509Certificate, anchors: readonly X509Certificate[]): Verified | "unknown" {
   const anchor = anchors.find((candidate) => isSignedBy(certificate, candidate));
-  if (anchor === undefined) throw unauthorizedError();
+  if (anchor === undefined) return "unknown";
   const subject = subjectOf(certificate);
   if (subject.isCertificateAuthority) throw unauthorizedError();
   if (!(subject.extendedKeyUsages ?? []).includes(OID.clientAuth)) throw unauthorizedError();

@@ -95,11 +95,17 @@ describe("requests", () => {
       "Authorization: Bearer b",
       "Impersonate-Group: x, y",
       "Impersonate-Group: z",
+      "X-Remote-Group: x, y",
+      "X-Remote-Group: z",
     ];
     const socket = await openTls(port);
     socket.end(`GET / HTTP/1.1\r\nHost: h\r\n${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`);
     const text = await readAll(socket);
-    const expected = { authorization: ["Bearer a", "Bearer b"], "impersonate-group": ["x, y", "z"] };
+    const expected = {
+      authorization: ["Bearer a", "Bearer b"],
+      "impersonate-group": ["x, y", "z"],
+      "x-remote-group": ["x, y", "z"],
+    };
     expect(JSON.parse(text.slice(text.indexOf("{"))).headers).toMatchObject(expected);
     const session = openHttp2(port);
     onTestFinished(() => session.destroy());

@@ -3,10 +3,11 @@
 import type { RequestHeaders } from "./api-request.ts";
 
 /** Node keeps the first `Authorization` and joins repeated unknown headers by comma, which a group name may hold. */
-const isIdentityHeader = (name: string): boolean => name === "authorization" || name.startsWith("impersonate");
+const isIdentityHeader = (name: string): boolean =>
+  name === "authorization" || name.startsWith("impersonate") || name.startsWith("x-remote-");
 
 const LOWER_CASE_BIT = 0x20;
-const INITIALS: readonly number[] = ["a", "i"].map((letter) => letter.charCodeAt(0));
+const INITIALS: readonly number[] = ["a", "i", "x"].map((letter) => letter.charCodeAt(0));
 
 /** `headers` with a list for each identity header that was sent more than once. `rawHeaders` alternates names and values. */
 export function withRepeatedHeaders(headers: RequestHeaders, rawHeaders: readonly string[]): RequestHeaders {

@@ -2,6 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
+import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import { LongRunningRequests } from "@postern/apiserver/authorization/long-running-requests";
@@ -26,6 +27,7 @@ import { joinRoute, tunnelRoute } from "../features/cluster-tunnels/routes/index
 import type { ConsoleBuild } from "../features/console/console-build.ts";
 import { consoleRoute } from "../features/console/console-route.ts";
 import { documentationRoute, type LoadDocumentation } from "../features/documentation/documentation-route.ts";
+import type { FrontProxy } from "../features/front-proxy/feature.ts";
 import { proxyRoute } from "../features/proxy/routes/index.ts";
 import { scimRoute } from "../features/scim/scim-routes.ts";
 import { signInRoute } from "../features/sign-in/feature.ts";
@@ -63,6 +65,8 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
   readonly logger: Logger;
   /** Undefined: no tracing. */
   readonly tracing: Tracing | undefined;
+  /** Undefined: no other cluster forwards requests to this server. */
+  readonly frontProxy: FrontProxy | undefined;
 };
 
 export function createRequestHandler(platform: Platform, parts: RequestHandlerParts): ApiHandler {
@@ -109,6 +113,18 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
 
   const managed = wrappingChecked(heldToItsKey(api.route, keys, authorization), names);
   const management = createHandlerChain(managed, confirmed);
+  /** Requests that come by the network. The server's own, for pages and directories, come by no front proxy. */
+  const received =
+    parts.frontProxy === undefined
+      ? management
+      : createHandlerChain(managed, {
+          ...confirmed,
+          authenticator: freshAuthenticator(
+            unionAuthenticator([parts.frontProxy.authenticator, keys.authenticator]),
+            freshness,
+          ),
+          withRefusals: parts.frontProxy.withRefusals,
+        });
   const provisioning = provisioningAuthenticator(shared.authenticator, keys.index);
   const callFor = (to: HandlerChain) => createManagementCall(to, names.managementGroup, signal);
   const { route: pages, grants } = signInRoute(base, {
@@ -123,7 +139,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
   const { audit: _, ...unaudited } = shared;
   return createApiRouter({
     sessions: { keys: keys.index, publicUrl: signIn.publicUrl },
-    management,
+    management: received,
     // Public files are not audited; the requests of the page are.
     console:
       parts.loadConsole === undefined || !configuration.console

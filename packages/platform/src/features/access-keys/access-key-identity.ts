@@ -32,29 +32,40 @@ export function accessKeyIdentity(
 ): UserInfo {
   const { owner } = key;
   const extra = { [accessKeyIdExtra(names)]: [key.id] };
-  const prefix = names.accessRequestGroup("");
-  // Groups of users and keys are texts that others wrote.
-  const withoutGrants = (groups: readonly string[]) => groups.filter((group) => !group.startsWith(prefix));
-  const common = [...withoutGrants(key.groups), GROUP_AUTHENTICATED, names.authenticatedGroup];
+  const common = [...withoutGrants(key.groups, names), GROUP_AUTHENTICATED, names.authenticatedGroup];
   if (owner.kind === "team") {
     const group = names.teamGroup(owner.name);
     return { name: group, groups: distinct([group, ...common]), extra, ...uidOf(directory.team(owner.name)) };
   }
   if (owner.kind === "subject") return { name: owner.name, groups: distinct(common), extra };
   const user = directory.user(owner.name);
-  const teams = directory.teamsOf(owner.name).map(({ name }) => names.teamGroup(name));
+  const { own, represented } = groupsOfUser(user ?? { name: owner.name, groups: [] }, { directory, names });
   return {
     name: user?.subject ?? owner.name,
     groups: distinct([
-      ...withoutGrants(user?.groups ?? []),
+      ...own,
       ...common,
-      names.userGroup(owner.name),
-      ...teams,
+      ...represented,
       ...(user === undefined ? [] : (granted?.groupsOf(key, user) ?? [])),
     ]),
     extra,
     ...uidOf(user),
   };
+}
+
+/** The groups that a User has of its own, and those that stand for itself and its teams. */
+export function groupsOfUser(
+  { name, groups }: Pick<DirectoryUser, "name" | "groups">,
+  { directory, names }: Pick<IdentityDeps, "directory" | "names">,
+): { readonly own: readonly string[]; readonly represented: readonly string[] } {
+  const teams = directory.teamsOf(name).map((team) => names.teamGroup(team.name));
+  return { own: withoutGrants(groups, names), represented: [names.userGroup(name), ...teams] };
+}
+
+/** Groups of users and keys are texts that others wrote. */
+function withoutGrants(groups: readonly string[], names: PlatformNames): readonly string[] {
+  const prefix = names.accessRequestGroup("");
+  return groups.filter((group) => !group.startsWith(prefix));
 }
 
 const distinct = (groups: readonly string[]): readonly string[] => [...new Set(groups)];

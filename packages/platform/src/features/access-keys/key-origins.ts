@@ -3,6 +3,7 @@
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { isFrontProxyCredential } from "../../foundation/http/front-proxy-credential.ts";
 import { keyNotFoundError } from "./access-key-refusal.ts";
 
 /** One value of a key. Serials count the values that a key has had, from 0. */
@@ -31,7 +32,7 @@ export function originsOf(
   { credential }: Pick<RequestContext, "credential">,
   keys: { byId(id: string): KeyWithOrigins | undefined; byName(name: string): KeyWithOrigins | undefined },
 ): readonly KeyOrigin[] {
-  if (credential === undefined) return NOTHING;
+  if (credential === undefined || isFrontProxyCredential(credential)) return NOTHING;
   const key = keys.byId(credential.id);
   if (key === undefined) throw replacedError(credential.id);
   const { name, uid, serial } = key;

@@ -3,6 +3,7 @@
 import type { Option } from "./option.ts";
 import { auditOptions } from "./options/audit-options.ts";
 import { etcdOptions } from "./options/etcd-options.ts";
+import { frontProxyOptions } from "./options/front-proxy-options.ts";
 import { limitOptions } from "./options/limit-options.ts";
 import { noticeOptions } from "./options/notice-options.ts";
 import { platformOptions } from "./options/platform-options.ts";
@@ -12,6 +13,7 @@ export const CATALOGUE = {
   ...serverOptions,
   ...etcdOptions,
   ...platformOptions,
+  ...frontProxyOptions,
   ...noticeOptions,
   ...auditOptions,
   ...limitOptions,

@@ -92,6 +92,15 @@ describe("the configuration", () => {
     });
   });
 
+  it("refuses names of another cluster that begin as the platform's own", async () => {
+    const own = { "platform-domain": "loft.sh", "requestheader-prefix": "loft:" };
+    expect((await load({ flags: own })).frontProxy.clientCAFile).toBe("");
+    const flags = { ...own, "requestheader-client-ca-file": "ca.pem" };
+    expect(await refusal({ flags })).toContain("is the beginning of the platform's own names");
+    const other = await load({ flags: { ...flags, "requestheader-prefix": "postern:" } });
+    expect(other.frontProxy).toMatchObject({ clientCAFile: "/srv/postern/ca.pem", prefix: "postern:" });
+  });
+
   it.each([
     ["memory", { kind: "memory" }],
     ["sqlite:x.db", { kind: "sqlite", path: "/srv/postern/x.db" }],
@@ -101,6 +110,14 @@ describe("the configuration", () => {
   });
 
   it.each([
+    ["requestheader-prefix", "system:"],
+    ["requestheader-prefix", "po"],
+    ["requestheader-prefix", ""],
+    ["requestheader-prefix", "a:b:"],
+    ["requestheader-allowed-names", ""],
+    ["requestheader-username-headers", "Authorization"],
+    ["requestheader-group-headers", "X-Remote-Group,Impersonate-Group"],
+    ["requestheader-extra-headers-prefix", "X-Remote-Extra"],
     ["secure-port", "65536"],
     ["secure-port", "-1"],
     ["secure-port", "80x"],

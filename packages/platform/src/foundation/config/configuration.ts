@@ -126,6 +126,12 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
       `--access-key-machine-default-ttl-seconds (${machineDefaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the former or raise the latter`,
     );
   }
+  const platformName = values.platform.name || (values.platform.domain.split(".")[0] ?? "");
+  if (values.frontProxy.clientCAFile !== "" && values.frontProxy.prefix === `${platformName}:`) {
+    throw new ConfigurationError(
+      `--requestheader-prefix (${values.frontProxy.prefix}) is the beginning of the platform's own names: choose another one`,
+    );
+  }
   const { webhook } = values.notices;
   if ((webhook.url === "") !== (webhook.secretFile === "")) {
     throw new ConfigurationError(
@@ -143,7 +149,8 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
     tlsCaFile: fileOr(values.tlsCaFile, ""),
     serverKeyFile: fileOr(values.serverKeyFile, resolve(dataDir, "server.key")),
     previousServerKeyFile: fileOr(values.previousServerKeyFile, ""),
-    platform: { ...values.platform, name: values.platform.name || (values.platform.domain.split(".")[0] ?? "") },
+    platform: { ...values.platform, name: platformName },
+    frontProxy: { ...values.frontProxy, clientCAFile: fileOr(values.frontProxy.clientCAFile, "") },
     audit: {
       ...values.audit,
       policyFile: fileOr(values.audit.policyFile, ""),

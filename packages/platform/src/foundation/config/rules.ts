@@ -59,6 +59,29 @@ export const networks: Rule<readonly string[]> = (values) => {
     : `must contain IP addresses and networks such as 10.20.0.0/16, and ${quote(wrong)} is neither`;
 };
 
+export const someNames: Rule<readonly string[]> = (values) =>
+  values.length === 0 ? "must name at least one" : undefined;
+
+/** The transport keeps their values apart, and no proxy passes them on. */
+const REMOTE_HEADER = /^x-remote-[a-z0-9-]{1,64}$/i;
+
+export const remoteHeaders: Rule<readonly string[]> = (values) => {
+  const wrong = values.find((value) => !REMOTE_HEADER.test(value));
+  if (wrong !== undefined) return `must contain names that begin with X-Remote-, and ${quote(wrong)} does not`;
+  return someNames(values);
+};
+
+export const remoteHeaderPrefix: Rule<string> = (value) =>
+  REMOTE_HEADER.test(value) && value.endsWith("-")
+    ? undefined
+    : `must begin with X-Remote- and end with a dash, not ${quote(value)}`;
+
+/** With the colon, no name behind it makes the whole one of another prefix. */
+export const foreignPrefix: Rule<string> = (value) =>
+  /^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?:$/.test(value) && value !== "system:"
+    ? undefined
+    : `must be lower-case letters, digits and dashes with a colon at the end, and not system:, not ${quote(value)}`;
+
 const TIME = /^([1-9]\d{0,5})([mhd])$/;
 const SECONDS_PER = { m: 60, h: 3600, d: 86_400 };
 const MAX_LEAD_SECONDS = 366 * 86_400;

@@ -209,7 +209,11 @@ export async function createTenancy(options: TenancyOptions = {}) {
         keys: controlPlaneKeys,
         join: clusterJoin({ names, lookup }, { joins, targets: createAgentTargets(names, lookup) }, endpoint),
       }),
-      virtualClusterInstances({ ...deps, clusterUsage: { of: () => undefined } }),
+      virtualClusterInstances({
+        ...deps,
+        clusterUsage: { of: () => undefined },
+        frontProxy: { credentialTTLSeconds: 3_600 },
+      }),
       virtualClusterTemplates(deps),
       spaceInstances(deps),
     ],

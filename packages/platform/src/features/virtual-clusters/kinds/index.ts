@@ -90,6 +90,7 @@ export function virtualClusterKinds(
         "kind",
       ),
       proxyFallback: configuration.kubeConfig.proxyFallback,
+      frontProxy: configuration.frontProxy,
       join,
       credentials: credentialsSubresource(
         (context) => credentialsOfInstance(context, { names, lookup, keys: keys.index, certificates, allKeys }),

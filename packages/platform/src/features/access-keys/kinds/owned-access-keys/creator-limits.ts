@@ -8,6 +8,7 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Configuration } from "../../../../foundation/config/configuration.ts";
+import { isFrontProxyCredential } from "../../../../foundation/http/front-proxy-credential.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../../../authorization/impersonation.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
@@ -27,8 +28,20 @@ export type CreatorLimitsDeps = {
   readonly keys: AccessKeyIndex;
   readonly directory: Directory;
   readonly authorizer: Authorizer;
-  readonly configuration: Pick<Configuration, "accessKeys">;
+  readonly configuration: Pick<Configuration, "accessKeys" | "frontProxy">;
 };
+
+/** Seconds above which a TTL requires the verb `extend`; 0: any length is allowed. */
+function ttlOfCreator(
+  { credential }: Pick<RequestContext, "credential">,
+  { accessKeys: { defaultTTLSeconds, maxTTLSeconds }, frontProxy }: CreatorLimitsDeps["configuration"],
+): number {
+  const ttl = effectiveTTL(defaultTTLSeconds, maxTTLSeconds);
+  if (!isFrontProxyCredential(credential)) return ttl;
+  // The other cluster decides who its users are: what they keep here ends soon.
+  const { credentialTTLSeconds } = frontProxy;
+  return ttl === 0 ? credentialTTLSeconds : Math.min(ttl, credentialTTLSeconds);
+}
 
 /** The verb on access keys for extending the TTL, or setting one above the default. */
 const EXTEND_VERB = "extend";
@@ -67,6 +80,20 @@ export function creatorError(
   old: OwnedAccessKey | undefined,
   deps: CreatorLimitsDeps,
   mayBe: () => Promise<boolean> = async () => false,
+): Awaitable<string | undefined> {
+  if (!isFrontProxyCredential(context.credential)) return faultOfCreator(context, object, old, deps, mayBe);
+  return whenDone(
+    faultOfOtherCluster(context, object, old, deps),
+    (fault) => fault ?? faultOfCreator(context, object, old, deps, mayBe),
+  );
+}
+
+function faultOfCreator(
+  context: RequestContext,
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  deps: CreatorLimitsDeps,
+  mayBe: () => Promise<boolean>,
 ): Awaitable<string | undefined> {
   const narrowed = narrowedKeyOf(context, deps.keys);
   const fault =
@@ -156,6 +183,29 @@ async function firstRefusedGroup(
   return undefined;
 }
 
+/**
+ * Of users of another cluster there are as many as it likes: those without a User here have no keys to manage. And where a key that they create ends
+ * soon, they get no new value of one that works longer.
+ */
+function faultOfOtherCluster(
+  context: RequestContext,
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  deps: CreatorLimitsDeps,
+): Awaitable<string | undefined> {
+  if (old !== undefined) {
+    const { expiresAt = Number.POSITIVE_INFINITY } = deps.keys.byUid(old.metadata.uid ?? "") ?? {};
+    const latest = context.receivedAt + deps.configuration.frontProxy.credentialTTLSeconds * 1000;
+    if (!setsKey(object, old) || expiresAt <= latest) return undefined;
+    const fault = `users of another cluster cannot rotate a key that works for longer than --requestheader-credential-ttl-seconds; that requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
+    return mayExtend(context, old, deps).then((may) => (may ? undefined : fault));
+  }
+  if (!createsKeyDirectly(context)) return undefined;
+  const caller = ownerOfCaller(context.user, deps.directory, deps.names);
+  if (caller.kind !== "subject" || !sameOwner(ownerOf(object.spec ?? {}), caller)) return undefined;
+  return "users of another cluster have no access keys of their own: request a kubeconfig, or have an administrator give your user name to a User as its spec.subject";
+}
+
 function faultOfNarrowed(
   creator: AccessKeyState,
   object: OwnedAccessKey,
@@ -225,14 +275,17 @@ function faultOfLife(
   deps: CreatorLimitsDeps,
 ): Awaitable<string | undefined> {
   const { configuration, keys } = deps;
-  const { defaultTTLSeconds, maxTTLSeconds } = configuration.accessKeys;
+  const { maxTTLSeconds } = configuration.accessKeys;
   const absentTTL = defaultTTLOf(ownerOf(object.spec ?? {}), configuration.accessKeys);
   const lifeOf = ({ spec }: OwnedAccessKey, defaultTTL: number): KeyTTL => ({
     ttl: effectiveTTL(Number(spec?.ttl ?? defaultTTL), maxTTLSeconds),
     countsFromActivity: spec?.ttlAfterLastActivity === true,
   });
   if (old === undefined) {
-    const granted = { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: true };
+    const granted = {
+      ttl: ttlOfCreator(context, configuration),
+      countsFromActivity: !isFrontProxyCredential(context.credential),
+    };
     // Keys of other requests than a create of keys are already limited to this.
     if (!isLongerTTL(lifeOf(object, absentTTL), granted)) return undefined;
     const fault = `spec.ttl: at most ${granted.ttl} seconds are allowed; a longer TTL requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
@@ -256,14 +309,14 @@ export function grantedTTL(
   object: OwnedAccessKey,
   deps: CreatorLimitsDeps,
 ): Awaitable<OwnedAccessKey> {
-  const { defaultTTLSeconds } = deps.configuration.accessKeys;
+  const limit = ttlOfCreator(context, deps.configuration);
   const { spec } = object;
   const absentTTL = defaultTTLOf(ownerOf(spec ?? {}), deps.configuration.accessKeys);
   const wanted = Number(spec?.ttl ?? (createsKeyDirectly(context) ? absentTTL : 0));
-  const isTooLong = wanted === 0 || wanted > defaultTTLSeconds;
+  const isTooLong = wanted === 0 || wanted > limit;
   const asksForLife = createsKeyDirectly(context) && spec?.ttl !== undefined;
-  if (defaultTTLSeconds <= 0 || asksForLife || !isTooLong) return object;
-  const limited = { ...object, spec: { ...spec, ttl: defaultTTLSeconds } };
+  if (limit <= 0 || asksForLife || !isTooLong) return object;
+  const limited = { ...object, spec: { ...spec, ttl: limit } };
   if (narrowedKeyOf(context, deps.keys) !== undefined) return limited;
   return mayExtend(context, object, deps).then((may) => (may ? object : limited));
 }

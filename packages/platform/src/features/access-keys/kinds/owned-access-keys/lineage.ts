@@ -3,6 +3,7 @@
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { isFrontProxyCredential } from "../../../../foundation/http/front-proxy-credential.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { keyNotFoundError } from "../../access-key-refusal.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
@@ -18,14 +19,14 @@ export const createsKeyDirectly = ({ info }: Pick<RequestContext, "info">): bool
   KEY_RESOURCES.includes(info.resource) && info.subresource === "";
 
 /**
- * The key that a request came in with; undefined for the server's own work. Throws ApiError 401 if it was deleted meanwhile: without it the limits of
+ * The key that a request came in with; undefined for the server's own work, and for users of another cluster. Throws ApiError 401 if it was deleted meanwhile: without it the limits of
  * the request are unknown.
  */
 export function keyOfRequest(
   { credential }: Pick<RequestContext, "credential">,
   keys: Pick<AccessKeyIndex, "byId">,
 ): AccessKeyState | undefined {
-  if (credential === undefined) return undefined;
+  if (credential === undefined || isFrontProxyCredential(credential)) return undefined;
   const key = keys.byId(credential.id);
   if (key === undefined) throw keyNotFoundError("the key of the request does not exist", credential.id);
   return key;

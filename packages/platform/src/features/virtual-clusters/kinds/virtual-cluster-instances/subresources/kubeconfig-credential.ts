@@ -5,6 +5,8 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Configuration } from "../../../../../foundation/config/configuration.ts";
+import { isFrontProxyCredential } from "../../../../../foundation/http/front-proxy-credential.ts";
 import type { KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
 import type { AccessKeyIndex } from "../../../../access-keys/access-key-index.ts";
 import { ownerUid } from "../../../../access-keys/access-key-owner.ts";
@@ -28,6 +30,7 @@ export type CredentialDeps = HeldGrantDeps & {
   readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName" | "byUid">;
   readonly certificates: Pick<CertificateLedger, "record" | "makeRoom">;
+  readonly frontProxy: Pick<Configuration["frontProxy"], "credentialTTLSeconds">;
 };
 
 export type GrantedCredential = {
@@ -104,7 +107,7 @@ export async function grantCertificate(
   const whole = insideIdentity(holder, { project, virtualCluster: name });
   const inside = isReadOnly ? asViewer(whole, names) : whole;
   const subject = { commonName: inside.name, organizations: inside.groups };
-  const latestEnd = Math.min(parent?.expiresAt ?? Infinity, held?.until ?? Infinity);
+  const latestEnd = Math.min(parent?.expiresAt ?? Infinity, held?.until ?? Infinity, endForOtherCluster(context, deps));
   const remaining = latestEnd === Infinity ? Infinity : Math.floor((latestEnd - receivedAt) / 1000);
   const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
   if (seconds < MIN_TTL_SECONDS) {
@@ -146,6 +149,10 @@ export async function grantCertificate(
     known: { serial, instanceUid: metadata.uid ?? "" },
   };
 }
+
+/** Milliseconds since the epoch. The other cluster decides who its users are: what they get here ends soon. */
+const endForOtherCluster = ({ credential, receivedAt }: RequestContext, deps: CredentialDeps): number =>
+  isFrontProxyCredential(credential) ? receivedAt + deps.frontProxy.credentialTTLSeconds * 1000 : Infinity;
 
 /** The group of the role view, and no other. Throws ApiError 403 for who has no role inside. */
 export function asViewer({ name, groups }: InsideIdentity, names: PlatformNames): InsideIdentity {
