@@ -61,6 +61,7 @@ const BY_KIND: { readonly [kind: string]: object } = {
       targets: [{ kind: "Project", roles: ["x"] }],
     },
   },
+  KubeconfigGenerator: { spec: { selector: { matchLabels: { a: "b" } }, secretRef: { name: "fleet" } } },
   AccessRequest: { spec: { policy: { name: "x" }, target: { project: "default" }, role: "x" } },
   AccessApproval: { spec: { decision: "Approve" } },
   VirtualClusterTemplate: { spec: { parameters: [{ variable: "team" }], template: {} } },

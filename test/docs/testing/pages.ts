@@ -50,6 +50,11 @@ export const PAGES: readonly Page[] = [
     ],
   },
   {
+    path: "docs/guides/kubeconfig-generators.md",
+    given: SERVE,
+    expected: [/^dev-clusters +dev-clusters .* 2 +2 +True/m, /^default-api\ndefault-web$/m, /^default +Active/m],
+  },
+  {
     path: "docs/guides/access-on-request.md",
     given: SERVE,
     expected: [

@@ -15,7 +15,7 @@ import { composePlatform } from "./compose.ts";
 const KINDS = `
   ownedaccesskeys users teams projects clusters virtualclusterinstances virtualclustertemplates spaceinstances
   selves selfsubjectaccessreviews accesskeys projectsecrets sharedsecrets clustertrustrules trustrules
-  identityproviders clusteraccesspolicies accesspolicies accessrequests namespaces secrets services events events leases roles rolebindings clusterroles
+  identityproviders clusteraccesspolicies accesspolicies accessrequests kubeconfiggenerators namespaces secrets services events events leases roles rolebindings clusterroles
   clusterrolebindings tokenreviews selfsubjectreviews subjectaccessreviews localsubjectaccessreviews
   selfsubjectaccessreviews selfsubjectrulesreviews customresourcedefinitions
 `
@@ -25,7 +25,7 @@ const KINDS = `
 const QUEUES = `
   namespace garbage_collector ClusterRoleAggregator access_key_grace_periods access_key_notices
   access_key_notice_deliveries access_key_conditions access_key_owners project project_quota cluster
-  virtual_cluster_instance inside_bindings cluster_agent trust_rule trust_rule access_request wrapped_value_notices identity_provider login_session space_instance
+  virtual_cluster_instance inside_bindings cluster_agent trust_rule trust_rule kubeconfig_generator access_request wrapped_value_notices identity_provider login_session space_instance
 `
   .trim()
   .split(/\s+/);

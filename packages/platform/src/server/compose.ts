@@ -40,6 +40,8 @@ import { type ClusterTunnels, openClusterTunnels } from "../features/cluster-tun
 import type { Directory } from "../features/directory/directory.ts";
 import { openDirectory } from "../features/directory/feature.ts";
 import { directoryKinds } from "../features/directory/kinds/index.ts";
+import { kubeconfigGeneratorControllers } from "../features/kubeconfig-generators/controllers/index.ts";
+import { kubeconfigGeneratorKinds } from "../features/kubeconfig-generators/kinds/index.ts";
 import { createNoticeController, createNoticeMetrics } from "../features/notices/feature.ts";
 import type { NoticeWebhook } from "../features/notices/notice-webhook.ts";
 import { projectControllers } from "../features/projects/controllers/index.ts";
@@ -155,6 +157,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   });
   const ofTrust = trustKinds(base, { trust, keys, directory, authorization });
   const ofAccess = accessRequestKinds(base, { access, keys, directory, authorization });
+  const ofGenerators = kubeconfigGeneratorKinds(base, { keys, mint, directory, authorization });
   const ofSignIn = signInKinds(base, { authorization });
   const ofAuthorization = authorizationKinds(base, { keys, authorization });
   const api: ManagementApi = use(
@@ -165,7 +168,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
         ofClusters.clusters, ofClusters.virtualClusterInstances, ofClusters.virtualClusterTemplates, ofClusters.spaceInstances,
         ofDirectory.selves, ofAuthorization.ownAccessReviews, ofKeys.accessKeys, ofProjects.projectSecrets, ofProjects.sharedSecrets,
         ofTrust.clusterTrustRules, ofTrust.trustRules, ofSignIn.identityProviders,
-        ...ofAccess.definitions,
+        ...ofAccess.definitions, ofGenerators.generators,
         ofProjects.namespaces, secrets, services, events, newEvents, leases,
         ...ofAuthorization.policies, ...ofAuthorization.reviews,
       ],
@@ -193,6 +196,9 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...virtualClusterControllers(port, base, { clusters, tunnels }),
       ...clusterTunnelControllers(port, base, { tunnels }),
       ...trustControllers(port, base, { trust }),
+      ...kubeconfigGeneratorControllers(port, base, {
+        ...{ keys, mint, directory, authorization, kinds: ofGenerators, issuer: ofClusters.issuer },
+      }),
       ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization, webhook }),
       ...endedCredentialControllers(port, { keys, certificates }),
       createTakenTokenReaper(port, issuers.takenTokens),

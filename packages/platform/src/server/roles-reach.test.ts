@@ -200,6 +200,7 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
     ...["projectsecrets", "spaceinstances", "virtualclusterinstances"].map((name) => `${ALL},use ${M}/${name}`),
     `${ALL},approve ${M}/accesspolicies`,
     `${ALL} ${M}/trustrules`,
+    `${ALL} ${M}/kubeconfiggenerators`,
     `create ${M}/trustrules/test`,
     `get ${M}/virtualclusterinstances/accesskey`,
     `get,create ${M}/virtualclusterinstances/certificateauthority`,

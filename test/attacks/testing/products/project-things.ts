@@ -32,6 +32,21 @@ export const PROJECT_THINGS: readonly StoredThing[] = [
     }),
   },
   {
+    name: "kubeconfig generators with values of labels",
+    place: "project",
+    base: { count: 2, size: 15 },
+    path: `${PROJECT}/kubeconfiggenerators`,
+    object: (index, size) => ({
+      metadata: { name: `generator-${size}-${index}` },
+      spec: {
+        selector: {
+          matchExpressions: [{ key: "k", operator: "NotIn", values: range(size).map((each) => `v${each}`) }],
+        },
+        secretRef: { name: `generated-${size}-${index}` },
+      },
+    }),
+  },
+  {
     name: "instances with access",
     place: "project",
     base: { count: 4, size: 2_000 },

@@ -90,7 +90,7 @@ const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
   // Asked by the original command line before it creates one without a template.
   { verbs: ["create"], apiGroups: [names.managementGroup], resources: RESTRICTED },
   { verbs: [...READ, ...WRITE, "use"], apiGroups: [names.managementGroup], resources: ["projectsecrets"] },
-  { verbs: [...READ, ...WRITE], apiGroups: [names.managementGroup], resources: ["trustrules"] },
+  { verbs: [...READ, ...WRITE], apiGroups: [names.managementGroup], resources: ["trustrules", "kubeconfiggenerators"] },
   { verbs: ["create"], apiGroups: [names.managementGroup], resources: ["trustrules/test"] },
   { verbs: [...READ, ...WRITE, "approve"], apiGroups: [names.managementGroup], resources: ["accesspolicies"] },
   { verbs: ["get"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/accesskey"] },

@@ -41,6 +41,7 @@ const KINDS: ReadonlyMap<string, Kept> = new Map([
   ["accesspolicies", COMPILED],
   ["clusteraccesspolicies", COMPILED],
   ["accessrequests", SPEC],
+  ["kubeconfiggenerators", SPEC],
   ["resourcequotas", QUOTAS],
   ["limitranges", SPEC],
   ["validatingwebhookconfigurations", WEBHOOKS],

@@ -1,4 +1,4 @@
-// Writes kubeconfigs: one cluster, one user and one context of the same name.
+// Writes kubeconfigs: for each context a cluster and a user of the same name.
 // Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go
 
 import { writeYamlScalar } from "./yaml-scalar.ts";
@@ -23,30 +23,45 @@ export type KubeconfigParts = {
   readonly name: string;
 };
 
-/** The YAML document. Secrets in it: the token, or the client key. */
-export function buildKubeconfig(parts: KubeconfigParts): string {
-  const name = writeYamlScalar(parts.name);
+/** The YAML document of one context, which is the current one. Secrets in it: the token, or the client key. */
+export const buildKubeconfig = (parts: KubeconfigParts): string => buildKubeconfigOf([parts], parts.name);
+
+/** The YAML document of several contexts with different names. Without `current`, clients have to choose one. */
+export function buildKubeconfigOf(contexts: readonly KubeconfigParts[], current: string | undefined): string {
   return [
     "apiVersion: v1",
     "kind: Config",
-    "clusters:",
-    "- cluster:",
-    ...trustLines(parts),
-    `    server: ${writeYamlScalar(parts.server)}`,
-    `  name: ${name}`,
-    "contexts:",
-    "- context:",
-    `    cluster: ${name}`,
-    ...(parts.namespace === undefined ? [] : [`    namespace: ${writeYamlScalar(parts.namespace)}`]),
-    `    user: ${name}`,
-    `  name: ${name}`,
-    `current-context: ${name}`,
+    ...listOf("clusters", contexts.flatMap(clusterLines)),
+    ...listOf("contexts", contexts.flatMap(contextLines)),
+    ...(current === undefined ? [] : [`current-context: ${writeYamlScalar(current)}`]),
     "preferences: {}",
-    "users:",
-    `- name: ${name}`,
-    ...userLines(parts.credential),
+    ...listOf(
+      "users",
+      contexts.flatMap(({ name, credential }) => [`- name: ${writeYamlScalar(name)}`, ...userLines(credential)]),
+    ),
     "",
   ].join("\n");
+}
+
+const listOf = (name: string, lines: readonly string[]): readonly string[] =>
+  lines.length === 0 ? [`${name}: []`] : [`${name}:`, ...lines];
+
+const clusterLines = (parts: KubeconfigParts): readonly string[] => [
+  "- cluster:",
+  ...trustLines(parts),
+  `    server: ${writeYamlScalar(parts.server)}`,
+  `  name: ${writeYamlScalar(parts.name)}`,
+];
+
+function contextLines({ name, namespace }: KubeconfigParts): readonly string[] {
+  const scalar = writeYamlScalar(name);
+  return [
+    "- context:",
+    `    cluster: ${scalar}`,
+    ...(namespace === undefined ? [] : [`    namespace: ${writeYamlScalar(namespace)}`]),
+    `    user: ${scalar}`,
+    `  name: ${scalar}`,
+  ];
 }
 
 /** kubectl refuses a file that has both an authority and the insecure mark. */

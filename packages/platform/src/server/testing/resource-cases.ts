@@ -160,6 +160,12 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
       "changes by merge patch, and counts generations of what is wanted": "what is asked for cannot be changed",
     },
   },
+  kubeconfiggenerators: {
+    valid: named({ spec: { selector: {}, secretRef: { name: "fleet" } } }),
+    change: { spec: { description: "changed" } },
+    namespace: "p-default",
+    setup: withProject,
+  },
   identityproviders: {
     valid: named({
       spec: {

@@ -17,9 +17,9 @@ import {
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { StatusWrites } from "../../../foundation/kinds/status-writes.ts";
 import type { NoticeWebhook } from "../../notices/notice-webhook.ts";
 import { describeAccess } from "../kinds/access-check.ts";
-import type { RequestWrites } from "../kinds/access-requests/request-writes.ts";
 
 /** Older changes are history: a webhook that is configured later does not receive them. */
 const MAX_AGE_MS = 3_600_000;
@@ -32,7 +32,7 @@ export function createAccessNoticeController(
     readonly names: Pick<PlatformNames, "name">;
     readonly requests: ControlledResource;
     readonly webhook: Pick<NoticeWebhook, "send">;
-    readonly writes: Pick<RequestWrites, "during">;
+    readonly writes: Pick<StatusWrites, "during">;
   },
 ): Controller {
   const { names, requests, webhook, writes } = deps;

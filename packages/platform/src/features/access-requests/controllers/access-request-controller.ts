@@ -14,12 +14,12 @@ import {
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { StatusWrites } from "../../../foundation/kinds/status-writes.ts";
 import type { AccessGrants } from "../access-grants.ts";
 import { KEEP_ENDED_MS, MAX_ENDED_PER_USER } from "../access-limits.ts";
 import type { AccessCheck } from "../kinds/access-check.ts";
 import type { AccessEventReason, AnnounceAccess } from "../kinds/access-requests/announce-access.ts";
 import { endedStatus, isOpenStatus } from "../kinds/access-requests/request-status.ts";
-import type { RequestWrites } from "../kinds/access-requests/request-writes.ts";
 import { isOpen } from "../stored-requests.ts";
 
 export type AccessRequestControllerDeps = {
@@ -27,7 +27,7 @@ export type AccessRequestControllerDeps = {
   readonly instances: ControlledResource;
   readonly grants: Pick<AccessGrants, "hasEnded" | "stored" | "onChange">;
   readonly check: Pick<AccessCheck, "faultOf">;
-  readonly writes: Pick<RequestWrites, "during">;
+  readonly writes: Pick<StatusWrites, "during">;
   readonly announce: Pick<AnnounceAccess, "changed">;
   /** Sources that a grant follows from: users and teams, policies, roles. */
   readonly causes: readonly { onChange(listener: () => void): Disposable }[];

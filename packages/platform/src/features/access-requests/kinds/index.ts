@@ -2,12 +2,12 @@
 
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import { createStatusWrites } from "../../../foundation/kinds/status-writes.ts";
 import { labelledCounter } from "../../../foundation/metrics/counters.ts";
 import { createAccessCheck } from "./access-check.ts";
 import { accessPolicies } from "./access-policies/index.ts";
 import { createAnnounceAccess } from "./access-requests/announce-access.ts";
 import { accessRequests } from "./access-requests/index.ts";
-import { createRequestWrites } from "./access-requests/request-writes.ts";
 import { clusterAccessPolicies } from "./cluster-access-policies/index.ts";
 import type { AccessRequestNeeds, AccessRequestParts } from "./needs.ts";
 
@@ -24,7 +24,7 @@ export function accessRequestKinds(base: Foundation, needs: AccessRequestNeeds):
   );
   const parts: AccessRequestParts = {
     check: createAccessCheck(base, needs.access, needs.directory, needs.authorization),
-    writes: createRequestWrites(),
+    writes: createStatusWrites(),
     announce: createAnnounceAccess({ names, recordEvent, count }),
   };
   return {

@@ -21,6 +21,7 @@ import { clusters } from "./clusters/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
 import { clusterCertificateAuthority } from "./virtual-cluster-instances/subresources/certificate-authority.ts";
+import { createTokenIssuer, type TokenIssuer } from "./virtual-cluster-instances/subresources/issue-token.ts";
 import { virtualClusterTemplates } from "./virtual-cluster-templates/index.ts";
 
 export type VirtualClusterKindsNeeds = {
@@ -43,7 +44,7 @@ type Kinds = "clusters" | "virtualClusterInstances" | "virtualClusterTemplates" 
 export function virtualClusterKinds(
   base: Foundation,
   needs: VirtualClusterKindsNeeds,
-): { readonly [kind in Kinds]: ResourceDefinition } {
+): { readonly [kind in Kinds]: ResourceDefinition } & { readonly issuer: TokenIssuer } {
   const { configuration, names, lookup, metrics } = base;
   const { clusters: own, keys, mint, directory, certificates, endpoint } = needs;
   const { authorizer, sources, visibilityOf } = needs.authorization;
@@ -58,7 +59,25 @@ export function virtualClusterKinds(
   };
   const allKeys = () => keys.index.all();
   const join = clusterJoin({ names, lookup }, needs.tunnels, endpoint);
+  const ofKubeconfigs = {
+    ...shared,
+    certificates,
+    endpoint,
+    backends: own.backends,
+    mintAccessKey: mint.mintAccessKey,
+    granted: needs.granted,
+    grants: keys.grants,
+    onKubeconfigIssued: labelledCounter(
+      metrics.registry,
+      "postern_kubeconfigs_issued_total",
+      "Issued kubeconfigs, by kind of credential",
+      "kind",
+    ),
+    proxyFallback: configuration.kubeConfig.proxyFallback,
+    frontProxy: configuration.frontProxy,
+  };
   return {
+    issuer: createTokenIssuer(ofKubeconfigs),
     clusters: clusters({
       names,
       lookup,
@@ -70,27 +89,13 @@ export function virtualClusterKinds(
       visibility: visibilityOf("clusters"),
     }),
     virtualClusterInstances: virtualClusterInstances({
-      ...shared,
-      certificates,
-      endpoint,
+      ...ofKubeconfigs,
       rotations: own.rotations,
       certificateAuthority: clusterCertificateAuthority({ ...base, ...own, certificates }),
-      backends: own.backends,
       reached: own.reached,
       controlPlaneKeys: own.controlPlaneKeys,
       clusterUsage: own.usage,
-      mintAccessKey: mint.mintAccessKey,
       wrapped: needs.wrapped,
-      granted: needs.granted,
-      grants: keys.grants,
-      onKubeconfigIssued: labelledCounter(
-        metrics.registry,
-        "postern_kubeconfigs_issued_total",
-        "Issued kubeconfigs, by kind of credential",
-        "kind",
-      ),
-      proxyFallback: configuration.kubeConfig.proxyFallback,
-      frontProxy: configuration.frontProxy,
       join,
       credentials: credentialsSubresource(
         (context) => credentialsOfInstance(context, { names, lookup, keys: keys.index, certificates, allKeys }),

@@ -17,6 +17,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { createControlled, readControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { mayWriteSecret } from "../../../authorization/may-write-secret.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { keyReference } from "./key-reference.ts";
 
@@ -92,7 +93,7 @@ async function checkTarget(
   const secret = await read(secretResource(), { namespace: target.namespace, name: target.name });
   const isThere = secret !== undefined && isMadeFor(secret, uid, names);
   for (const verb of isThere ? (["update"] as const) : (["create", "update"] as const)) {
-    if (await mayWrite(verb, target, context, deps)) continue;
+    if (await mayWriteSecret(verb, target, context, deps.authorizer)) continue;
     const why = `spec.secretRef: you may not ${verb} secrets in the namespace ${JSON.stringify(target.namespace)}`;
     throw forbiddenRequestError({ group: kind.group, resource: "ownedaccesskeys" }, name, why);
   }
@@ -103,29 +104,6 @@ async function checkTarget(
   if (secret !== undefined && !isThere) {
     throw invalidObjectError(kind, name, [forbiddenError("spec.secretRef", notOurs(target))]);
   }
-}
-
-async function mayWrite(
-  verb: "create" | "update",
-  { namespace, name }: Target,
-  { user, credential }: RequestContext,
-  { authorizer }: SecretDeliveryDeps,
-): Promise<boolean> {
-  const { verdict } = await authorizer.authorize({
-    user,
-    credential,
-    verb,
-    isResourceRequest: true,
-    apiGroup: "",
-    apiVersion: "v1",
-    resource: "secrets",
-    subresource: "",
-    namespace,
-    // The path of a create names no object.
-    name: verb === "create" ? "" : name,
-    path: "",
-  });
-  return verdict === "allow";
 }
 
 const notOurs = (target: Target): string => `${textOf(target)} exists, and was not created for this access key`;

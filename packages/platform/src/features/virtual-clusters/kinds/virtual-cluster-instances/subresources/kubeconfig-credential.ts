@@ -41,14 +41,16 @@ export type GrantedCredential = {
   readonly known: WrappedCredential;
 };
 
+export type GrantedToken = GrantedCredential & { readonly token: string; readonly keyName: string };
+
 /** A new access key of the requester, which becomes invalid with the key of the request. */
 export async function grantToken(
-  { ttlSeconds, isDefaultTtl, isReadOnly }: KubeconfigRequest,
+  { ttlSeconds, isDefaultTtl, isReadOnly }: Pick<KubeconfigRequest, "ttlSeconds" | "isDefaultTtl" | "isReadOnly">,
   { owner, groups, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   context: RequestContext,
   deps: CredentialDeps,
-): Promise<GrantedCredential> {
+): Promise<GrantedToken> {
   const { names, mintAccessKey } = deps;
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";
@@ -80,7 +82,7 @@ export async function grantToken(
   } = held === undefined ? await mint() : await writtenWith(held, context, deps, mint);
   warnOfOtherEnd("token", { ttlSeconds, isDefaultTtl }, expiresAt, context);
   const known = { keyName, keyUid, keyID: deps.keys.byUid(keyUid)?.id ?? "" };
-  return { credential: { token: key }, notAfter: expiresAt, known };
+  return { credential: { token: key }, token: key, keyName, notAfter: expiresAt, known };
 }
 
 /**

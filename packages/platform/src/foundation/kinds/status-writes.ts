@@ -1,14 +1,14 @@
-// Marks the writes of a request's status. Everything else that is written leaves the status as it is.
+// Marks the writes of a status by the server. Every other write of the object leaves the status as it is.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 
-export type RequestWrites = {
+export type StatusWrites = {
   /** Runs a write of the status by the server. */
   during<T>(context: RequestContext, write: () => Promise<T>): Promise<T>;
   has(context: RequestContext): boolean;
 };
 
-export function createRequestWrites(): RequestWrites {
+export function createStatusWrites(): StatusWrites {
   const contexts = new WeakSet<RequestContext>();
   return {
     async during(context, write) {

@@ -1,0 +1,37 @@
+// KubeconfigGenerators: Secrets with kubeconfigs for the virtual clusters of a project.
+
+import { kubeconfigGeneratorFields } from "@postern/api/kubeconfig-generator";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
+import { readyMessageColumn, readyText } from "../../../../foundation/kinds/state-columns.ts";
+import { type GeneratorStrategyDeps, kubeconfigGeneratorStrategy } from "./strategy.ts";
+
+export const kubeconfigGenerators = (deps: GeneratorStrategyDeps): ResourceDefinition =>
+  defineResource({
+    group: deps.names.managementGroup,
+    version: "v1",
+    kind: "KubeconfigGenerator",
+    plural: KUBECONFIG_GENERATORS,
+    singular: "kubeconfiggenerator",
+    shortNames: ["kcg"],
+    namespaced: true,
+    schema: kindSchema(kubeconfigGeneratorFields.schema),
+    // The strategy keeps clients from writing it.
+    hasStatus: true,
+    columns: [
+      { name: "Secret", type: "string", description: "Name of the Secret.", value: ".spec.secretRef.name" },
+      { name: "Format", type: "string", description: "Format of the Secret.", value: ".spec.format" },
+      { name: "Creator", type: "string", description: "Owner of the credentials.", value: ".status.creator.name" },
+      { name: "Selected", type: "integer", description: "Selected virtual clusters.", value: ".status.selected" },
+      { name: "Current", type: "integer", description: "Those with a current credential.", value: ".status.ready" },
+      { name: "Ready", type: "string", description: "Ready, or the reason why it is not.", value: readyText },
+      readyMessageColumn,
+      ageColumn,
+    ],
+    // The registry gives a strategy only objects that its schema has checked.
+    strategy: kubeconfigGeneratorStrategy(deps) as Strategy,
+  });
+
+export const KUBECONFIG_GENERATORS = "kubeconfiggenerators";
