@@ -12,7 +12,8 @@ export type AuditContext = {
   /** Annotation keys are qualified names, such as `authorization.k8s.io/decision`. A key is set once; later values are ignored. */
   annotate(key: string, value: string): void;
   setUser(user: UserInfo): void;
-  setImpersonatedUser(user: UserInfo): void;
+  /** `constraint`: the verb that allowed it, such as `impersonate:user-info`. Absent: it is not constrained. */
+  setImpersonatedUser(user: UserInfo, constraint?: string): void;
   /** Completes what the path alone does not tell, such as a generated name. */
   setObjectRef(ref: AuditObjectReference): void;
   /**

@@ -35,6 +35,7 @@ export type AuditEvent = {
   readonly verb: string;
   readonly user: AuditUser;
   readonly impersonatedUser?: AuditUser | undefined;
+  readonly authenticationMetadata?: { readonly impersonationConstraint: string } | undefined;
   readonly sourceIPs?: readonly string[] | undefined;
   readonly userAgent?: string | undefined;
   readonly objectRef?: AuditObjectReference | undefined;

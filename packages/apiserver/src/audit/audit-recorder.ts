@@ -80,6 +80,7 @@ class RequestRecorder implements AuditRecorder {
   #annotations: { [key: string]: string } | undefined;
   #user: UserInfo | undefined;
   #impersonatedUser: UserInfo | undefined;
+  #constraint: string | undefined;
   #objectRef: AuditObjectReference | undefined;
   #requestObject: JsonValue | undefined;
   #responseObject: JsonValue | undefined;
@@ -105,8 +106,9 @@ class RequestRecorder implements AuditRecorder {
     this.#user = user;
   }
 
-  setImpersonatedUser(user: UserInfo): void {
+  setImpersonatedUser(user: UserInfo, constraint?: string): void {
     this.#impersonatedUser = user;
+    this.#constraint = constraint;
   }
 
   setObjectRef(ref: AuditObjectReference): void {
@@ -214,6 +216,8 @@ class RequestRecorder implements AuditRecorder {
       verb: info.verb,
       user: this.#user === undefined ? {} : auditUserOf(this.#user),
       impersonatedUser: this.#impersonatedUser && auditUserOf(this.#impersonatedUser),
+      authenticationMetadata:
+        this.#constraint === undefined ? undefined : { impersonationConstraint: this.#constraint },
       sourceIPs: request.remoteAddress === "" ? undefined : [request.remoteAddress],
       userAgent: userAgent === "" ? undefined : userAgent,
       objectRef: this.#objectRef ?? objectRefOf(info),

@@ -2,6 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { isImpersonationVerb } from "@postern/apiserver/authorization/authorizer";
 import { type PolicyRule, RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
@@ -232,7 +233,8 @@ const STATUS_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 /** Everything but the status, which says what the platform has done. */
 const opensToOwner = ({ verb, subresource }: TargetedRequest): boolean => {
   if (subresource === "") return MAIN_VERBS.has(verb);
-  return subresource !== "status" || verb === "get";
+  // Only roles let a caller act as another user.
+  return subresource === "status" ? verb === "get" : !isImpersonationVerb(verb);
 };
 
 /** The verbs apply to the instance itself and to the subresources that are listed. */
@@ -240,7 +242,7 @@ const accessOpens = ({ verbs, subresources }: InstanceAccess, request: TargetedR
   const { verb, subresource } = request;
   if (!(verbs.includes(verb) || verbs.includes("*"))) return false;
   if (subresource === "") return MAIN_VERBS.has(verb);
-  if (subresource === "status" && !STATUS_VERBS.has(verb)) return false;
+  if (isImpersonationVerb(verb) || (subresource === "status" && !STATUS_VERBS.has(verb))) return false;
   return subresources.includes(subresource) || subresources.includes("*");
 };
 

@@ -2,14 +2,14 @@
 
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import { anonymousUser } from "@postern/apiserver/authentication/user-info";
-import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { type Authorizer, isImpersonationVerb } from "@postern/apiserver/authorization/authorizer";
 
 /** Credentials are ignored. */
 export const anonymousCallers: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
 
 /** `reason`: why no credential is needed, for the audit log. */
 export const allowAnybody = (reason: string): Authorizer => ({
-  authorize: ({ verb }) => (verb === "impersonate" ? { verdict: "deny", reason: "" } : { verdict: "allow", reason }),
+  authorize: ({ verb }) => (isImpersonationVerb(verb) ? { verdict: "deny", reason: "" } : { verdict: "allow", reason }),
 });
 
 /** For sign-ins and exchanges, whose routes return an identity. */

@@ -19,7 +19,7 @@ import {
   resourceNotFoundError,
   unauthorizedError,
 } from "@postern/apimachinery/meta/api-error";
-import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { type Authorizer, isImpersonationVerb } from "@postern/apiserver/authorization/authorizer";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
@@ -55,7 +55,7 @@ export const createTunnelAuthorizer = (
 ): Authorizer => ({
   policyVersion,
   authorize({ credential, verb }) {
-    if (verb === "impersonate") return { verdict: "deny", reason: "agents act for no user" };
+    if (isImpersonationVerb(verb)) return { verdict: "deny", reason: "agents act for no user" };
     try {
       tunnels.keys.agentOf(credential && keys.byId(credential.id));
       return { verdict: "allow", reason: "the key of the cluster's agent" };

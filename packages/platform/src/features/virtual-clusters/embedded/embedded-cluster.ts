@@ -15,7 +15,7 @@ import { authorizeWhileOpen } from "@postern/apiserver/authorization/long-runnin
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import { impersonation } from "@postern/apiserver/chain/with-impersonation";
+import { createImpersonation } from "@postern/apiserver/chain/with-impersonation";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import {
@@ -231,11 +231,11 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     throw error;
   }
 
+  const impersonate = createImpersonation(surface.authorizer);
   /** The platform has already authorized impersonation in its requests; this cluster authorizes it for its own credentials. */
   const serve = async (context: RequestContext): Promise<ApiResponse> => {
-    const found = await impersonation(context, surface.authorizer);
-    if (found === undefined) return await decideAndRoute(context, surface);
-    return "status" in found ? found : await decideAndRoute(context.with(found), surface);
+    const found = await impersonate(context);
+    return await decideAndRoute(found === undefined ? context : context.with(found), surface);
   };
 
   return {

@@ -206,7 +206,7 @@ function createRemoteAudit(
       annotate: (key, value) => add("annotate", key, value),
       // Only the front authenticates.
       setUser: () => undefined,
-      setImpersonatedUser: (user) => add("setImpersonatedUser", user),
+      setImpersonatedUser: (...given) => add("setImpersonatedUser", ...given),
       setObjectRef: (ref) => add("setObjectRef", ref),
       setRequestObject(object) {
         if (keepsBodies) add("setRequestObject", typeof object === "function" ? object() : object);
