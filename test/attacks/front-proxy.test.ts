@@ -295,6 +295,19 @@ describe("the management API behind another kube-apiserver", () => {
     expect(await whoIs(named("gina"))).toBe(401);
   });
 
+  it("refuses a User whose networks the proxy is not in", async () => {
+    const user = { metadata: { name: "hana" }, spec: { subject: "host:hana", allowedSourceRanges: ["192.0.2.0/24"] } };
+    await ask(`${API}/users`, { key: admin, body: user });
+    expect(await whoIs(named("hana"))).toBe(401);
+    await ask(`${API}/users/hana`, {
+      key: admin,
+      method: "PATCH",
+      body: { spec: { allowedSourceRanges: ["127.0.0.0/8", "::1"] } },
+      headers: { "content-type": "application/merge-patch+json" },
+    });
+    expect(await whoIs(named("hana"))).not.toBe(401);
+  });
+
   it("lets the other cluster delete its namespaces, and no project's", async () => {
     const remove = (namespace: string, user: string, method = "DELETE") =>
       forwarded(`${API}/namespaces/${namespace}/virtualclusterinstances`, named(user), { method });

@@ -52,6 +52,11 @@ export const projectFields = s
         allowedClusters: s
           .list(allowedClusterFields)
           .describe("Clusters that instances of the project can be placed in. Defaults to the built-in cluster only."),
+        allowedSourceRanges: s
+          .list(s.string({ maxLength: 64 }))
+          .describe(
+            "IP addresses and networks, such as 10.20.0.0/16 or 2001:db8::/32, from which the virtual clusters and spaces of the project may be used, with whatever credential, and from which its members may use the project. Requests of users with the verb restrict on the project that are not for a cluster are allowed from anywhere. Unset: from anywhere.",
+          ),
         quotas: quotasFields.describe(
           "Quotas. virtualclusterinstances, spaceinstances and ownedaccesskeys limit their number, in the project and for each owner; virtualcluster.objects and virtualcluster.bytes of the project limit each built-in virtual cluster; storage.objects and storage.bytes limit what the project has outside its virtual clusters. Others are stored, but not enforced.",
         ),

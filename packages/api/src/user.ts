@@ -37,6 +37,11 @@ const fields = s
           )
           .describe("Identities of the user at identity providers. Each subject of a provider belongs to one user."),
         icon: s.string().describe("URL of the user's picture."),
+        allowedSourceRanges: s
+          .list(s.string({ maxLength: 64 }))
+          .describe(
+            "IP addresses and networks, such as 10.20.0.0/16 or 2001:db8::/32, that requests of the user may come from, with whatever session, access key or kubeconfig. Unset: from anywhere.",
+          ),
         disabled: s.boolean().describe("Whether the user is locked. All access keys of a locked user are refused."),
         imagePullSecrets,
         owner: ownerFields.describe("User or team that owns the user. Stored, but has no effect."),

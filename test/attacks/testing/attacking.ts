@@ -77,7 +77,9 @@ export async function attackerOf(process: PosternProcess, adminKey?: string) {
         new URL(path.startsWith("/") ? path : `/apis/management.postern/v1/${path}`, process.url),
         {
           method,
-          ...(certificate === undefined ? { agent: agentFrom(from) } : { ca, ...certificate, agent: false }),
+          ...(certificate === undefined
+            ? { agent: agentFrom(from) }
+            : { ca, ...certificate, agent: false, localAddress: from }),
           headers: {
             ...(certificate === undefined && as !== "" ? { authorization: `Bearer ${as}` } : {}),
             ...(text === undefined

@@ -159,7 +159,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const ofAccess = accessRequestKinds(base, { access, keys, directory, authorization });
   const ofGenerators = kubeconfigGeneratorKinds(base, { keys, mint, directory, authorization });
   const ofSignIn = signInKinds(base, { authorization });
-  const ofAuthorization = authorizationKinds(base, { keys, authorization });
+  const ofAuthorization = authorizationKinds(base, { keys, authorization, directory });
   const api: ManagementApi = use(
     createManagementApi(base, {
       // biome-ignore format: a table, in the order of discovery

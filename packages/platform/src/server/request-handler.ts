@@ -22,6 +22,7 @@ import { leakRoute } from "../features/access-keys/routes/index.ts";
 import { recordingUse } from "../features/access-keys/usage/key-usage.ts";
 import type { Authorization } from "../features/authorization/feature.ts";
 import { provisioningAuthenticator } from "../features/authorization/provisioning.ts";
+import { createManagementQuestion } from "../features/authorization/source-question.ts";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import { joinRoute, tunnelRoute } from "../features/cluster-tunnels/routes/index.ts";
 import type { ConsoleBuild } from "../features/console/console-build.ts";
@@ -112,13 +113,15 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
       : { ...route, authenticator: freshAuthenticator(route.authenticator, freshness) };
 
   const managed = wrappingChecked(heldToItsKey(api.route, keys, authorization), names);
-  const management = createHandlerChain(managed, confirmed);
+  const questionOf = createManagementQuestion(shared.authorizer, authorization.sourceCheck);
+  const management = createHandlerChain(managed, { ...confirmed, questionOf });
   /** Requests that come by the network. The server's own, for pages and directories, come by no front proxy. */
   const received =
     parts.frontProxy === undefined
       ? management
       : createHandlerChain(managed, {
           ...confirmed,
+          questionOf,
           authenticator: freshAuthenticator(
             unionAuthenticator([parts.frontProxy.authenticator, keys.authenticator]),
             freshness,
@@ -160,7 +163,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     signIn: chain(confirmed, fresh(pages)),
     leaks: chain(confirmed, leakRoute(base, { keys })),
     exchange: chain(shared, fresh(exchangeRoute(base, { trust, keys, mint, grants }))),
-    unwrap: chain(confirmed, fresh(unwrapRoute(base, { delivery, keys, certificates }))),
+    unwrap: chain(confirmed, fresh(unwrapRoute(base, { delivery, keys, certificates, directory }))),
     // Used once, on whichever server: the newest values have to be known.
     join: chain(confirmed, fresh(joinRoute(base, { tunnels, keys, endpoint: parts.endpoint }))),
     tunnel: chain(

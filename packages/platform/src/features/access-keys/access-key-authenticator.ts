@@ -11,16 +11,16 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { accessKeyAnnotations, audienceRefusal, keyNotFoundError, sourceRefusal } from "./access-key-refusal.ts";
+import { accessKeyAnnotations, audienceRefusal, keyNotFoundError } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isForAudience } from "./audiences.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
+import { sourceRefusalOfKey } from "./key-sources.ts";
 import { type KeyUses, usesRefusal } from "./key-uses.ts";
 import type { LastActivity, UsedFrom } from "./last-activity.ts";
 import { proofRefusal } from "./proof-of-possession.ts";
 import type { KeyRefusal } from "./ready-reasons.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
-import { isFromRanges } from "./source-ranges.ts";
 
 export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly keys: AccessKeyIndex;
@@ -108,10 +108,10 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
 
   /** Throws ApiError 401 for a key that is not accepted from this address. */
   const checkSource = (key: AccessKeyState, address: string): void => {
-    if (isFromRanges(key.sourceRanges, address)) return;
-    const { reason, message } = sourceRefusal(address);
-    onRefused?.(reason);
-    throw keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
+    const refusal = sourceRefusalOfKey(key, address, directory);
+    if (refusal === undefined) return;
+    onRefused?.(refusal.reason);
+    throw keyNotFoundError(refusal.message, key.id, accessKeyAnnotations(key.name, key.origins));
   };
 
   /** Throws ApiError 401 for a key whose last use is known. */

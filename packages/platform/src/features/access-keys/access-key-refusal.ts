@@ -41,9 +41,3 @@ export const audienceRefusal = (audience: string): { readonly reason: string; re
   reason: "AudienceNotAllowed",
   message: `spec.audiences does not include ${audience}`,
 });
-
-/** Of a key that is not accepted from this address. */
-export const sourceRefusal = (address: string): { readonly reason: string; readonly message: string } => ({
-  reason: "SourceNotAllowed",
-  message: `spec.allowedSourceRanges does not include ${address}`,
-});

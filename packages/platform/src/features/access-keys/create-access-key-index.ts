@@ -218,5 +218,10 @@ function findPresented(
 function ownerFingerprint({ owner }: AccessKeyRecord, directory: Directory): string {
   if (owner.kind !== "user") return "";
   const user = directory.user(owner.name);
-  return JSON.stringify([user?.subject, user?.groups, directory.teamsOf(owner.name).map(({ name }) => name)]);
+  return JSON.stringify([
+    user?.subject,
+    user?.groups,
+    user?.sourceRanges,
+    directory.teamsOf(owner.name).map(({ name }) => name),
+  ]);
 }

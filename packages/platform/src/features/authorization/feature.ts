@@ -18,6 +18,7 @@ import { createMembershipCheck, type MembershipCheck } from "./membership-check.
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import type { AccessOffers, DecisionDeps, PlatformAuthorizer } from "./platform-decision.ts";
 import { createProjectMembershipIndex } from "./project-memberships.ts";
+import { createProjectSources, type SourceCheckDeps } from "./project-sources.ts";
 import { standingEscalationCheck } from "./standing-user.ts";
 import { createVisibility } from "./visibility.ts";
 
@@ -27,6 +28,8 @@ export type Authorization = Disposable & {
   readonly rbac: RbacSource;
   /** Decisions are made by these. */
   readonly sources: DecisionDeps;
+  /** Networks from which projects may be used. */
+  readonly sourceCheck: SourceCheckDeps;
   readonly escalation: EscalationCheck;
   readonly checkMembership: MembershipCheck;
   visibilityOf(resource: FilteredResource): ObjectVisibility;
@@ -66,15 +69,19 @@ export function openAuthorization(
   const ruleResolver = createEffectiveRules(sources);
   const escalation = standingEscalationCheck(createEscalationCheck({ authorizer, ruleResolver, source: rbac }), names);
   const visibility = createVisibility(sources);
+  const projectSources = createProjectSources(objects("projects"), scheduler);
+  const sourceCheck = { names, sources: projectSources, authorizer };
   return {
     authorizer,
     ruleResolver,
     rbac,
     sources,
+    sourceCheck,
     escalation,
     checkMembership: createMembershipCheck({ names, escalation }),
-    visibilityOf: (resource) => filterByVisibility(visibility, resource),
+    visibilityOf: (resource) => filterByVisibility(visibility, resource, sourceCheck),
     [Symbol.dispose]() {
+      projectSources[Symbol.dispose]();
       instances[Symbol.dispose]();
       projects[Symbol.dispose]();
       rbac[Symbol.dispose]();

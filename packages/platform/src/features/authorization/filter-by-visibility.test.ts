@@ -15,6 +15,7 @@ import type { FilteredResource } from "./filtered-resources.ts";
 import { createInstancePermissionIndex } from "./instance-permissions.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import { createProjectMembershipIndex } from "./project-memberships.ts";
+import { createProjectSources } from "./project-sources.ts";
 import { admin, management, memorySources, names, scoped, userInfo, world } from "./testing/memory-world.ts";
 import { createVisibility } from "./visibility.ts";
 
@@ -48,6 +49,9 @@ async function platform() {
   );
   const sources = { ...memorySources(world()), projects: projectMemberships, instances: instancePermissions };
   const visibility = createVisibility(sources);
+  const authorizer = createPlatformAuthorizer(sources);
+  const projectSources = createProjectSources(viewOf("projects"), systemRuntime.scheduler);
+  ending.push(() => projectSources[Symbol.dispose]());
   const install = (plural: FilteredResource, kind: string) =>
     registry.install(
       defineResource({
@@ -58,7 +62,7 @@ async function platform() {
         singular: kind.toLowerCase(),
         namespaced: plural.endsWith("instances"),
         schema: kindSchema(s.object({ spec: s.anyObject() }).schema),
-        visibility: filterByVisibility(visibility, plural),
+        visibility: filterByVisibility(visibility, plural, { names, sources: projectSources, authorizer }),
       }),
     );
   const projects = install("projects", "Project");
@@ -82,7 +86,7 @@ async function platform() {
   const all = { namespace: "", limit: 0, continue: "", resourceVersion: "", resourceVersionMatch: "" };
   return {
     sources,
-    authorizer: createPlatformAuthorizer(sources),
+    authorizer,
     putProject: (name: string, spec: JsonObject) => put("Project", "", name, spec),
     putInstance: (place: string, spec: JsonObject) => {
       const [namespace = "", name = ""] = place.split("/");

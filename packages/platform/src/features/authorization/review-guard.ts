@@ -7,11 +7,14 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { type Audiences, platformAudience } from "../access-keys/audiences.ts";
+import { isBoundToSources } from "../access-keys/key-sources.ts";
+import type { Directory } from "../directory/directory.ts";
 import { isClusterIdentity, isReservedAudience } from "./audience-of-request.ts";
 import { parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { type InsideDeps, insideClusterRoles } from "./inside-groups.ts";
 import type { PlatformAuthorizer } from "./platform-decision.ts";
 import type { ProxyRequest } from "./platform-request.ts";
+import type { ProjectSources } from "./project-sources.ts";
 
 export type ReviewGuard = (
   authentication: Authentication,
@@ -31,19 +34,24 @@ export function createReviewGuard(deps: {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byId">;
   readonly authorizer: Pick<PlatformAuthorizer, "decide">;
+  readonly directory: Pick<Directory, "user">;
+  /** Networks of projects: a review does not say where its bearer is. */
+  readonly sources: Pick<ProjectSources, "rangesOf">;
   /** Whether keys without audiences are for the platform alone. Default: they are for all receivers. */
   readonly requireAudience?: boolean;
 }): ReviewGuard {
-  const { names, keys, authorizer, requireAudience = false } = deps;
+  const { names, keys, authorizer, directory, sources, requireAudience = false } = deps;
   return ({ user, credential }, asker, asked = []) => {
     const key = credential === undefined ? undefined : keys.byId(credential.id);
     // A review shows neither where the bearer's request came from nor its connection, and its answer may serve for many requests.
-    if (key !== undefined && (key.sourceRanges.length > 0 || key.confirmation !== "" || key.maxUses !== undefined))
+    if (key !== undefined && (isBoundToSources(key, directory) || key.confirmation !== "" || key.maxUses !== undefined))
       return false;
     if (key !== undefined && !isForAsker(key.audiences, asker.user, asked, { names, requireAudience })) return false;
     const restrictions = key?.restrictions;
-    if (restrictions === undefined) return true;
     const request = requestTo(asker.user, names);
+    if (request !== undefined && request.target !== "Cluster" && sources.rangesOf(request.project).length > 0)
+      return false;
+    if (restrictions === undefined) return true;
     if (request === undefined || restrictions.ruleSets.length > 0) return false;
     const bearer = { ...user, groups: [...user.groups, GROUP_AUTHENTICATED] };
     return authorizer.decide(request, { user: bearer, credential }).verdict === "allow";

@@ -7,11 +7,12 @@ import type { Credential } from "@postern/apiserver/authentication/authenticator
 import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { accessKeyAnnotations, sourceRefusal } from "../access-keys/access-key-refusal.ts";
+import { accessKeyAnnotations } from "../access-keys/access-key-refusal.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
+import { sourceRefusalOfKey } from "../access-keys/key-sources.ts";
 import { proofRefusal } from "../access-keys/proof-of-possession.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
-import { isFromRanges } from "../access-keys/source-ranges.ts";
+import type { Directory } from "../directory/directory.ts";
 import { keyReaches } from "./certificate-is-within.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 
@@ -65,12 +66,14 @@ export function sourceRefusalOf(
   lineage: CredentialLineage,
   address: string,
   keys: Pick<AccessKeyIndex, "byUid">,
+  users: Pick<Directory, "user">,
 ): string | undefined {
-  const isOutside = decodeLineage(lineage).some(({ keys: origins }) => {
-    const { sourceRanges = [] } = keys.byUid(origins.at(-1)?.uid ?? "") ?? {};
-    return !isFromRanges(sourceRanges, address);
-  });
-  return isOutside ? `the key it was created with: ${sourceRefusal(address).message}` : undefined;
+  for (const { keys: origins } of decodeLineage(lineage)) {
+    const key = keys.byUid(origins.at(-1)?.uid ?? "");
+    const refusal = key && sourceRefusalOfKey(key, address, users);
+    if (refusal !== undefined) return `the key it was created with: ${refusal.message}`;
+  }
+  return undefined;
 }
 
 /** The same for the certificate of its connection. */

@@ -152,6 +152,7 @@ function readUser(object: CachedObject): DirectoryUser | undefined {
     username: textOf(spec["username"]) || name,
     email: textOf(spec["email"]),
     isBot: spec["kind"] === "Bot",
+    sourceRanges: textsOf(spec["allowedSourceRanges"]),
     locked: spec["disabled"] === true,
   };
 }

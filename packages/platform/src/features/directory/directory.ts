@@ -13,6 +13,8 @@ export type DirectoryUser = {
   readonly email: string;
   /** spec.kind is Bot: a program, which does not sign in. */
   readonly isBot: boolean;
+  /** spec.allowedSourceRanges. Absent: requests of the user come from anywhere. */
+  readonly sourceRanges?: readonly string[];
   /** A locked user's keys are refused until it is unlocked. */
   readonly locked: boolean;
 };

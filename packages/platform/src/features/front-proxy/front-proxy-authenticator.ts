@@ -14,7 +14,9 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { frontProxyCredentialId } from "../../foundation/http/front-proxy-credential.ts";
+import { userSourceText } from "../access-keys/key-sources.ts";
 import { LOCKED_USER } from "../access-keys/refusal-of-owner.ts";
+import { isFromRanges } from "../access-keys/source-ranges.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
 import { frontProxyIdentity, remoteUserOf } from "./front-proxy-identity.ts";
 
@@ -51,6 +53,9 @@ export function createFrontProxyAuthenticator(deps: FrontProxyAuthenticatorDeps)
     const id = frontProxyCredentialId(user.name);
     const annotations = { "front-proxy/name": proxy, "front-proxy/user": remote.name };
     if (known?.locked === true) throw refused(LOCKED_USER, id);
+    // The address is that of the proxy: where the user is, it does not prove.
+    if (!isFromRanges(known?.sourceRanges ?? [], request.remoteAddress))
+      throw refused(userSourceText(request.remoteAddress), id);
     const teams = known && teamsOf(known);
     const onRevoked = (listener: () => void): Disposable => {
       const check = (): void => {

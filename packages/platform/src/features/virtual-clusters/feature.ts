@@ -200,7 +200,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
     },
     holders: createCertificateHolders(directory, names),
     certificates,
-    sourceRefusalOf: (lineage, address) => sourceRefusalOf(lineage, address, keys.index),
+    sourceRefusalOf: (lineage, address) => sourceRefusalOf(lineage, address, keys.index, directory),
     proofRefusalOf: (lineage, certificate) => proofRefusalOf(lineage, certificate, keys.index),
     catchUp: keys.catchUp,
   };

@@ -175,6 +175,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     granted: NO_GRANTED_ACCESS,
     grants: createIssuedGrants(),
     proxyFallback: options.proxyFallback ?? false,
+    projectSources: { rangesOf: () => [] },
     async mintAccessKey(request: ChildKeyRequest) {
       const key = `minted-${minted.length}`;
       minted.push({ ...request, key });

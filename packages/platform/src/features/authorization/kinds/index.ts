@@ -16,18 +16,20 @@ import { clusterRoleBindings, roleBindings } from "@postern/kubernetes/builtin/r
 import { roles } from "@postern/kubernetes/builtin/rbac/roles";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
+import type { Directory } from "../../directory/directory.ts";
 import type { Authorization } from "../feature.ts";
 import { createReviewGuard, reviewedUser } from "../review-guard.ts";
 
 export function authorizationKinds(
   { configuration, names }: Foundation,
-  { keys, authorization }: { readonly keys: AccessKeys; readonly authorization: Authorization },
+  needs: { readonly keys: AccessKeys; readonly authorization: Authorization; readonly directory: Directory },
 ): {
   /** Of the platform's own group. */
   readonly ownAccessReviews: ResourceDefinition;
   readonly policies: readonly ResourceDefinition[];
   readonly reviews: readonly ResourceDefinition[];
 } {
+  const { keys, authorization, directory } = needs;
   const { authorizer, ruleResolver, escalation } = authorization;
   const { authenticator, comparisons } = keys;
   return {
@@ -42,6 +44,8 @@ export function authorizationKinds(
           names,
           keys: keys.index,
           authorizer,
+          directory,
+          sources: authorization.sourceCheck.sources,
           requireAudience: configuration.accessKeys.requireAudience,
         }),
         limited: (asker, token, question) => comparisons.ask(asker, token, question, (answer) => answer !== undefined),

@@ -22,10 +22,10 @@ export type ProxyNeeds = {
 };
 
 export function proxyRoute({ names, lookup }: Foundation, { keys, authorization, clusters }: ProxyNeeds): FeatureRoute {
-  const { authorizer, sources } = authorization;
+  const { authorizer, sources, sourceCheck } = authorization;
   const { index, authenticator, usage } = keys;
   const { backends, spaces, reached, destinations, wakeUp } = clusters;
-  const deps: ProxyDeps = { names, keys: index, authenticator, authorizer, sources, usage };
+  const deps: ProxyDeps = { names, keys: index, authenticator, authorizer, sources, usage, sourceCheck };
   const places = { lookup, backends, spaces, reached, destinations, wakeUp };
   return {
     handle: createProxyRoute(deps, places),

@@ -16,8 +16,10 @@ import { narrowRulesBehind } from "../../authorization/effective-rules.ts";
 import { instanceAt } from "../../authorization/inside-groups.ts";
 import type { DecisionCode, DecisionDeps, PlatformAuthorizer } from "../../authorization/platform-decision.ts";
 import type { ProxyRequest } from "../../authorization/platform-request.ts";
+import type { SourceCheckDeps } from "../../authorization/project-sources.ts";
 import { proxiedCallOf } from "../../authorization/proxied-call.ts";
 import type { ProxyPath } from "../../authorization/proxy-path.ts";
+import { withSources, withSourcesVersion } from "../../authorization/source-question.ts";
 import { creatorsOf } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 
@@ -29,6 +31,7 @@ export type ProxyDeps = {
   readonly authorizer: PlatformAuthorizer;
   readonly sources: DecisionDeps;
   readonly usage: KeyUsage;
+  readonly sourceCheck: Pick<SourceCheckDeps, "names" | "sources">;
 };
 
 /** The key refuses, and not the rights of its owner. */
@@ -41,7 +44,7 @@ const BY_KEY: ReadonlySet<DecisionCode> = new Set(["out-of-rules", "out-of-scope
  */
 export function createProxyQuestion(deps: ProxyDeps): QuestionOf {
   const { authorizer, names, usage } = deps;
-  return (context) => {
+  const questionAbout = (context: RequestContext): AuthorizationQuestion => {
     const { user, credential, audit } = context;
     const { path, info, request: proxied } = proxiedCallOf(context);
     const attributes = useOf(path, names, context);
@@ -66,7 +69,16 @@ export function createProxyQuestion(deps: ProxyDeps): QuestionOf {
       refusedAttributes: () => (isRefusedByKey ? { ...info, user, credential } : attributes),
     };
   };
+  const known = { ...deps.sourceCheck, policyVersion: withSourcesVersion(authorizer, deps.sourceCheck) };
+  return (context) => {
+    const { destination } = proxiedCallOf(context).path;
+    const question = questionAbout(context);
+    if (destination.target === "Cluster") return question;
+    return withSources(question, destination.project, context, isNeverFree, known);
+  };
 }
+
+const isNeverFree = (): boolean => false;
 
 /** A user without access to the cluster has none with credentials created earlier either. */
 function questionAboutMakers(

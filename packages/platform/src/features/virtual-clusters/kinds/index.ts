@@ -47,7 +47,7 @@ export function virtualClusterKinds(
 ): { readonly [kind in Kinds]: ResourceDefinition } & { readonly issuer: TokenIssuer } {
   const { configuration, names, lookup, metrics } = base;
   const { clusters: own, keys, mint, directory, certificates, endpoint } = needs;
-  const { authorizer, sources, visibilityOf } = needs.authorization;
+  const { authorizer, sources, sourceCheck, visibilityOf } = needs.authorization;
   const shared = {
     names,
     lookup,
@@ -65,6 +65,7 @@ export function virtualClusterKinds(
     endpoint,
     backends: own.backends,
     mintAccessKey: mint.mintAccessKey,
+    projectSources: sourceCheck.sources,
     granted: needs.granted,
     grants: keys.grants,
     onKubeconfigIssued: labelledCounter(

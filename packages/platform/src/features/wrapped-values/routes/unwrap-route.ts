@@ -14,11 +14,11 @@ import type { Foundation } from "../../../foundation/foundation.ts";
 import { allowAnybody, anonymousCallers } from "../../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
 import { readJsonBody } from "../../../foundation/http/read-json-body.ts";
-import { sourceRefusal } from "../../access-keys/access-key-refusal.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
+import { sourceRefusalOfKey, sourceText } from "../../access-keys/key-sources.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
-import { isFromRanges } from "../../access-keys/source-ranges.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
+import type { Directory } from "../../directory/directory.ts";
 import type { OneTimeDelivery } from "../feature.ts";
 import { readingEvent } from "../reading-event.ts";
 import { wrappedValueAnnotation } from "../wrap-credential.ts";
@@ -36,6 +36,7 @@ export type UnwrapNeeds = {
   readonly delivery: OneTimeDelivery;
   readonly keys: AccessKeys;
   readonly certificates: CertificateLedger;
+  readonly directory: Pick<Directory, "user">;
 };
 
 /** The value is the credential: the caller has no identity here. */
@@ -66,7 +67,7 @@ function createUnwrapRoute({ names, recordEvent }: Foundation, needs: UnwrapNeed
     if (found.outcome === "read-before") throw readBeforeError(found.at);
     if (found.outcome === "revoked") throw revokedError();
     if (found.outcome === "outside") {
-      throw unknownError(new CredentialRefusedError(sourceRefusal(reading.address).message, undefined));
+      throw unknownError(new CredentialRefusedError(sourceText(reading.address), undefined));
     }
     audit.annotate(AUDIT_ISSUED_CREDENTIAL, "keyID" in credential ? credential.keyID : `serial:${credential.serial}`);
     recordEvent(readingEvent(names, record, reading, "WrappedValueRead"));
@@ -107,7 +108,7 @@ function readingOf({ request, redact, receivedAt }: RequestContext): Reading {
 function refusalOf(
   { credential }: WrappedRecord,
   { address }: Reading,
-  { keys: { index: keys }, certificates }: UnwrapNeeds,
+  { keys: { index: keys }, certificates, directory }: UnwrapNeeds,
 ): "outside" | "revoked" | undefined {
   const isKey = "keyUid" in credential;
   const parentUid = isKey ? credential.keyUid : certificates.find(credential.serial)?.issuedTo?.parentUid;
@@ -115,5 +116,5 @@ function refusalOf(
   if (isKey && (key === undefined || key.id !== credential.keyID || keys.refusalOf(key) !== undefined))
     return "revoked";
   if (!isKey && certificates.refusalOf(credential.serial, credential.instanceUid) !== undefined) return "revoked";
-  return isFromRanges(key?.sourceRanges ?? [], address) ? undefined : "outside";
+  return key === undefined || sourceRefusalOfKey(key, address, directory) === undefined ? undefined : "outside";
 }

@@ -18,6 +18,7 @@ import { keyNotFoundError } from "../../../access-keys/access-key-refusal.ts";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { GuessRateLimit } from "../../../access-keys/guess-rate-limit.ts";
+import { isBoundToSources } from "../../../access-keys/key-sources.ts";
 import { INTROSPECT_VERB } from "../../../authorization/asks-about-others.ts";
 import { isForAsker } from "../../../authorization/review-guard.ts";
 import type { Directory } from "../../directory.ts";
@@ -71,7 +72,8 @@ async function statusOfKey(presented: string, context: RequestContext, deps: Sel
     const found = keys.find(presented);
     if (found === undefined) return { key: found, refusal: "is unknown" };
     // The request does not say where the bearer is.
-    if (!isOwn && found.sourceRanges.length > 0) return { key: found, refusal: "is bound to source addresses" };
+    if (!isOwn && isBoundToSources(found, deps.directory))
+      return { key: found, refusal: "is bound to source addresses" };
     if (!isOwn && found.confirmation !== "") return { key: found, refusal: "is bound to a client certificate" };
     if (!isOwn && found.maxUses !== undefined)
       return { key: found, refusal: "authenticates a limited number of requests" };

@@ -14,6 +14,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { isReadableName } from "../../../../foundation/kinds/readable-name.ts";
 import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts";
+import { validateSourceRanges } from "../../../access-keys/kinds/owned-access-keys/validation.ts";
 import { mayImpersonate } from "../../../authorization/impersonation.ts";
 import { provisionerOf } from "../../../authorization/key-standing.ts";
 import { firstRefusedGroup, mayAdminister } from "../../../authorization/kinds/grant-check.ts";
@@ -59,6 +60,8 @@ const IDENTITY_FIELDS = ["disabled", "email", "kind", "subject", "username"] as 
 /** A sign-in as one of these is the user: whatever the user may do, adding one requires permission to impersonate it. */
 const identitiesOf = ({ spec }: User): readonly string[] =>
   (spec?.identities ?? []).map(({ provider, subject }) => JSON.stringify([provider, subject])).toSorted();
+/** They lock the user out of other networks, or let it in from there. */
+const rangesOf = ({ spec }: User): string => JSON.stringify(spec?.allowedSourceRanges ?? []);
 /** Fields that people sign in by; a bot has none of them. */
 const SIGN_IN_FIELDS = ["username", "email", "passwordRef", "codesRef"] as const;
 
@@ -124,7 +127,8 @@ async function checkGivenPermissions(
   const isDemoted = before.some((had) => !after.includes(had));
   const isChanged =
     IDENTITY_FIELDS.some((field) => (user.spec?.[field] || "") !== (old.spec?.[field] || "")) ||
-    identitiesOf(user).join() !== identitiesOf(old).join();
+    identitiesOf(user).join() !== identitiesOf(old).join() ||
+    rangesOf(user) !== rangesOf(old);
   if (isDemoted || isChanged) await checkGoverns(old, context, deps);
 }
 
@@ -170,6 +174,7 @@ function validateUser(
       ];
     }),
     ...validateGroups(user.spec?.groups ?? [], "spec.groups"),
+    ...validateSourceRanges(user.spec?.allowedSourceRanges ?? []),
     ...(user.spec?.kind === "Bot"
       ? SIGN_IN_FIELDS.filter((field) => (user.spec?.[field] ?? "") !== "").map((field) =>
           forbiddenError(`spec.${field}`, "a bot cannot sign in"),

@@ -12,6 +12,7 @@ import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
+import { validateSourceRanges } from "../../../access-keys/kinds/owned-access-keys/validation.ts";
 import type { MembershipCheck } from "../../../authorization/membership-check.ts";
 import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
@@ -77,8 +78,11 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
       projectFinalizer(deps.names),
     );
   },
-  validate: (project) => errorsOfQuotas(project),
-  validateUpdate: (project, old) => errorsOfQuotas(project, old),
+  validate: (project) => [...errorsOfQuotas(project), ...validateSourceRanges(project.spec?.allowedSourceRanges ?? [])],
+  validateUpdate: (project, old) => [
+    ...errorsOfQuotas(project, old),
+    ...validateSourceRanges(project.spec?.allowedSourceRanges ?? []),
+  ],
   async prepareForUpdate(project, old, context) {
     if (context.info.subresource === "") await checkLimits(project, old, context, deps);
     await deps.checkMembership(project, old, context);

@@ -12,10 +12,12 @@ import type { AccessKeyIndex } from "../../../../access-keys/access-key-index.ts
 import { ownerUid } from "../../../../access-keys/access-key-owner.ts";
 import { isForAudience, platformAudience } from "../../../../access-keys/audiences.ts";
 import { originsOf } from "../../../../access-keys/key-origins.ts";
+import { isBoundToSources } from "../../../../access-keys/key-sources.ts";
 import type { MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../../access-keys/secret-fields.ts";
 import { virtualClusterIdentity } from "../../../../authorization/caller.ts";
 import type { InsideIdentity } from "../../../../authorization/inside-groups.ts";
+import type { ProjectSources } from "../../../../authorization/project-sources.ts";
 import { keyReaches } from "../../../../certificates/certificate-is-within.ts";
 import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../../../directory/directory.ts";
@@ -31,6 +33,7 @@ export type CredentialDeps = HeldGrantDeps & {
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName" | "byUid">;
   readonly certificates: Pick<CertificateLedger, "record" | "makeRoom">;
   readonly frontProxy: Pick<Configuration["frontProxy"], "credentialTTLSeconds">;
+  readonly projectSources: Pick<ProjectSources, "rangesOf">;
 };
 
 export type GrantedCredential = {
@@ -103,7 +106,9 @@ export async function grantCertificate(
   if (parent !== undefined && !keyReaches(parent, { project, virtualCluster: name }, names)) {
     throw refusal(info, BEYOND_THE_KEY);
   }
-  if (backend.isRemote && (parent?.sourceRanges.length ?? 0) > 0) throw refusal(info, FROM_ANYWHERE);
+  const isBound = isBoundToSources({ owner, sourceRanges: parent?.sourceRanges ?? [] }, directory);
+  if (backend.isRemote && isBound) throw refusal(info, FROM_ANYWHERE);
+  if (backend.isRemote && deps.projectSources.rangesOf(project).length > 0) throw refusal(info, PROJECT_FROM_ANYWHERE);
   const held = heldGrantOf(context, { project, virtualCluster: name }, deps);
   const holder = held === undefined ? user : onlyWith(user, held, names);
   const whole = insideIdentity(holder, { project, virtualCluster: name });
@@ -189,7 +194,10 @@ const BEYOND_THE_KEY =
 const FOR_OTHERS = "spec.audiences of your access key does not include this virtual cluster";
 
 const FROM_ANYWHERE =
-  "the cluster accepts a certificate from any address, and your access key has spec.allowedSourceRanges: leave out spec.clientCert";
+  "the cluster accepts a certificate from any address, and your access key or user has spec.allowedSourceRanges: leave out spec.clientCert";
+
+const PROJECT_FROM_ANYWHERE =
+  "the cluster accepts a certificate from any address, and the project has spec.allowedSourceRanges: leave out spec.clientCert";
 
 const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: string) =>
   forbiddenRequestError({ group: apiGroup, resource }, name, why);
