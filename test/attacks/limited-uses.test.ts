@@ -124,6 +124,7 @@ describe("an access key with spec.maxUses", () => {
       claims: [{ claim: "sub", values: ["x"] }],
       user: "admin",
     };
+    const generator = { selector: {}, secretRef: { name: "made" } };
     const token = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
     const secret = {
       apiVersion: "v1",
@@ -143,6 +144,7 @@ describe("an access key with spec.maxUses", () => {
       { path: "ownedaccesskeys/other/rotate", body: { spec: { nonce: "n" } } },
       named("ClusterTrustRule", "clustertrustrules", rule),
       named("TrustRule", "namespaces/p-default/trustrules", rule),
+      named("KubeconfigGenerator", "namespaces/p-default/kubeconfiggenerators", generator),
       { path: `${CLUSTER}/api/v1/namespaces/default/serviceaccounts/default/token`, body: token },
       { path: `${CLUSTER}/api/v1/namespaces/default/secrets`, body: secret },
     ];

@@ -92,6 +92,13 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
   {
     surface: "management",
     group: DOMAIN,
+    resource: "kubeconfiggenerators",
+    subresource: "",
+    bound: "its kubeconfigs have keys of its creator, which become invalid with a limited key of the creator",
+  },
+  {
+    surface: "management",
+    group: DOMAIN,
     resource: "identityproviders",
     subresource: "",
     bound:
