@@ -27,12 +27,23 @@ type Scopes = readonly ScopeRequirement[];
 export type CountedResource = {
   readonly resource: Counted;
   /** How much one object counts for the limited resource, where it matches the scopes of the quota. */
-  readonly amountOf: (object: KubeObject, scopes: Scopes) => bigint;
+  readonly amountOf: (object: KubeObject, scopes: Scopes, usages: ObjectUsages) => bigint;
   /** The amount of all objects of a namespace, as memory has them. */
   readonly used: (place: CountedPlace, namespace: string, services: ServiceTotals, scopes: Scopes) => bigint;
   /** The amount is a sum over objects, which `countUsages` forms for all names at once. Absent: `used` counts. */
   readonly isSummed?: true;
 };
+
+/** The objects of one request, with their usage: each is read once, however many quotas look at it, by hundreds of names. */
+export class ObjectUsages {
+  readonly #known = new Map<KubeObject, ObjectUsage>();
+
+  of(object: KubeObject, { usageOf }: Summed): ObjectUsage {
+    const known = this.#known.get(object) ?? usageOf(object);
+    this.#known.set(object, known);
+    return known;
+  }
+}
 
 const SERVICES: Counted = { group: "", plural: "services" };
 /** Only pods and claims have scopes. */
@@ -61,7 +72,7 @@ const amountIn = ({ amounts, scopes: has }: ObjectUsage, name: string, scopes: S
 
 const summed = (name: string, of: Summed): CountedResource => ({
   resource: of.resource,
-  amountOf: (object, scopes) => amountIn(of.usageOf(object), name, scopes),
+  amountOf: (object, scopes, usages) => amountIn(usages.of(object, of), name, scopes),
   used: () => 0n,
   isSummed: true,
 });

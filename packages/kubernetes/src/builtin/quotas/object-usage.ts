@@ -64,18 +64,26 @@ export function claimUsage(object: KubeObject): ObjectUsage {
 /** Resources that each container of a pod has to name where a quota limits them. */
 const REQUIRED = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
-/** `must specify limits.cpu for: c1`; undefined where nothing is missing. */
-export function missingResources({ spec }: Pod, limited: readonly string[]): string | undefined {
-  if ((spec as { readonly resources?: object } | undefined)?.resources !== undefined) return undefined;
+/**
+ * Names what a pod leaves out of limited resources: `must specify limits.cpu for: c1`; undefined where nothing is missing. The containers are looked at
+ * once, for all quotas.
+ */
+export function createMissingResources({ spec }: Pod): (limited: readonly string[]) => string | undefined {
+  if ((spec as { readonly resources?: object } | undefined)?.resources !== undefined) return () => undefined;
   const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
-  const missing = REQUIRED.filter((name) => limited.includes(name))
-    .toSorted()
-    .flatMap((name) => {
-      const field = name.startsWith("limits.") ? "limits" : "requests";
-      const resource = name.replace(/^(limits|requests)\./, "");
-      const without = containers.filter((container) => !containerAmounts(container, field).has(resource));
-      const names = without.map((container) => container.name).toSorted();
-      return names.length === 0 ? [] : [`${name} for: ${names.join(",")}`];
-    });
-  return missing.length === 0 ? undefined : `must specify ${missing.join("; ")}`;
+  const amounts = containers.map((container) => ({
+    name: container.name,
+    requests: containerAmounts(container, "requests"),
+    limits: containerAmounts(container, "limits"),
+  }));
+  const missing = REQUIRED.toSorted().flatMap((name) => {
+    const field = name.startsWith("limits.") ? "limits" : "requests";
+    const resource = name.replace(/^(limits|requests)\./, "");
+    const names = amounts.filter((each) => !each[field].has(resource)).map((container) => container.name);
+    return names.length === 0 ? [] : [{ name, text: `${name} for: ${names.toSorted().join(",")}` }];
+  });
+  return (limited) => {
+    const texts = missing.filter(({ name }) => limited.includes(name)).map(({ text }) => text);
+    return texts.length === 0 ? undefined : `must specify ${texts.join("; ")}`;
+  };
 }

@@ -11,8 +11,15 @@ import {
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ServiceTotals } from "../services/service-totals.ts";
 import type { Pod } from "../workloads/pods.ts";
-import { amountText, type CountedResource, countedResource, counts, countUsages } from "./counted-resources.ts";
-import { missingResources } from "./object-usage.ts";
+import {
+  amountText,
+  type CountedResource,
+  countedResource,
+  counts,
+  countUsages,
+  ObjectUsages,
+} from "./counted-resources.ts";
+import { createMissingResources } from "./object-usage.ts";
 import { createPendingObjects } from "./pending-objects.ts";
 import { quantityText } from "./quantities.ts";
 import { matchesScopes, podScopes, type ScopeRequirement, scopesOf, scopesText } from "./quota-scopes.ts";
@@ -68,17 +75,22 @@ export function createQuotaAdmission({ quotas, registry, services, elapsed }: Qu
       const all = view.list(keys.inNamespace(namespace));
       if (installed === undefined || all.length === 0) return;
       context.weigh(all.length * BYTES_OF_QUOTA);
+      const usages = new ObjectUsages();
+      const required = requiredOf(attributes);
       /** The lowest limit by name and scopes: quotas may be very many, and the names that count one resource are few. */
       const wanted = new Map<string, Wanted>();
       for (const cached of all) {
         await context.pause();
         const limits = limitsOf(cached).filter(({ counted }) => counts(counted, resource));
-        checkRequired(attributes, keys.parse(cached.key).name, limits);
+        const missing = required?.(limits);
+        if (missing !== undefined) {
+          throw forbiddenByAdmission(attributes, `failed quota: ${keys.parse(cached.key).name}: ${missing}`);
+        }
         for (const limit of limits) {
           const { key, counted, hard, scopes } = limit;
           if (hard >= (wanted.get(key)?.hard ?? hard + 1n)) continue;
-          const before = oldObject === undefined ? 0n : counted.amountOf(oldObject, scopes);
-          const amount = counted.amountOf(object, scopes) - before;
+          const before = oldObject === undefined ? 0n : counted.amountOf(oldObject, scopes, usages);
+          const amount = counted.amountOf(object, scopes, usages) - before;
           if (amount > 0n) wanted.set(key, { ...limit, amount, quota: cached.key });
         }
       }
@@ -126,19 +138,22 @@ function readLimits({ spec = {} }: ResourceQuota): readonly Limit[] {
   });
 }
 
-/** A new pod that the quota counts names the resources that are limited. */
-function checkRequired(attributes: AdmissionAttributes, quota: string, limits: readonly Limit[]): void {
-  const { resource, operation, object } = attributes;
+/** For a new pod: what it leaves out of the resources that a quota limits. Other objects need not name any. */
+function requiredOf({
+  resource,
+  operation,
+  object,
+}: AdmissionAttributes): ((limits: readonly Limit[]) => string | undefined) | undefined {
   if (operation !== "create" || resource.group !== "" || resource.plural !== "pods" || object === undefined) return;
   // A pod has passed its schema before admission sees it.
   const pod = object as Pod;
-  const [first] = limits;
-  if (first === undefined || !matchesScopes(first.scopes, podScopes(pod.spec))) return;
-  const missing = missingResources(
-    pod,
-    limits.map(({ name }) => name),
-  );
-  if (missing !== undefined) throw forbiddenByAdmission(attributes, `failed quota: ${quota}: ${missing}`);
+  const has = podScopes(pod.spec);
+  const missing = createMissingResources(pod);
+  return (limits) => {
+    const [first] = limits;
+    if (first === undefined || !matchesScopes(first.scopes, has)) return undefined;
+    return missing(limits.map(({ name }) => name));
+  };
 }
 
 function tooMany(
