@@ -2,7 +2,6 @@
 
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
@@ -18,6 +17,7 @@ import type { WorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { sharedTurnOf } from "@postern/apiserver/runtime/shared-turn";
 import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
@@ -40,10 +40,17 @@ export const hashOfObjects = (text: string): string => createHash("sha256").upda
 const LONG_DOCUMENT = 4 * 1024;
 
 /** The objects of a text of YAML documents, with those of Lists. Throws ObjectsError that names the document. */
-async function readObjects(text: string, threads: WorkThreads, signal: AbortSignal): Promise<readonly JsonObject[]> {
+async function readObjects(
+  text: string,
+  { threads, clock }: TargetWithThreads,
+  signal: AbortSignal,
+): Promise<readonly JsonObject[]> {
+  // Templates of many clusters may be read at the same time.
+  const turn = sharedTurnOf(clock);
   const objects: JsonObject[] = [];
   for (const { text: document, line } of splitYaml(text)) {
-    await setImmediate(undefined, { signal });
+    await turn.next();
+    signal.throwIfAborted();
     objects.push(...itemsOf(await readDocument(document, line, threads, signal), line));
   }
   return objects;
@@ -97,13 +104,15 @@ type TargetWithThreads = ObjectsTarget & { readonly threads: WorkThreads };
 
 async function applyAll(text: string, target: TargetWithThreads, signal: AbortSignal): Promise<void> {
   const rank = ({ kind }: JsonObject): number => (FIRST_KINDS.includes(String(kind)) ? 0 : 1);
-  const objects = await readObjects(text, target.threads, signal);
+  const objects = await readObjects(text, target, signal);
+  const turn = sharedTurnOf(target.clock);
   let left: readonly JsonObject[] = objects.toSorted((a, b) => rank(a) - rank(b));
   let faults: string[] = [];
   for (let attempt = 0; attempt < ATTEMPTS && left.length > 0; attempt++) {
     faults = [];
     const failed: JsonObject[] = [];
     for (const object of left) {
+      await turn.next();
       signal.throwIfAborted();
       const fault = await applyOne(object, target, signal);
       if (fault === undefined) continue;
