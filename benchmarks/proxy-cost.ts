@@ -1,7 +1,8 @@
 // Processor time of a GET through the proxy: builds beside each other and beside a proxy in Node that does nothing else, in turns, with a fixed number of
 // requests. Other work on the machine changes it little, unlike rates. Of a build, the main thread and the threads beside it are shown apart.
 // Usage: npm run build && npx tsx --conditions=@postern/source benchmarks/proxy-cost.ts [--builds now=packages/cli/bin/postern.js,before=/other/bin/postern.js]
-//        [--requests 4000] [--rounds 7] [--in-flight 32] [--cpu-prof folder] [--node /other/bin/node]
+//        [--requests 4000] [--rounds 7] [--in-flight 32] [--long] [--cpu-prof folder] [--node /other/bin/node]
+//        --long: lists of 5 MB in place of a ConfigMap, a hundredth as many
 //        [--peer https://… --token … --peer-ca file]: a kube-apiserver; without one, the cluster is the bare server
 
 import { spawnSync } from "node:child_process";
@@ -15,7 +16,7 @@ import { median } from "./report/median.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import type { MeasuredServer } from "./servers/measured-server.ts";
 import { openPeer, PEER_OPTIONS } from "./servers/open-peer.ts";
-import { createPeerConfigMaps, SHORT_ANSWER } from "./servers/peer-config-maps.ts";
+import { CONFIG_MAPS, createPeerConfigMaps, LONG_LIST, SHORT_ANSWER } from "./servers/peer-config-maps.ts";
 import { startBare } from "./servers/start-bare.ts";
 import { MAIN, startPostern } from "./servers/start-postern.ts";
 import { startProcess } from "./servers/start-process.ts";
@@ -28,12 +29,16 @@ const { values: options } = parseArgs({
     requests: { type: "string", default: "4000" },
     rounds: { type: "string", default: "7" },
     "in-flight": { type: "string", default: "32" },
+    long: { type: "boolean", default: false },
     "cpu-prof": { type: "string" },
     node: { type: "string", default: process.execPath },
     ...PEER_OPTIONS,
   },
 });
 const rounds = Number(options.rounds);
+const requests = options.long ? Math.ceil(Number(options.requests) / 100) : Number(options.requests);
+const longPath = options.peer === undefined ? `${CONFIG_MAPS}/bytes-5000000` : LONG_LIST;
+const path = options.long ? longPath : SHORT_ANSWER;
 const BARE_PROXY = fileURLToPath(new URL("./servers/bare-proxy.ts", import.meta.url));
 
 type Measured = { readonly name: string; readonly server: MeasuredServer; readonly rounds: ProcessorTime[] };
@@ -123,12 +128,12 @@ function show(measured: readonly Measured[]): void {
 /** Of a fixed number of requests, by h2load over HTTP/1.1. Throws where one fails. */
 function processorTime({ target, pid = 0 }: MeasuredServer): ProcessorTime {
   const before = nanoseconds(pid);
-  const size = ["--h1", "-t1", `-c${options["in-flight"]}`, "-n", options.requests];
+  const size = ["--h1", "-t1", `-c${options["in-flight"]}`, "-n", String(requests)];
   const header = `authorization: Bearer ${target.token}`;
-  const load = spawnSync("h2load", [...size, "-H", header, `${target.url}${SHORT_ANSWER}`], { encoding: "utf8" });
-  if (!load.stdout?.includes(`${options.requests} succeeded`)) throw new Error(`h2load failed:\n${load.stdout}`);
+  const load = spawnSync("h2load", [...size, "-H", header, `${target.url}${path}`], { encoding: "utf8" });
+  if (!load.stdout?.includes(`${requests} succeeded`)) throw new Error(`h2load failed:\n${load.stdout}`);
   const after = nanoseconds(pid);
-  const perRequest = (value: number): number => value / 1_000 / Number(options.requests);
+  const perRequest = (value: number): number => value / 1_000 / requests;
   return { main: perRequest(after.main - before.main), beside: perRequest(after.beside - before.beside) };
 }
 

@@ -17,7 +17,7 @@ import { median } from "./report/median.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import { cpuSeconds, type MeasuredServer, residentMegabytes } from "./servers/measured-server.ts";
 import { openPeer, PEER_OPTIONS } from "./servers/open-peer.ts";
-import { createPeerConfigMaps, LONG_LIST, SHORT_ANSWER } from "./servers/peer-config-maps.ts";
+import { CONFIG_MAPS, createPeerConfigMaps, LONG_LIST, SHORT_ANSWER } from "./servers/peer-config-maps.ts";
 import { startBare } from "./servers/start-bare.ts";
 import { MAIN, startPostern } from "./servers/start-postern.ts";
 import { ALLOW_REMOTE_CLUSTERS, openRemoteCluster, REMOTE_CLUSTER } from "./servers/virtual-cluster.ts";
@@ -41,7 +41,6 @@ const [seconds, rounds, inFlight] = [options.seconds, options.rounds, options["i
   number,
 ];
 
-const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const LONG_ANSWERS =
   options.peer === undefined ? [`${CONFIG_MAPS}/bytes-100000000`, `${CONFIG_MAPS}/bytes-10000000`] : [LONG_LIST];
 

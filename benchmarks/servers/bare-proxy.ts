@@ -57,9 +57,9 @@ function byNode(): Forward {
   };
 }
 
-const headersOf = (headers: IncomingMessage["headers"]) => ({
-  "content-type": headers["content-type"] ?? "",
-  "content-length": headers["content-length"] ?? "",
+const headersOf = ({ "content-type": type = "", "content-length": length }: IncomingMessage["headers"]) => ({
+  "content-type": type,
+  ...(length === undefined ? {} : { "content-length": length }),
 });
 
 const server = createServer(

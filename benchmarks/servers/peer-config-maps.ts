@@ -3,7 +3,7 @@
 import type { Target } from "../load/order.ts";
 import { askText, RefusedError } from "./ask-text.ts";
 
-const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+export const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const LABEL = { key: "answer", value: "long" };
 const LONG_MAPS = 5;
 /** An object of Kubernetes has at most 1.5 MB, of which a ConfigMap holds 1 MiB. */

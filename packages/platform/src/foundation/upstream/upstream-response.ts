@@ -34,8 +34,7 @@ export class UpstreamResponse implements AsyncIterable<Buffer> {
   /** The body, where all of it has come and none has been read; otherwise undefined. */
   whole(): Buffer | undefined {
     if (!this.#hasEnded || this.#error !== undefined) return undefined;
-    const parts = this.#waiting;
-    this.#waiting = [];
+    const parts = this.#takeWaiting();
     return parts.length === 1 ? parts[0] : Buffer.concat(parts);
   }
 
@@ -68,13 +67,14 @@ export class UpstreamResponse implements AsyncIterable<Buffer> {
     this.#wake?.();
   }
 
+  /** All that has come since the last look, in one piece: its reader takes a turn for each, and TLS gives 16 KiB at most. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
     try {
       for (;;) {
-        const chunk = this.#waiting.shift();
-        if (chunk !== undefined) {
-          this.#waitingBytes -= chunk.length;
-          yield chunk;
+        const parts = this.#takeWaiting();
+        const [first] = parts;
+        if (first !== undefined) {
+          yield parts.length === 1 ? first : Buffer.concat(parts);
           continue;
         }
         if (this.#error !== undefined) throw this.#error;
@@ -86,15 +86,25 @@ export class UpstreamResponse implements AsyncIterable<Buffer> {
     }
   }
 
+  /** The connection is read on while the reader has these. */
+  #takeWaiting(): readonly Buffer[] {
+    const parts = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    // Behind its end, the connection is another response's.
+    if (this.#isPaused && !this.#hasEnded) {
+      this.#isPaused = false;
+      this.#flow.resume();
+    }
+    return parts;
+  }
+
   #untilMore(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = () => {
         this.#wake = undefined;
         resolve();
       };
-      if (!this.#isPaused) return;
-      this.#isPaused = false;
-      this.#flow.resume();
     });
   }
 }
