@@ -1,7 +1,8 @@
 // How requests reach the target of the proxy. Numbers name the entries of the security book.
 
+import { Cancellation } from "@postern/apiserver/transport/cancellation";
 import { http1, http2, openTls, readAll } from "@postern/apiserver/transport/testing/test-clients";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { serveCanary } from "./testing/serve-canary.ts";
 import { BASE, openSession, serveProxy } from "./testing/serve-proxy.ts";
 import { serveUpstream } from "./testing/serve-upstream.ts";
@@ -163,4 +164,12 @@ test("plain HTTP targets are reached where they are registered so", async () => 
   const upstream = await serveUpstream((_request, response) => void response.end("plain"), { plain: true });
   const { port } = await serveProxy({ server: upstream.url, credential: {} });
   expect((await http1({ port, path: `${BASE}/version` })).body).toBe("plain");
+});
+
+test("a short answer makes no signal", async () => {
+  const { target } = await serveCanary();
+  const { port } = await serveProxy(target);
+  using signals = vi.spyOn(Cancellation.prototype, "signal", "get");
+  expect((await http1({ port, path: `${BASE}/version` })).status).toBe(200);
+  expect(signals).not.toHaveBeenCalled();
 });
