@@ -1,35 +1,43 @@
-// The cost of a GET in a virtual cluster against the number of cluster threads and of clusters, and of one in the management API against the number of
-// access keys: requests a second by `wrk`, and processor time of all threads. Servers of one curve take turns. Draws plots/cost-*.svg.
-// Usage: npm run build && npx tsx --conditions=@postern/source benchmarks/cost-curves.ts [--seconds 2] [--rounds 3] [--in-flight 32]
-//   [--threads 0,1,2] [--clusters 1,10,100,1000] [--keys 1000,100000,1000000] [--curve threads|clusters|keys]
+// The processor time of a GET against the number of threads, clusters and access keys, and the memory of the server: of one that answers in virtual clusters
+// by the number of cluster threads, of clusters that are awake and of clusters that sleep beside one, and of the management API by the number of threads that
+// serve it and of keys. Servers of one curve take turns, with a fixed number of requests: other work on the machine changes the figures little.
+// Draws plots/cost-*.svg.
+// Usage: npm run benchmarks:curves -- [--requests 2000] [--rounds 3] [--in-flight 32] [--curve threads|fronts|clusters|asleep|keys] [--folder <directory>]
+//   [--threads 0,1,2] [--fronts 1,2] [--clusters 1,10,100] [--keys 1000,10000,100000] [--dry]: draws nothing
+// The curves in RESULTS.md go to 1,000 clusters and a million keys, which takes an hour. A folder keeps the databases with keys for the next run.
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { type IndependentLoad, installedLoads } from "./load/independent-load.ts";
+import { nodeBinary } from "../tools/release/node-binary.ts";
 import type { Target } from "./load/order.ts";
+import { processorTime, totalOf } from "./load/processor-time.ts";
 import { prepareFolder, startOn } from "./many-keys/key-folders.ts";
 import { drawPlot } from "./report/draw-plot.ts";
-import { type Round, summarize } from "./report/measurement.ts";
+import { median } from "./report/median.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import { GROUP } from "./servers/access-key-object.ts";
 import { askText } from "./servers/ask-text.ts";
-import { cpuSeconds } from "./servers/measured-server.ts";
+import { residentMegabytes } from "./servers/measured-server.ts";
 import { MAIN, type Postern, startPostern } from "./servers/start-postern.ts";
 
 const { values: options } = parseArgs({
+  args: process.argv.slice(2).filter((argument) => argument !== "--"),
   options: {
-    seconds: { type: "string", default: "2" },
+    requests: { type: "string", default: "2000" },
     rounds: { type: "string", default: "3" },
     "in-flight": { type: "string", default: "32" },
     threads: { type: "string", default: "0,1,2" },
-    clusters: { type: "string", default: "1,10,100,1000" },
-    keys: { type: "string", default: "1000,100000,1000000" },
+    fronts: { type: "string", default: "1,2" },
+    clusters: { type: "string", default: "1,10,100" },
+    keys: { type: "string", default: "1000,10000,100000" },
     curve: { type: "string" },
+    folder: { type: "string" },
+    dry: { type: "boolean", default: false },
   },
 });
-const [seconds, rounds, inFlight] = [options.seconds, options.rounds, options["in-flight"]].map(Number) as [
+const [requests, rounds, connections] = [options.requests, options.rounds, options["in-flight"]].map(Number) as [
   number,
   number,
   number,
@@ -39,67 +47,96 @@ const numbers = (list: string): readonly number[] => list.split(",").map(Number)
 const PROJECT = "/kubernetes/project/default/virtualcluster";
 const INSTANCES = `/apis/${GROUP}/v1/namespaces/p-default/virtualclusterinstances`;
 const CONFIG_MAP = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt";
+const ONE_PROJECT = `/apis/${GROUP}/v1/projects/default`;
+/** An instance with this annotation sleeps until a request comes. */
+const ASLEEP = { [`sleepmode.${GROUP.slice(GROUP.indexOf(".") + 1)}/force`]: "true" };
 const PLOTS = join(import.meta.dirname, "plots");
 
-const [wrk] = installedLoads().filter(({ name }) => name === "wrk");
-if (wrk === undefined) throw new Error("wrk is not installed");
-
-/** A server at one point of a curve, and the paths that are asked for there, in turns. */
+/** A server at one point of a curve, and the paths that are asked for there. */
 type Point = { readonly label: string; readonly server: Postern; readonly paths: readonly string[] };
+type Measured = { readonly label: string; readonly microseconds: number; readonly megabytes: number };
 
-const folder = mkdtempSync(join(tmpdir(), "postern-curves-"));
+const folder = options.folder ?? mkdtempSync(join(tmpdir(), "postern-curves-"));
+mkdirSync(folder, { recursive: true });
+const CURVES: { readonly [curve: string]: () => Promise<void> } = {
+  threads: curveOfThreads,
+  fronts: curveOfFronts,
+  clusters: curveOfClusters,
+  asleep: curveOfSleeping,
+  keys: curveOfKeys,
+};
 try {
-  const { curve } = options;
-  if (curve === undefined || curve === "threads") await curveOfThreads();
-  if (curve === undefined || curve === "clusters") await curveOfClusters();
-  if (curve === undefined || curve === "keys") await curveOfKeys();
+  for (const [name, draw] of Object.entries(CURVES)) if ((options.curve ?? name) === name) await draw();
 } finally {
-  rmSync(folder, { recursive: true });
+  if (options.folder === undefined) rmSync(folder, { recursive: true });
 }
 
 async function curveOfThreads(): Promise<void> {
   const points: Point[] = [];
   try {
     for (const threads of numbers(options.threads)) {
-      const server = await startWith(`threads-${threads}`, threads);
+      const server = await startWith(`threads-${threads}`, ["--cluster-threads", String(threads)]);
       points.push({ label: String(threads), server, paths: [] });
     }
     const filled: Point[] = [];
     for (const point of points) filled.push({ ...point, paths: await clustersOf(point.server, 2) });
-    write("threads", "cluster threads", await measure(filled));
+    write("threads", "cluster threads", measure(filled));
   } finally {
     for (const { server } of points) await server[Symbol.asyncDispose]();
   }
 }
 
-/** One server: the clusters that it has are asked for in turns. */
+/** Node shares a port among threads from version 23 on. */
+async function curveOfFronts(): Promise<void> {
+  const points: Point[] = [];
+  try {
+    for (const fronts of numbers(options.fronts)) {
+      const server = await startWith(`fronts-${fronts}`, ["--threads", String(fronts)], nodeBinary("node-24"));
+      points.push({ label: String(fronts), server, paths: [ONE_PROJECT] });
+    }
+    write("fronts", "threads that serve", measure(points));
+  } finally {
+    for (const { server } of points) await server[Symbol.asyncDispose]();
+  }
+}
+
+/** All of them are asked for in turns. */
 async function curveOfClusters(): Promise<void> {
-  await using server = await startWith("clusters", 1);
+  await using server = await startWith("clusters", ["--cluster-threads", "1"]);
   let paths: readonly string[] = [];
   const measured: Measured[] = [];
   for (const count of numbers(options.clusters)) {
     paths = await clustersOf(server, count, paths);
-    measured.push(...(await measure([{ label: String(count), server, paths }])));
+    measured.push(...measure([{ label: String(count), server, paths }]));
   }
-  write("clusters", "virtual clusters", measured);
+  write("clusters", "virtual clusters awake", measured);
+}
+
+/** One is awake, and asked for. */
+async function curveOfSleeping(): Promise<void> {
+  await using server = await startWith("asleep", ["--cluster-threads", "1"]);
+  const paths = await clustersOf(server, 1);
+  const measured: Measured[] = [];
+  let sleeping = 0;
+  for (const count of numbers(options.clusters)) {
+    for (; sleeping < count; sleeping++) await createInstance(server.target, `asleep-${sleeping}`, ASLEEP);
+    measured.push(...measure([{ label: String(count), server, paths }]));
+  }
+  write("asleep", "virtual clusters asleep", measured);
 }
 
 async function curveOfKeys(): Promise<void> {
   const note = (text: string): void => void process.stdout.write(`${text}\n`);
-  const points: Point[] = [];
-  try {
-    for (const count of numbers(options.keys)) {
-      const server = await startOn(await prepareFolder(folder, count, note));
-      points.push({ label: String(count), server, paths: [`/apis/${GROUP}/v1/projects/default`] });
-    }
-    write("keys", "access keys", await measure(points));
-  } finally {
-    for (const { server } of points) await server[Symbol.asyncDispose]();
+  const measured: Measured[] = [];
+  for (const count of numbers(options.keys)) {
+    await using server = await startOn(await prepareFolder(folder, count, note));
+    measured.push(...measure([{ label: String(count), server, paths: [ONE_PROJECT] }]));
   }
+  write("keys", "access keys", measured);
 }
 
-function startWith(name: string, threads: number): Promise<Postern> {
-  return startPostern(join(folder, name), MAIN, [], undefined, ["--cluster-threads", String(threads)]);
+function startWith(name: string, flags: readonly string[], node?: string): Promise<Postern> {
+  return startPostern(join(folder, name), MAIN, [], node, flags);
 }
 
 /** Paths in so many clusters, of which some are there already. */
@@ -111,13 +148,17 @@ async function clustersOf(
   const paths = [...known];
   for (let number = paths.length; number < count; number++) {
     const name = `curve-${number}`;
-    const instance = { metadata: { name }, spec: { template: {} } };
-    await askText(target, "POST", INSTANCES, JSON.stringify(instance));
+    await createInstance(target, name);
     const path = `${PROJECT}/${name}${CONFIG_MAP}`;
     await untilServed(target, path);
     paths.push(path);
   }
   return paths;
+}
+
+function createInstance(target: Target, name: string, annotations = {}): Promise<string> {
+  const instance = { metadata: { name, annotations }, spec: { template: {} } };
+  return askText(target, "POST", INSTANCES, JSON.stringify(instance));
 }
 
 async function untilServed(target: Target, path: string): Promise<void> {
@@ -131,49 +172,36 @@ async function untilServed(target: Target, path: string): Promise<void> {
   }
 }
 
-type Measured = { readonly label: string; readonly perSecond: number; readonly cpuMicroseconds: number };
-
-async function measure(points: readonly Point[], load: IndependentLoad = wrk as IndependentLoad): Promise<Measured[]> {
-  const all = new Map<Point, Round[]>(points.map((point) => [point, []]));
+function measure(points: readonly Point[]): readonly Measured[] {
+  const times = new Map<Point, number[]>(points.map((point) => [point, []]));
   for (let round = -1; round < rounds; round++) {
-    for (const [point, measured] of all) {
-      const { server, paths } = point;
-      const path = paths[(round + 1) % paths.length] ?? "";
-      const before = cpuSeconds(server) ?? Number.NaN;
-      const report = await load.run({ target: server.target, path, inFlight, seconds });
-      const used = (((cpuSeconds(server) ?? Number.NaN) - before) / report.count) * 1e6;
+    for (const [{ server, paths }, own] of times) {
+      const time = totalOf(processorTime(server, { paths, requests, connections }));
       // The first round warms up new code.
-      if (round >= 0) measured.push({ report, cpuMicroseconds: used });
+      if (round >= 0) own.push(time);
     }
   }
-  return [...all].map(([{ label }, measured]) => {
-    const summary = summarize(measured);
-    if (summary?.cpuMicroseconds === undefined) throw new Error(`nothing was measured for ${label}`);
-    return { label, perSecond: summary.perSecond, cpuMicroseconds: summary.cpuMicroseconds };
-  });
+  return [...times].map(([{ label, server }, own]) => ({
+    label,
+    microseconds: median(own),
+    megabytes: residentMegabytes(server) ?? Number.NaN,
+  }));
 }
 
 function write(name: string, axis: string, measured: readonly Measured[]): void {
   const rows = measured.map(
-    ({ label, perSecond, cpuMicroseconds }): Row => ({
+    ({ label, microseconds, megabytes }): Row => ({
       [axis]: label,
-      "per second": perSecond.toFixed(0),
-      "CPU µs": cpuMicroseconds.toFixed(0),
+      "CPU µs of a GET": microseconds.toFixed(0),
+      "memory MB": megabytes.toFixed(0),
     }),
   );
   process.stdout.write(`${renderTable(rows)}\n\n`);
-  const plot = (unit: string, value: (one: Measured) => number): string =>
-    drawPlot(
-      `GET, by ${axis}`,
-      unit,
-      measured.map((one) => ({ label: one.label, value: value(one) })),
-    );
-  writeFileSync(
-    join(PLOTS, `cost-${name}-rate.svg`),
-    plot("requests a second", ({ perSecond }) => perSecond),
-  );
-  writeFileSync(
-    join(PLOTS, `cost-${name}-processor.svg`),
-    plot("µs of the processor", ({ cpuMicroseconds }) => cpuMicroseconds),
-  );
+  if (options.dry) return;
+  const plot = (file: string, unit: string, value: (one: Measured) => number): void => {
+    const points = measured.map((one) => ({ label: one.label, value: value(one) }));
+    writeFileSync(join(PLOTS, `cost-${name}-${file}.svg`), drawPlot(`GET, by ${axis}`, unit, points));
+  };
+  plot("processor", "µs of the processor", ({ microseconds }) => microseconds);
+  plot("memory", "MB of memory", ({ megabytes }) => megabytes);
 }

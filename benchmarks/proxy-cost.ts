@@ -5,13 +5,13 @@
 //        --long: lists of 5 MB in place of a ConfigMap, a hundredth as many
 //        [--peer https://… --token … --peer-ca file]: a kube-apiserver; without one, the cluster is the bare server
 
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Target } from "./load/order.ts";
+import { type ProcessorTime, processorTime, totalOf } from "./load/processor-time.ts";
 import { median } from "./report/median.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import type { MeasuredServer } from "./servers/measured-server.ts";
@@ -37,13 +37,12 @@ const { values: options } = parseArgs({
 });
 const rounds = Number(options.rounds);
 const requests = options.long ? Math.ceil(Number(options.requests) / 100) : Number(options.requests);
+const connections = Number(options["in-flight"]);
 const longPath = options.peer === undefined ? `${CONFIG_MAPS}/bytes-5000000` : LONG_LIST;
 const path = options.long ? longPath : SHORT_ANSWER;
 const BARE_PROXY = fileURLToPath(new URL("./servers/bare-proxy.ts", import.meta.url));
 
 type Measured = { readonly name: string; readonly server: MeasuredServer; readonly rounds: ProcessorTime[] };
-/** Microseconds a request. */
-type ProcessorTime = { readonly main: number; readonly beside: number };
 
 const folder = mkdtempSync(join(tmpdir(), "postern-proxy-cost-"));
 const started: AsyncDisposable[] = [];
@@ -51,7 +50,7 @@ try {
   const measured = await startAll();
   for (let round = -2; round < rounds; round++) {
     for (const { server, rounds: own } of measured) {
-      const time = processorTime(server);
+      const time = processorTime(server, { paths: [path], requests, connections });
       // The first rounds warm up new code.
       if (round >= 0) own.push(time);
     }
@@ -108,10 +107,9 @@ async function startBareProxies(dataDir: string, { url, ca = "", token }: Target
 }
 
 function show(measured: readonly Measured[]): void {
-  const total = ({ main, beside }: ProcessorTime): number => main + beside;
-  const floor = median((measured[1] as Measured).rounds.map(total));
+  const floor = median((measured[1] as Measured).rounds.map(totalOf));
   const rows = measured.map(({ name, rounds: own }): Row => {
-    const all = own.map(total);
+    const all = own.map(totalOf);
     return {
       "GET through": name,
       "CPU µs": median(all).toFixed(0),
@@ -123,27 +121,4 @@ function show(measured: readonly Measured[]): void {
     };
   });
   process.stdout.write(`${renderTable(rows)}\n`);
-}
-
-/** Of a fixed number of requests, by h2load over HTTP/1.1. Throws where one fails. */
-function processorTime({ target, pid = 0 }: MeasuredServer): ProcessorTime {
-  const before = nanoseconds(pid);
-  const size = ["--h1", "-t1", `-c${options["in-flight"]}`, "-n", String(requests)];
-  const header = `authorization: Bearer ${target.token}`;
-  const load = spawnSync("h2load", [...size, "-H", header, `${target.url}${path}`], { encoding: "utf8" });
-  if (!load.stdout?.includes(`${requests} succeeded`)) throw new Error(`h2load failed:\n${load.stdout}`);
-  const after = nanoseconds(pid);
-  const perRequest = (value: number): number => value / 1_000 / requests;
-  return { main: perRequest(after.main - before.main), beside: perRequest(after.beside - before.beside) };
-}
-
-/** Processor time so far, of the main thread and of all others. */
-function nanoseconds(pid: number): ProcessorTime {
-  let [main, beside] = [0, 0];
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    const used = Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]);
-    if (task === String(pid)) main += used;
-    else beside += used;
-  }
-  return { main, beside };
 }
