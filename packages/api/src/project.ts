@@ -57,6 +57,11 @@ export const projectFields = s
           .describe(
             "IP addresses and networks, such as 10.20.0.0/16 or 2001:db8::/32, from which the virtual clusters and spaces of the project may be used, with whatever credential, and from which its members may use the project. Requests of users with the verb restrict on the project that are not for a cluster are allowed from anywhere. Unset: from anywhere.",
           ),
+        certificateEndpoint: s
+          .string({ enum: ["Cluster", "Platform"] })
+          .describe(
+            "Where client certificates for connected and external virtual clusters lead. Platform: through the platform, where they are revoked at once; others are not issued. Cluster, the default: to the cluster's own address, unless the request chooses. Changing it requires the verb restrict on projects.",
+          ),
         quotas: quotasFields.describe(
           "Quotas. virtualclusterinstances, spaceinstances and ownedaccesskeys limit their number, in the project and for each owner; virtualcluster.objects and virtualcluster.bytes of the project limit each built-in virtual cluster; storage.objects and storage.bytes limit what the project has outside its virtual clusters. Others are stored, but not enforced.",
         ),

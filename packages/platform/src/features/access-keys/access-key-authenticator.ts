@@ -14,7 +14,9 @@ import type { AccessKeyIndex } from "./access-key-index.ts";
 import { accessKeyAnnotations, audienceRefusal, keyNotFoundError } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isForAudience } from "./audiences.ts";
+import type { CatchUp } from "./catch-up.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
+import { keyNamedIn } from "./key-certificate.ts";
 import { sourceRefusalOfKey } from "./key-sources.ts";
 import { type KeyUses, usesRefusal } from "./key-uses.ts";
 import type { LastActivity, UsedFrom } from "./last-activity.ts";
@@ -34,6 +36,8 @@ export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly renewal?: DigestRenewal;
   /** Counts the requests of keys that have only some. Default: such keys authenticate none. */
   readonly uses?: KeyUses;
+  /** For a key that another server may just have created. Default: memory shows everything that has been written. */
+  readonly catchUp?: CatchUp;
   /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `AudienceNotAllowed`, `ProofMissing`, `UsesExhausted`, `NotFound` or `Malformed`. Default: none. */
   readonly onRefused?: (reason: string) => void;
   /** Called for a good value without the client certificate that its key is bound to. Default: nothing. */
@@ -44,6 +48,8 @@ export type AccessKeyAuthenticator = Authenticator &
   TokenAuthenticator & {
     /** Identity that a key gives its bearer, remembered per revision of the key, and version of the directory and of grants. */
     identityOf(key: AccessKeyState): UserInfo;
+    /** By a client certificate that stands in for the value of a key. Undefined for a request with another one, or with none. */
+    authenticateCertificate: Authenticator["authenticate"];
   };
 
 /** The header that was shown last on a connection and was good, and what it was found as. */
@@ -153,15 +159,29 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
   };
 
   /** A request that is refused for another reason uses nothing up, and one without a use left has no effect on the key. */
-  const acceptCounted = async (key: AccessKeyState, token: string, from: UsedFrom): Promise<Authentication> => {
+  const acceptCounted = async (key: AccessKeyState, accept: () => Authentication): Promise<Authentication> => {
     const refusal = deps.uses === undefined ? NO_COUNT : await deps.uses.take(key);
     if (refusal !== undefined) throw usedUpError(key, refusal);
-    return accept(key, token, from);
+    return accept();
+  };
+  const accepted = (key: AccessKeyState, accept: () => Authentication): Awaitable<Authentication> =>
+    key.maxUses === undefined ? accept() : acceptCounted(key, accept);
+
+  /** A key that is bound to this very certificate, which the server made for it: no other certificate names a key. */
+  const authenticateCertificate = (name: string, asked: PresentedKey): Awaitable<Authentication> | undefined => {
+    const key = keys.byName(name);
+    if (key === undefined || key.confirmation === "") return undefined;
+    if (proofRefusal(key.confirmation, asked.request.peerCertificate()) !== undefined) return undefined;
+    checkKey(key, asked);
+    return accepted(key, () => {
+      activity.record(key.uid, clock.now(), asked.from);
+      return remember(key).authentication;
+    });
   };
 
   const authenticateRequest = (key: AccessKeyState, token: string, asked: PresentedKey): Awaitable<Authentication> => {
     checkKey(key, asked);
-    return key.maxUses === undefined ? accept(key, token, asked.from) : acceptCounted(key, token, asked.from);
+    return accepted(key, () => accept(key, token, asked.from));
   };
 
   /** The caller checks audiences that only the asker proves. */
@@ -202,6 +222,15 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
 
   return {
     identityOf: (key) => remember(key).authentication.user,
+    authenticateCertificate(request, behind) {
+      const certificate = request.peerCertificate();
+      const name = certificate === undefined ? "" : keyNamedIn(certificate);
+      if (name === "") return undefined;
+      const asked = { from: usedFrom(request), behind, request };
+      if (keys.byName(name) !== undefined) return authenticateCertificate(name, asked);
+      const caughtUp = keys.isRead ? deps.catchUp?.(request.remoteAddress, true) : keys.whenRead();
+      return caughtUp?.then(() => authenticateCertificate(name, asked));
+    },
     authenticateToken: (token, wanted = []) => whenFound(token, "", () => authenticateToken(token, wanted)),
     authenticate(request, behind) {
       const known = provenOn(request);

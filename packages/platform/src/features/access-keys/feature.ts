@@ -106,6 +106,7 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
     secrets,
     authenticator: createAccessKeyAuthenticator({
       keys: index,
+      catchUp,
       activity,
       rotations,
       renewal: createDigestRenewal(base, secrets, sealedRecords),

@@ -15,6 +15,8 @@ export type ChildKeyRequest = {
   readonly scope: { readonly project: string; readonly virtualCluster: string };
   /** Receivers of the key. */
   readonly audiences: readonly string[];
+  /** Its name, and the thumbprint of the client certificate that it is bound to. Absent: a generated name, and none. */
+  readonly bound?: { readonly name: string; readonly certificateSHA256: string };
   /** Rules that narrow the key further. */
   readonly rules?: AccessKeySpec["rules"];
   /** Seconds; undefined: as long as the key of the request. */

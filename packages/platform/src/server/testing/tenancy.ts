@@ -155,6 +155,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
   const endpoint = { url: () => PLATFORM_URL, certificateAuthorityPem: PLATFORM_CA };
   const deps = {
     names,
+    runtime,
     directory,
     lookup,
     visibility: SEES_EVERYTHING,

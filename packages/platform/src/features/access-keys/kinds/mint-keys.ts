@@ -57,7 +57,7 @@ export function createKeyMint(
 
     // In the requester's context: what holds for keys that it makes itself holds for this one.
     async mintAccessKey(
-      { owner, groups, displayName, scope, audiences, rules: narrowing, ttl, parent },
+      { owner, groups, displayName, scope, audiences, bound, rules: narrowing, ttl, parent },
       context,
     ): Promise<MintedKey> {
       const now = clock.now();
@@ -78,7 +78,8 @@ export function createKeyMint(
         );
       return await create(
         {
-          metadata: { generateName: `${scope.project}-${scope.virtualCluster}-` },
+          metadata:
+            bound === undefined ? { generateName: `${scope.project}-${scope.virtualCluster}-` } : { name: bound.name },
           spec: {
             displayName,
             [owner.kind]: owner.name,
@@ -87,6 +88,7 @@ export function createKeyMint(
             ...(isEndless ? {} : { ttl: seconds }),
             ...(rules === undefined ? {} : { rules }),
             audiences: [...audiences],
+            ...(bound === undefined ? {} : { confirmation: { certificateSHA256: bound.certificateSHA256 } }),
             scope: { virtualClusters: [scope], ...(scopeRules === undefined ? {} : { rules: scopeRules }) },
           },
         },

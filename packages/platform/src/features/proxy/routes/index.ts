@@ -33,6 +33,8 @@ export function proxyRoute({ names, lookup }: Foundation, { keys, authorization,
       // Before the authenticator of access keys, which refuses all other tokens.
       createProxyServiceAccountAuthenticator(deps, places),
       authenticator,
+      // Certificates of kubeconfigs for clusters that others run; below this path alone, as those of embedded ones.
+      { authenticate: (request, behind) => authenticator.authenticateCertificate(request, behind) },
       createProxyCertificateAuthenticator(deps, places),
     ]),
     // Impersonation, as the management API decides it.

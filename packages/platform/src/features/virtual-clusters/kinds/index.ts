@@ -61,6 +61,7 @@ export function virtualClusterKinds(
   const join = clusterJoin({ names, lookup }, needs.tunnels, endpoint);
   const ofKubeconfigs = {
     ...shared,
+    runtime: base.runtime,
     certificates,
     endpoint,
     backends: own.backends,

@@ -46,13 +46,17 @@ export type GrantedCredential = {
 
 export type GrantedToken = GrantedCredential & { readonly token: string; readonly keyName: string };
 
-/** A new access key of the requester, which becomes invalid with the key of the request. */
+/**
+ * A new access key of the requester, which becomes invalid with the key of the request. `bound`: it has this name, and takes this client certificate
+ * instead of its value.
+ */
 export async function grantToken(
   { ttlSeconds, isDefaultTtl, isReadOnly }: Pick<KubeconfigRequest, "ttlSeconds" | "isDefaultTtl" | "isReadOnly">,
   { owner, groups, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   context: RequestContext,
   deps: CredentialDeps,
+  bound?: { readonly name: string; readonly certificateSHA256: string },
 ): Promise<GrantedToken> {
   const { names, mintAccessKey } = deps;
   const { namespace = "", name = "" } = metadata;
@@ -72,6 +76,7 @@ export async function grantToken(
           ...(isForAudience(parent?.audiences ?? [], platformAudience(names)) ? [platformAudience(names)] : []),
         ],
         ...(isReadOnly ? { rules: VIEW_RULES } : {}),
+        ...(bound === undefined ? {} : { bound }),
         ttl: held === undefined ? ttlSeconds : Math.min(ttlSeconds ?? Infinity, secondsLeft(held, context)),
         parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },
       },

@@ -5,7 +5,7 @@ import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
 import { normalizeServer, validateServer } from "../../../../../foundation/kubeconfig/normalize-server.ts";
 import {
   type CertificateRequest,
@@ -14,6 +14,9 @@ import {
 } from "../../../../../foundation/pki/certificate-request.ts";
 
 export const KUBE_CONFIG_KIND = "VirtualClusterInstanceKubeConfig";
+
+export const KUBECONFIG_ENDPOINTS = ["Platform", "Cluster", "Both"] as const;
+export type KubeconfigEndpoint = (typeof KUBECONFIG_ENDPOINTS)[number];
 
 const MAX_CONTEXT_NAME_LENGTH = 253;
 /** Ten times what an RSA key of 8192 bits needs. */
@@ -33,6 +36,11 @@ export const kubeconfigFields = s
           .string()
           .describe(
             "Server address to write into the kubeconfig, instead of the virtual cluster's own. The platform never connects to it.",
+          ),
+        endpoint: s
+          .string({ enum: KUBECONFIG_ENDPOINTS })
+          .describe(
+            "Where the kubeconfig of a connected or external virtual cluster leads. Platform: through the platform, also with a client certificate, which is then revoked like a token. Cluster: to its own address. Both: one context for each; the name of the second one ends with -direct. Not together with server. Defaults to the address that the credential is valid at; for client certificates to spec.certificateEndpoint of the project. Embedded virtual clusters are always reached through the platform.",
           ),
         contextName: s
           .string({ maxLength: MAX_CONTEXT_NAME_LENGTH })
@@ -90,6 +98,8 @@ export type KubeconfigRequest = {
   readonly contextName: string | undefined;
   /** Normalised. Undefined: the virtual cluster's own address. */
   readonly server: string | undefined;
+  /** Undefined: by the credential and the project. */
+  readonly endpoint: KubeconfigEndpoint | undefined;
 };
 
 const DEFAULT_TTL_SECONDS = 86_400;
@@ -104,6 +114,7 @@ export function readKubeconfigRequest(body: KubeObject, group: string): Kubeconf
     clientCert = false,
     contextName = "",
     role,
+    endpoint,
     certificateSigningRequest = "",
   } = (body as KubeconfigKind).spec ?? {};
   const certificateTTL = requestedTTL ?? DEFAULT_TTL_SECONDS;
@@ -115,6 +126,9 @@ export function readKubeconfigRequest(body: KubeObject, group: string): Kubeconf
       : []),
     ...validateTTL(certificateTTL),
     ...(server === "" ? [] : validateServer(server)),
+    ...(server === "" || endpoint === undefined
+      ? []
+      : [forbiddenError("spec.endpoint", "may not be set together with spec.server")]),
     ...validateContextName(contextName),
   ];
   if (errors.length > 0 || certificateRequest instanceof CertificateRequestError) {
@@ -128,6 +142,8 @@ export function readKubeconfigRequest(body: KubeObject, group: string): Kubeconf
     ttlSeconds: certificateTTL === 0 ? undefined : certificateTTL,
     isDefaultTtl: requestedTTL === undefined,
     server: server === "" ? undefined : normalizeServer(server),
+    // The schema has checked it.
+    endpoint: endpoint as KubeconfigEndpoint | undefined,
   };
 }
 

@@ -1,14 +1,20 @@
 // POST virtualclusterinstances/{name}/kubeconfig: a kubeconfig for the caller. Only its access key is stored.
 
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import {
+  conflictError,
+  forbiddenRequestError,
+  internalError,
+  notFoundError,
+} from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import { buildKubeconfig, type KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { buildKubeconfigOf, type KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
 import type { InstancePlace } from "../../../../authorization/inside-groups.ts";
 import { type WrapDeps, wrapCredential } from "../../../../wrapped-values/wrap-credential.ts";
@@ -16,9 +22,17 @@ import { wrapMsOf } from "../../../../wrapped-values/wrap-request.ts";
 import type { WrappedCredential, WrappedSubject } from "../../../../wrapped-values/wrapped-record.ts";
 import type { BackendRegistry } from "../../../backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
-import { asViewer, type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
+import { grantBoundCertificate } from "./bound-certificate.ts";
+import {
+  asViewer,
+  type CredentialDeps,
+  type GrantedCredential,
+  grantCertificate,
+  grantToken,
+} from "./kubeconfig-credential.ts";
 import {
   KUBE_CONFIG_KIND,
+  type KubeconfigEndpoint,
   type KubeconfigRequest,
   kubeconfigFields,
   readKubeconfigRequest,
@@ -26,6 +40,7 @@ import {
 import { authorizedRequester, type RequesterDeps } from "./kubeconfig-requester.ts";
 import {
   isAddressOfPlatform,
+  platformAddress,
   type ServerAddress,
   type ServerAddressDeps,
   serverAddressOf,
@@ -36,7 +51,8 @@ export type KubeconfigDeps = RequesterDeps &
   ServerAddressDeps &
   CredentialDeps &
   WrapDeps & {
-    readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
+    readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster" | "project">;
+    readonly runtime: Pick<Runtime, "clock" | "random">;
     readonly backends: BackendRegistry;
     /** Called with the kind of the credential in each kubeconfig. Default: none. */
     readonly onKubeconfigIssued?: (kind: "token" | "certificate") => void;
@@ -59,31 +75,51 @@ export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
       if (instance === undefined) throw notFoundError(resource, name);
       if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
       const backend = backends.backendOf(instance);
-      const { url, certificateAuthorityPem } = addressFor(request, instance, backend, deps);
-      warnOfUnverified(request, instance, url, context, deps);
+      const ways = waysOf(request, instance, backend, deps);
+      for (const { address } of ways) warnOfUnverified(request, instance, address.url, context, deps);
       const answer = { ...body, metadata: { name, namespace } };
       const project = names.projectOf(namespace) ?? namespace;
-      const textWith = (credential: KubeconfigCredential) =>
-        buildKubeconfig({
-          server: url,
-          credential,
-          name: request.contextName ?? `${project}-${name}`,
-          ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
-        });
+      const textWith = (credentialOf: (way: Way) => KubeconfigCredential) => {
+        const first = request.contextName ?? `${project}-${name}`;
+        const contexts = ways.map((way, at) => ({
+          server: way.address.url,
+          credential: credentialOf(way),
+          name: at === 0 ? first : `${first}-direct`,
+          ...(way.address.certificateAuthorityPem === undefined
+            ? {}
+            : { certificateAuthorityPem: way.address.certificateAuthorityPem }),
+        }));
+        return buildKubeconfigOf(contexts, first);
+      };
       if (isDryRun(createOptionsOf(context.request.query))) {
         const subject = request.clientCert
           ? { certificateSubject: subjectOf(context, request, { project, virtualCluster: name }, deps) }
           : {};
-        return { ...answer, status: { kubeConfig: textWith(undefined), ...subject } };
+        return { ...answer, status: { kubeConfig: textWith(() => undefined), ...subject } };
       }
 
       const wrapMs = wrapMsOf(context.request.query);
       const { owner } = requester;
       if (wrapMs !== undefined) await wrapped.makeRoom(owner);
-      const { credential, notAfter, known } = request.clientCert
-        ? await grantCertificate(request, requester, instance, backend, context, deps)
-        : await grantToken(request, requester, instance, context, deps);
-      const text = textWith(credential);
+      const granted = new Map<Way, GrantedCredential>();
+      let token: GrantedCredential | undefined;
+      for (const way of ways) {
+        // One token opens both; of certificates, each way has its own.
+        if (!request.clientCert) token ??= await grantToken(request, requester, instance, context, deps);
+        granted.set(
+          way,
+          token ??
+            (way.isThrough
+              ? await grantBoundCertificate(request, requester, instance, context, deps)
+              : await grantCertificate(request, requester, instance, backend, context, deps)),
+        );
+      }
+      const all = [...granted.values()];
+      const ends = all.flatMap((one) => one.notAfter ?? []);
+      const notAfter = ends.length === 0 ? undefined : Math.min(...ends);
+      const known = all[0]?.known;
+      if (known === undefined) throw internalError("no credential was made", new Error("no way leads there"));
+      const text = textWith((way) => granted.get(way)?.credential);
       const end = notAfter === undefined ? {} : { expirationTimestamp: formatTimestamp(notAfter) };
       const delivered =
         wrapMs === undefined
@@ -145,6 +181,66 @@ const READ_ONLY_ELSEWHERE =
   "spec.server: only the platform knows the rules of a read-only token, and another server refuses it: leave out spec.server";
 const UNVERIFIED_ELSEWHERE =
   "spec.server: the virtual cluster refuses the token unless it asks the platform about tokens (spec.verifiesTokens): leave out spec.server, or set spec.clientCert";
+
+/** A way to the virtual cluster: a context of the kubeconfig. */
+type Way = {
+  readonly address: ServerAddress;
+  /** A client certificate leads through the platform to a cluster that others run. */
+  readonly isThrough: boolean;
+};
+
+/** The first is the current context. Throws ApiErrors. */
+function waysOf(
+  request: KubeconfigRequest,
+  instance: VirtualClusterInstance,
+  backend: VirtualClusterBackend,
+  deps: KubeconfigDeps,
+): readonly Way[] {
+  const { clientCert, server } = request;
+  const isPlatforms = server !== undefined && isAddressOfPlatform(server, instance, deps);
+  const endpoint = backend.isRemote ? endpointFor(request, isPlatforms, instance, deps) : undefined;
+  const platform = platformAddress(instance, deps);
+  const through = { address: isPlatforms ? { ...platform, url: server } : platform, isThrough: clientCert };
+  switch (endpoint) {
+    case "Platform":
+      return [through];
+    case "Cluster":
+      return [{ address: ownAddress(request, instance, backend, deps), isThrough: false }];
+    case "Both":
+      return [through, { address: ownAddress(request, instance, backend, deps), isThrough: false }];
+    default:
+      return [{ address: addressFor(request, instance, backend, deps), isThrough: false }];
+  }
+}
+
+/** Undefined: as the credential says. Throws ApiError 403 for a certificate that the project keeps from leading past the platform. */
+function endpointFor(
+  { clientCert, server, endpoint }: KubeconfigRequest,
+  isPlatforms: boolean,
+  { metadata }: VirtualClusterInstance,
+  { names, lookup }: KubeconfigDeps,
+): KubeconfigEndpoint | undefined {
+  const named = endpoint ?? (server === undefined || !clientCert ? undefined : isPlatforms ? "Platform" : "Cluster");
+  if (!clientCert) return named;
+  const { namespace = "", name = "" } = metadata;
+  if (lookup.project(names.projectOf(namespace) ?? "")?.spec?.certificateEndpoint !== "Platform") return named;
+  if (named === undefined || named === "Platform") return "Platform";
+  throw forbiddenRequestError(
+    { group: names.managementGroup, resource: "virtualclusterinstances" },
+    name,
+    "spec.certificateEndpoint of the project is Platform: client certificates lead through the platform, or request a token",
+  );
+}
+
+const ownAddress = (
+  request: KubeconfigRequest,
+  instance: VirtualClusterInstance,
+  backend: VirtualClusterBackend,
+  deps: ServerAddressDeps,
+): ServerAddress =>
+  request.server === undefined
+    ? serverAddressOf(instance, backend, { needsOwnEndpoint: true }, deps)
+    : addressFor(request, instance, backend, deps);
 
 /** An address that the caller names goes into its kubeconfig. */
 function addressFor(

@@ -126,7 +126,11 @@ function noIngressEndpoint(
   );
 }
 
-function platformAddress({ metadata }: VirtualClusterInstance, { names, endpoint }: ServerAddressDeps): ServerAddress {
+/** The platform's own address for the virtual cluster. */
+export function platformAddress(
+  { metadata }: VirtualClusterInstance,
+  { names, endpoint }: ServerAddressDeps,
+): ServerAddress {
   const project = names.projectOf(metadata.namespace ?? "") ?? "";
   return {
     url: `${endpoint.url()}/kubernetes/project/${project}/virtualcluster/${metadata.name ?? ""}`,
