@@ -181,6 +181,15 @@ describe("the management API behind another kube-apiserver", () => {
     expect((await forwarded("/oauth/token", headers, token)).status).toBe(400);
   });
 
+  it("takes no request that went there through the proxy, whose key may be limited", async () => {
+    const via = ["Via: 1.1 kubernetes-proxy", "VIA: 1.1 other, 1.1 kubernetes-proxy"];
+    for (const header of via) {
+      const { status, body } = await forwarded(`${API}/projects`, [...named("eve"), header]);
+      expect([status, body.message]).toEqual([403, expect.stringContaining("do not lead back")]);
+    }
+    expect((await forwarded(`${API}/projects`, [...named("eve"), "Via: 1.1 other"])).status).toBe(200);
+  });
+
   it("audits who asked there, and by which proxy", async () => {
     await forwarded(`${API}/projects`, [...named("carol", "devs"), "Audit-ID: by-carol"]);
     await curl(`${API}/projects`, [...named("carol"), "Audit-ID: as-kubelet"], "kubelet");

@@ -48,7 +48,6 @@ const serviceAccount = { apiVersion: "v1", kind: "ServiceAccount", metadata: inN
 export const AGENT_RULES = [
   // Requests of users, by their own names.
   { apiGroups: [""], resources: ["users", "groups"], verbs: ["impersonate"] },
-  { apiGroups: ["authentication.k8s.io"], resources: ["uids", "userextras/*"], verbs: ["impersonate"] },
   // Which cluster this is, and whether it is ready.
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
   { nonResourceURLs: ["/readyz", "/healthz", "/version"], verbs: ["get"] },

@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheader.go (NewDynamicVerifyOptionsSecure)
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { ApiError, forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
 import {
   type Authentication,
   type Authenticator,
@@ -18,6 +18,7 @@ import { userSourceText } from "../access-keys/key-sources.ts";
 import { LOCKED_USER } from "../access-keys/refusal-of-owner.ts";
 import { isFromRanges } from "../access-keys/source-ranges.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
+import { cameThroughProxy } from "../proxy/forwarded-headers.ts";
 import { frontProxyIdentity, remoteUserOf } from "./front-proxy-identity.ts";
 
 export type FrontProxyAuthenticatorDeps = {
@@ -49,6 +50,9 @@ export function createFrontProxyAuthenticator(deps: FrontProxyAuthenticatorDeps)
   const authenticated = (request: ApiRequest, proxy: string): Authentication | undefined => {
     const remote = remoteUserOf(request.headers, settings);
     if (remote === undefined) return undefined;
+    // An access key on its way there may have limits, of which the other cluster knows nothing.
+    if (cameThroughProxy(request))
+      throw forbiddenPathError("requests through the proxy do not lead back to the management API: send them to it");
     const { user, known } = frontProxyIdentity(remote, { prefix: settings.prefix, directory, names });
     const id = frontProxyCredentialId(user.name);
     const annotations = { "front-proxy/name": proxy, "front-proxy/user": remote.name };

@@ -125,13 +125,21 @@ const mayBeForwarded = (name: string): boolean =>
   !NOT_FORWARDED.has(name) &&
   !NOT_FORWARDED_PREFIXES.some((prefix) => name.startsWith(prefix));
 
-function viaHeader(given: string | readonly string[] | undefined): string {
-  if (given === undefined) return PSEUDONYM;
-  const hops = [given]
+/** Each proxy of a platform that a request has come through. */
+const hopsIn = (given: string | readonly string[]): readonly string[] =>
+  [given]
     .flat()
     .join(",")
     .split(",")
     .filter((hop) => hop.trim() === PSEUDONYM);
+
+/** Whether a request has come through the proxy of a platform, this one or another. */
+export const cameThroughProxy = ({ headers: { via } }: Pick<ApiRequest, "headers">): boolean =>
+  via !== undefined && hopsIn(via).length > 0;
+
+function viaHeader(given: string | readonly string[] | undefined): string {
+  if (given === undefined) return PSEUDONYM;
+  const hops = hopsIn(given);
   if (hops.length >= MAX_HOPS) throw badGatewayError({ reason: "ProxyLoop", message: "it leads back to this proxy" });
   return [...hops, PSEUDONYM].join(",");
 }
