@@ -74,6 +74,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/clusteraccesspolicies",
     // Questions.
     "management/clustertrustrules/test",
+    "management/identityproviders/test",
     "management/trustrules/test",
     "management/ownedaccesskeys/explain",
     "management/selfsubjectaccessreviews",

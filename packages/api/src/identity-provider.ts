@@ -145,3 +145,74 @@ export type IdentityProvider = KindOf<typeof identityProviderFields>;
 export type IdentityProviderSpec = Infer<typeof spec>;
 export type ClaimMapping = Infer<ReturnType<typeof mapping>>;
 export const identityProviderSchema = kindSchema(identityProviderFields.schema);
+
+const providerCheck = s.object({
+  type: s
+    .string()
+    .describe(
+      "Type of the check: Enabled, Discovery, Client or Keys of the provider; Token, Issuer, Audience, Time and Signature of an ID token; Claims and User of what it says.",
+    ),
+  field: s.string().describe("Field of the provider that requires it."),
+  status: s.string().describe("True, False, or Unknown if an earlier check failed."),
+  message: s.string().describe("Human-readable explanation."),
+});
+
+const text = (what: string) => s.string().describe(what);
+const texts = (what: string) => s.list(s.string()).describe(what);
+
+export const identityProviderTestFields = s
+  .object({
+    spec: s
+      .object({
+        idToken: s.string().describe("An ID token of the provider, to test. It is neither stored nor logged."),
+        claims: s
+          .anyObject()
+          .describe(
+            "Claims to test instead of an ID token, as the provider would send them. Neither stored nor logged.",
+          ),
+      })
+      .describe("What to test. Without both, only the provider is tested."),
+    status: s
+      .object({
+        accepted: s.boolean().describe("Whether all checks hold, so that a user could sign in."),
+        checks: s.list(providerCheck).describe("Checks, in order."),
+        provider: s
+          .object({
+            authorizationEndpoint: text("Where browsers are sent to."),
+            tokenEndpoint: text("Where codes and refresh tokens are sent to."),
+            userInfoEndpoint: text("Where further claims come from."),
+            jwksURI: text("Where the keys are."),
+            scopes: texts("Supported scopes."),
+            claims: texts("Supported claims."),
+            clientAuthentication: texts("Supported ways to authenticate the client."),
+            keyIDs: texts("Key IDs (kid) of the keys that verify tokens."),
+          })
+          .describe("What the discovery document says. Long lists are cut off."),
+        claims: s.map(s.string()).describe("Claims of the token, verified or not; long ones are left out."),
+        identity: s
+          .object({
+            subject: text("Identifier of the user at the provider."),
+            username: text("Username."),
+            groups: texts("Groups of the user."),
+            email: text("E-mail address."),
+            displayName: text("Display name."),
+            extra: s.map(s.string()).describe("Extra claims."),
+            warning: text("Warning that the user would see."),
+          })
+          .describe("What the claims are mapped to."),
+        user: s
+          .object({
+            name: text("Name of the user."),
+            how: s
+              .string({ enum: ["Known", "Linked", "Created"] })
+              .describe("Whether the user has this identity, would be linked to it, or would be created."),
+            teams: texts("Teams that the user is in, or would join."),
+          })
+          .describe("The user that would be signed in."),
+      })
+      .describe("The result. Nobody is signed in, and no user is changed."),
+  })
+  .describe("Tests an identity provider, and whom a token or claims of it sign in.");
+
+export type IdentityProviderTest = KindOf<typeof identityProviderTestFields>;
+export const identityProviderTestSchema = kindSchema(identityProviderTestFields.schema);

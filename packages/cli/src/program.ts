@@ -24,6 +24,7 @@ import { createKubeconfigCommand } from "./kubeconfig/kubeconfig.ts";
 import { createLoginCommand, createLogoutCommand, createStatusCommand, createWhoAmICommand } from "./login/login.ts";
 import { createManCommand } from "./man-pages.ts";
 import { withPlainText } from "./plain-text.ts";
+import { createProviderCommand } from "./provider/provider.ts";
 import { createServeCommand } from "./serve.ts";
 import { createTrustCommand } from "./trust/trust.ts";
 import { createUnwrapCommand } from "./unwrap.ts";
@@ -50,6 +51,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(createAccessCommand(context));
   program.addCommand(createCiCommand(context));
   program.addCommand(createTrustCommand(context));
+  program.addCommand(createProviderCommand(context));
   program.addCommand(createClusterCommand(context));
   program.addCommand(createCaCommand(context));
   program.addCommand(await createBackupCommand(context));

@@ -88,6 +88,12 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
     "postern ci login --project shop --rule release --print",
     "buildkite-agent oidc request-token --audience https://postern.example.com | postern ci login --token-file -",
   ],
+  "postern provider": ["postern provider test entra"],
+  "postern provider test": [
+    "postern provider test entra",
+    "postern provider test entra --claims-file claims.json",
+    "postern provider test entra --token-file - < token.txt",
+  ],
   "postern trust": ["postern trust test github-release --token-file token.txt"],
   "postern trust test": [
     "postern trust test github-release --token-file token.txt",

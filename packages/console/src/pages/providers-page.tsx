@@ -14,6 +14,7 @@ import { ObjectActions } from "../components/object-actions.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
 import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
+import { TestProvider } from "./test-provider.tsx";
 import { NotReady, ReadyBadge } from "./trust/trust-page.tsx";
 
 /** The server's default. */
@@ -89,6 +90,7 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
         {status.backChannelLogoutURI !== undefined && (
           <Code label={t("provider.logout")} text={status.backChannelLogoutURI} />
         )}
+        <TestProvider name={name} />
       </div>
     </Section>
   );

@@ -158,7 +158,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const ofTrust = trustKinds(base, { trust, keys, directory, authorization });
   const ofAccess = accessRequestKinds(base, { access, keys, directory, authorization });
   const ofGenerators = kubeconfigGeneratorKinds(base, { keys, mint, directory, authorization });
-  const ofSignIn = signInKinds(base, { authorization });
+  const ofSignIn = signInKinds(base, { authorization, directory, issuers, signIn });
   const ofAuthorization = authorizationKinds(base, { keys, authorization, directory });
   const api: ManagementApi = use(
     createManagementApi(base, {

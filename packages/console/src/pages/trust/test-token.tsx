@@ -3,7 +3,6 @@
 import type { TrustTest } from "@postern/api/trust-rule";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
-import { Check, CircleHelp, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { managementVersion } from "../../api/resources.ts";
@@ -15,11 +14,7 @@ import { Section } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { t } from "../../texts/text.tsx";
-
-const MARKS = {
-  True: <Check aria-hidden="true" className="lucide yes" />,
-  False: <X aria-hidden="true" className="lucide no" />,
-} as const;
+import { CheckList } from "./check-list.tsx";
 
 export function TestToken({ address, name }: { readonly address: ResourceAddress; readonly name: string }) {
   const { client } = useApi();
@@ -87,21 +82,7 @@ function VerdictView({
       <p>
         <Badge tone={accepted ? "good" : "bad"}>{accepted ? t("trust.test.accepted") : t("trust.test.refused")}</Badge>
       </p>
-      <ul className="lines">
-        {checks.map(({ type, field, status, message }) => (
-          <li key={`${type} ${field}`}>
-            <span>
-              {status === "True" || status === "False" ? (
-                MARKS[status]
-              ) : (
-                <CircleHelp aria-hidden="true" className="lucide" />
-              )}{" "}
-              {type} {field !== undefined && field !== "" && <code>{field}</code>}
-            </span>
-            <span className="muted">{message}</span>
-          </li>
-        ))}
-      </ul>
+      <CheckList checks={checks} />
       {Object.keys(claims).length > 0 && (
         <details className="aside">
           <summary>{t("trust.test.claims")}</summary>

@@ -20,7 +20,7 @@ const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "sel
 /** Resources of the platform whose bodies are secret as a whole. */
 const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]);
 /** Bodies that are sent here to be tested are credentials. */
-const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrules/test"]);
+const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrules/test", "identityproviders/test"]);
 /** As token exchange, these steps of a sign-in answer with a key as well. */
 const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
 /** Paths that exchange one credential for another. Agents exchange a value, or the key that they have, for a key. */

@@ -69,8 +69,20 @@ export type ProviderClient = {
   refresh(provider: IdentityProviderState, refreshToken: string, subject: string): Promise<ProviderAnswer>;
   /** Why users cannot sign in: discovery fails, or the provider has refused the client since its settings were changed. Undefined if they can. */
   faultOf(provider: IdentityProviderState): Promise<ProviderFault | undefined>;
+  /** The discovery document, in the words of the provider. Rejects with ProviderError. */
+  describe(provider: IdentityProviderState): Promise<ProviderDescription>;
   /** Calls back with the name of a provider that begins or ceases to refuse the client. */
   onChange(listener: (provider: string) => void): Disposable;
+};
+
+export type ProviderDescription = {
+  readonly authorizationEndpoint: string;
+  readonly tokenEndpoint: string;
+  readonly userInfoEndpoint: string;
+  readonly jwksURI: string;
+  readonly scopes: readonly string[];
+  readonly claims: readonly string[];
+  readonly clientAuthentication: readonly string[];
 };
 
 export type ProviderFault = { readonly reason: "DiscoveryFailed" | "ClientRefused"; readonly message: string };
@@ -92,7 +104,7 @@ const STEP_MS = 20_000;
 /** Steps with one provider at a time: one that does not answer uses up no places of others. */
 const MAX_STEPS = 50;
 /** Six times the other tokens: 500 groups of up to 128 characters fit. */
-const MAX_ID_TOKEN_LENGTH = 96 * 1024;
+export const MAX_ID_TOKEN_LENGTH = 96 * 1024;
 const CONFIGURATION_MS = 10 * 60_000;
 const TOLERANCE_SECONDS = 30;
 
@@ -278,7 +290,27 @@ export function createProviderClient({
       const isCurrent = found?.terms === provider.terms && found.secret === secretOf(provider, secretAt);
       return isCurrent ? { reason: "ClientRefused", message: found.message } : undefined;
     },
+    describe: (provider) => inTime(provider, async () => descriptionOf(await configurationOf(provider))),
     onChange: (listener) => listeners.add(listener),
+  };
+}
+
+/** Of a list that the provider makes. */
+const MAX_DESCRIBED = 50;
+
+function descriptionOf(configuration: Configuration): ProviderDescription {
+  const metadata = configuration.serverMetadata();
+  const text = (value: unknown): string => (typeof value === "string" ? said(value) : "");
+  const texts = (value: unknown): readonly string[] =>
+    Array.isArray(value) ? value.slice(0, MAX_DESCRIBED).map(text) : [];
+  return {
+    authorizationEndpoint: text(metadata.authorization_endpoint),
+    tokenEndpoint: text(metadata.token_endpoint),
+    userInfoEndpoint: text(metadata.userinfo_endpoint),
+    jwksURI: text(metadata.jwks_uri),
+    scopes: texts(metadata.scopes_supported),
+    claims: texts(metadata["claims_supported"]),
+    clientAuthentication: texts(metadata.token_endpoint_auth_methods_supported),
   };
 }
 

@@ -12,7 +12,14 @@ import { objectNameFor } from "../directory/object-name.ts";
 import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 
+/** How an identity gets its user: it has it, it is linked to it, or it is created with it. */
+export type FoundUser =
+  | { readonly how: "Known" | "Linked"; readonly user: DirectoryUser }
+  | { readonly how: "Created"; readonly name: string };
+
 export type SignInUsers = {
+  /** The user that `enter` would give. Changes nothing. Throws SignInRefusal. */
+  find(provider: IdentityProviderState, identity: MappedIdentity): FoundUser;
   /** The name of the user, after updating its groups from the provider. Rejects with SignInRefusal. */
   enter(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
   /** Writes the groups of a signed-in user. Rejects with SignInRefusal if the user is deleted, locked, or linked to another identity. */
@@ -78,13 +85,11 @@ export function createSignInUsers({ own, runtime: { clock }, signal }: Foundatio
     }
   };
 
-  const enterOnce = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
-    const { name: providerName, spec } = provider;
+  const find = ({ name: providerName, spec }: IdentityProviderState, identity: MappedIdentity): FoundUser => {
     const known = directory.userByIdentity(providerName, identity.subject);
     if (known !== undefined) {
       checkUser(known);
-      await writeIdentity(known.name, providerName, identity);
-      return known.name;
+      return { how: "Known", user: known };
     }
     const { username } = identity;
     const namesake =
@@ -95,15 +100,22 @@ export function createSignInUsers({ own, runtime: { clock }, signal }: Foundatio
         throw new SignInRefusal(
           "a user with your username already exists: an administrator can add your identity to its spec.identities",
         );
-      await writeIdentity(namesake.name, providerName, identity);
-      return namesake.name;
+      return { how: "Linked", user: namesake };
     }
     if (spec.createUsers !== true)
       throw new SignInRefusal("you do not have a user: an administrator must create one for you");
-    return await create(provider, identity);
+    return { how: "Created", name: objectNameFor(username) };
+  };
+
+  const enterOnce = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
+    const found = find(provider, identity);
+    if (found.how === "Created") return await create(provider, identity);
+    await writeIdentity(found.user.name, provider.name, identity);
+    return found.user.name;
   };
 
   return {
+    find,
     async enter(provider, identity) {
       for (let attempt = 1; ; attempt++) {
         try {

@@ -7,8 +7,9 @@ import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { readyMessageColumn, readyText } from "../../../../foundation/kinds/state-columns.ts";
 import { IDENTITY_PROVIDERS } from "../../provider-state.ts";
 import { type IdentityProviderStrategyDeps, identityProviderStrategy } from "./strategy.ts";
+import { type TestProviderDeps, testProvider } from "./subresources/test.ts";
 
-export const identityProviders = (deps: IdentityProviderStrategyDeps): ResourceDefinition =>
+export const identityProviders = (deps: IdentityProviderStrategyDeps & TestProviderDeps): ResourceDefinition =>
   defineResource({
     group: deps.names.managementGroup,
     version: "v1",
@@ -37,4 +38,5 @@ export const identityProviders = (deps: IdentityProviderStrategyDeps): ResourceD
     ],
     // The registry gives a strategy only objects that its schema has checked.
     strategy: identityProviderStrategy(deps) as Strategy,
+    subresources: [testProvider(deps)],
   });
