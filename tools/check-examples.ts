@@ -102,7 +102,9 @@ async function servedKinds(send: Send): Promise<ReadonlyMap<string, Resource>> {
     for (const { metadata = {}, versions } of JSON.parse(text).items) {
       for (const { version, resources = [] } of versions) {
         const apiVersion = metadata.name === undefined ? version : `${metadata.name}/${version}`;
-        for (const { resource, responseKind, scope } of resources) {
+        for (const { resource, responseKind, scope, verbs } of resources) {
+          // Others are only read here, such as the Services of clusters.
+          if (!verbs.includes("create")) continue;
           const path = `${root}/${apiVersion}/${resource}`;
           kinds.set(`${apiVersion} ${responseKind.kind}`, { path, namespaced: scope === "Namespaced" });
         }
