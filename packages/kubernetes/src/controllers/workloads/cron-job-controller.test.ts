@@ -48,8 +48,9 @@ async function finish(name: string, phase = "Succeeded") {
 describe("a CronJob", () => {
   test("says so in an Event if its schedule names a day that no month has", async () => {
     await make("never", { schedule: "59 23 31 2 *" });
-    const { items } = await send("GET", "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dnever");
-    expect(items[0]).toMatchObject({
+    const path = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dnever";
+    const first = async () => (await send("GET", path)).items[0];
+    await expect.poll(first).toMatchObject({
       type: "Warning",
       reason: "InvalidSchedule",
       message: "invalid schedule: 59 23 31 2 * : time difference between two schedules is less than 1 second",
@@ -151,10 +152,12 @@ describe("a CronJob", () => {
     const status = { lastScheduleTime: "2020-06-01T00:00:00Z" };
     const { metadata } = await send("PATCH", `${path}/refused/status`, { status });
     for (let round = 0; round < 10; round++) await settled();
-    const events = (await send("GET", "/api/v1/namespaces/full/events")).items as any[];
-    const failures = events.filter(({ reason }) => reason === "FailedCreate").map(({ message }) => message);
-    expect(failures[0]).toContain("exceeded quota: q");
-    expect(failures.length).toBeLessThan(8);
+    const failures = async (): Promise<readonly string[]> => {
+      const events = (await send("GET", "/api/v1/namespaces/full/events")).items as any[];
+      return events.filter(({ reason }) => reason === "FailedCreate").map(({ message }) => message);
+    };
+    await expect.poll(async () => (await failures())[0]).toContain("exceeded quota: q");
+    expect((await failures()).length).toBeLessThan(8);
     expect((await send("GET", `${path}/refused`)).metadata.resourceVersion).toBe(metadata.resourceVersion);
   });
 

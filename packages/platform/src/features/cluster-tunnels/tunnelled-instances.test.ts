@@ -63,11 +63,12 @@ describe("a virtual cluster that an agent connects", () => {
     await agent[Symbol.asyncDispose]();
     await expect.poll(() => conditionsOf("outer"), WAIT).toContain("Connected=False AgentNotConnected");
     expect((await platform.send({ path })).body.details.causes[0].reason).toBe("AgentNotConnected");
-    const events = await platform.send({ path: "/api/v1/namespaces/p-default/events" });
-    const reasons = events.body.items.filter(({ involvedObject }: any) => involvedObject.name === "outer");
-    expect(reasons.map(({ reason }: any) => reason)).toEqual(
-      expect.arrayContaining(["AgentJoined", "AgentConnected", "AgentLost"]),
-    );
+    const reasons = async (): Promise<readonly string[]> => {
+      const { body } = await platform.send({ path: "/api/v1/namespaces/p-default/events" });
+      const events = body.items.filter(({ involvedObject }: any) => involvedObject.name === "outer");
+      return events.map(({ reason }: any) => reason);
+    };
+    await expect.poll(reasons).toEqual(expect.arrayContaining(["AgentJoined", "AgentConnected", "AgentLost"]));
   });
 
   it("has kubeconfigs through the platform, and with a certificate for an address that the caller names", async () => {
