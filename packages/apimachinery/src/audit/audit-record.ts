@@ -16,7 +16,10 @@ export type AuditRecord = {
   /** As kubectl writes it: `deployments.apps/name -n namespace`; of other requests the path. */
   readonly object: string;
   readonly code: number;
+  /** Why the credential was refused. */
   readonly refusal?: string;
+  /** The answer to a request that failed. */
+  readonly message?: string;
   /** Name of the approved access request that the caller had there. */
   readonly accessRequest?: string;
   readonly sourceIP: string;

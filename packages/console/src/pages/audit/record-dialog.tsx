@@ -8,19 +8,21 @@ import { CopyButton } from "../../components/copy-text.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { absoluteTime } from "../../format/ages.ts";
-import { t } from "../../texts/text.tsx";
+import { sentence, t } from "../../texts/text.tsx";
 import { KeyOf, PlaceOf, UserOf } from "./record-parts.tsx";
 import { objectOf, outcomeOf, recordWords } from "./record-words.ts";
 
 export function RecordDialog({ record, onClose }: { readonly record: AuditRecord; readonly onClose: () => void }) {
-  const { user, impersonatedUser, key, origins, cluster, refusal, accessRequest, sourceIP, time, auditID } = record;
+  const { user, impersonatedUser, key, origins, cluster, refusal, message, accessRequest, sourceIP, time, auditID } =
+    record;
   const object = objectOf(record);
   const outcome = outcomeOf(record);
   const others = origins.filter((origin) => origin !== key);
   return (
     <Dialog title={recordWords(record)} isOpen isWide onClose={onClose}>
       <p>
-        <Badge tone={outcome.tone}>{outcome.words}</Badge> {refusal}
+        <Badge tone={outcome.tone}>{outcome.words}</Badge>{" "}
+        {refusal ?? (message === undefined ? undefined : sentence(message))}
       </p>
       <DescriptionList
         items={[

@@ -28,6 +28,7 @@ describe("GET /audit/events", () => {
     expect(found.text).not.toContain(janesKey);
     const refused = await search(platform, "?user=jane&refused=true");
     expect(refused.body.items).toHaveLength(1);
+    expect(refused.body.items[0].message).toContain('cannot list resource "clusterroles"');
     expect((await search(platform, "?key=jane-ci&verb=delete")).body.items).toEqual([]);
     expect((await search(platform, "?key=jane-ci&until=2026-01-31T08:00:00Z")).body.items).toEqual([]);
   });

@@ -1,4 +1,4 @@
-// How a search ends whose requester has gone: other searches wait for it.
+// Records of a search, and how one ends whose requester has gone: other searches wait for it.
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,4 +26,17 @@ it("ends with its signal, also where nothing is found", async () => {
   })();
   await expect(rest).rejects.toThrow("the client has gone");
   expect(more).toBeLessThan(LINES);
+});
+
+it.each([
+  [403, 'projects "shop" is forbidden', 'projects "shop" is forbidden'],
+  [500, "", undefined],
+  [200, "of a request that did not fail", undefined],
+])("a record of an answer with %i and %j has the message %j", async (code, given, message) => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const line = { stage: "ResponseComplete", verb: "get", responseStatus: { code, message: given } };
+  await writeFile(file, `${JSON.stringify(line)}\n`);
+  const { value } = await searchAuditLog([file], {}).next();
+  expect([value?.code, value?.message]).toEqual([code, message]);
 });

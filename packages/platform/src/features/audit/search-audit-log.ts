@@ -81,7 +81,7 @@ type LoggedEvent = {
   readonly sourceIPs?: readonly string[];
   readonly userAgent?: string;
   readonly objectRef?: { readonly [member: string]: string };
-  readonly responseStatus?: { readonly code?: number };
+  readonly responseStatus?: { readonly code?: number; readonly message?: string };
   readonly annotations?: { readonly [key: string]: string };
 };
 
@@ -98,6 +98,7 @@ function parsed(line: string): LoggedEvent | undefined {
 function toRecord(event: LoggedEvent): AuditRecord {
   const { annotations = {}, objectRef, user, impersonatedUser, sourceIPs, responseStatus } = event;
   const refusal = annotations[REFUSAL_ANNOTATION];
+  const { code = 0, message = "" } = responseStatus ?? {};
   const accessRequest = annotations[ACCESS_REQUEST_ANNOTATION];
   return {
     time: event.requestReceivedTimestamp ?? "",
@@ -109,8 +110,9 @@ function toRecord(event: LoggedEvent): AuditRecord {
     cluster: annotations[PROXY_TARGET_ANNOTATION] ?? "",
     verb: event.verb ?? "",
     object: objectRef === undefined ? (event.requestURI ?? "").split("?", 1).join("") : objectText(objectRef),
-    code: responseStatus?.code ?? 0,
+    code,
     ...(refusal === undefined ? {} : { refusal }),
+    ...(code < 400 || message === "" ? {} : { message }),
     ...(accessRequest === undefined ? {} : { accessRequest }),
     sourceIP: sourceIPs?.[0] ?? "",
     auditID: event.auditID ?? "",
