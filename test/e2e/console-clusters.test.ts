@@ -148,7 +148,7 @@ test("a virtual cluster is created with roles inside, changed, and deleted after
   await press("Delete");
   const dialog = page.getByRole("dialog");
   await dialog.getByText("Everything in it is deleted.").waitFor();
-  await dialog.getByText("No valid credential for it exists.").waitFor();
+  await dialog.getByText("There are no valid credentials for it.").waitFor();
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Virtual clusters" }).waitFor();
   await page.getByRole("link", { name: "Staging" }).waitFor({ state: "detached" });

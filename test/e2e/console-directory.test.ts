@@ -239,17 +239,20 @@ test("a record is read at a glance, leads on, and a part of the time is searched
   await page.getByRole("button", { name: "Create team at-a-glance" }).click();
   await inDialog().getByText("Done 201").waitFor();
   await inDialog().getByRole("link", { name: "admin" }).first().waitFor();
-  await inDialog().getByRole("link", { name: "All of this user" }).click();
+  await inDialog().getByRole("link", { name: "All requests of this user" }).click();
   await inDialog().waitFor({ state: "detached" });
   await expect.poll(() => new URL(page.url()).searchParams.get("user")).toBe("admin");
   await page.getByRole("button", { name: "Create team at-a-glance" }).first().waitFor();
 
   const bars = page.locator(".histogram button");
   await expect.poll(() => bars.count()).toBe(48);
+  // The highest of them is as high as the plot.
+  const heights = () => bars.locator("> span").evaluateAll((all) => all.map((bar) => bar.clientHeight));
+  await expect.poll(async () => Math.max(...(await heights()))).toBe(96);
   await bars.last().focus();
   await page.keyboard.press("Shift+ArrowLeft");
   await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Leave this time" }).waitFor();
+  await page.getByRole("button", { name: "Clear this time" }).waitFor();
   const { searchParams } = new URL(page.url());
   const length = Date.parse(searchParams.get("until") ?? "") - Date.parse(searchParams.get("since") ?? "");
   // Two of 48 parts of a day.

@@ -84,7 +84,7 @@ test("an error of the server is shown at its field, which gets the focus", async
   await field("Name").and(page.locator(":focus")).waitFor();
   await field("Name").fill("No name for the API");
   await press("Create");
-  await page.locator(".field-error", { hasText: "Use lower-case letters, digits, dashes and dots." }).waitFor();
+  await page.locator(".field-error", { hasText: "Use lowercase letters, digits, hyphens and dots." }).waitFor();
   await page.getByText("Correct the marked fields.").waitFor();
   await expect.poll(() => field("Display name").inputValue()).toBe("Twin");
 });
@@ -256,7 +256,7 @@ test("a cluster is connected, with its kubeconfig pasted into the page, and allo
   await page.locator(".description-list").getByText("Closed to new instances").waitFor();
   expect((await specOf("clusters/eu-west")).usable).toBe(false);
   await press("Delete");
-  await dialog.getByText("The cluster itself stays as it is.").waitFor();
+  await dialog.getByText("The cluster itself is left as it is.").waitFor();
   await press("Delete", dialog);
   await title("Host clusters");
   expect((await served.platform.send({ path: "clusters/eu-west" })).status).toBe(404);

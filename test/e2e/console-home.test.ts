@@ -47,7 +47,7 @@ test("an administrator sees what needs attention, and follows it", async () => {
   await card("Permanent administrator key").getByRole("link", { name: "First administrator" }).waitFor();
   await card("Refused keys").getByText("Leaked", { exact: true }).waitFor();
   await card("Refused again and again").getByRole("link", { name: "shop-00-ci" }).waitFor();
-  await card("Never expire").getByRole("link", { name: "and 1 more" }).click();
+  await card("Keys that never expire").getByRole("link", { name: "and 1 more" }).click();
   await page.getByRole("heading", { level: 1, name: "Access keys" }).waitFor();
   await page.getByText("7 keys", { exact: true }).waitFor();
   await page.context().close();
@@ -64,8 +64,8 @@ test("plots have their figures as tables, and changes are in words", async () =>
   await expect.poll(() => plot("Requests by minute").getByRole("img").getAttribute("role")).toBe("img");
   await plot("Most used keys").getByRole("link", { name: "shop-00-ci" }).waitFor();
   await plot("Changes in the last hour").getByText("created 2 access keys (carl-2-browser, ann-0-browser)").waitFor();
-  await plot("Keys by their end").getByText("Show as a table").click();
-  const never = plot("Keys by their end").getByRole("row").filter({ hasText: "never" });
+  await plot("Keys by expiry").getByText("Show as a table").click();
+  const never = plot("Keys by expiry").getByRole("row").filter({ hasText: "never" });
   await expect.poll(() => never.getByRole("cell").last().textContent()).toBe("7");
   await page.context().close();
 });

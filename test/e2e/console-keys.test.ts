@@ -87,7 +87,7 @@ test("an error is shown beside its field in plain words, and the form keeps its 
   await expect.poll(() => page.getByLabel("What is it for?").inputValue()).toBe("Taken");
   await page.getByLabel("Name", { exact: true }).fill("Not a name");
   await press("Create access key");
-  await field.getByText("Use lower-case letters, digits, dashes and dots.").waitFor();
+  await field.getByText("Use lowercase letters, digits, hyphens and dots.").waitFor();
 });
 
 test("a key that can do nothing is made only where that is meant", async () => {
@@ -96,7 +96,7 @@ test("a key that can do nothing is made only where that is meant", async () => {
   await press("Create access key");
   await page.getByText("Choose what the key may reach").waitFor();
   expect((await keyOf("nothing")).code).toBe(404);
-  await page.getByText("It is meant to do nothing else").click();
+  await page.getByText("That is all it should do").click();
   await press("Create access key");
   await page.getByTestId("secret-value").waitFor();
   expect((await keyOf("nothing")).spec.scope).toEqual({});

@@ -48,6 +48,17 @@ test.each([
   await page.context().close();
 });
 
+test.each(["/clusters", "/projects"])("on a phone, no name in %s is cut", async (path) => {
+  const page = await served.openAs(served.platform.adminKey, path, { viewport: { width: 800, height: 740 } });
+  await isWaitedFor(page);
+  // As where a phone is turned: columns follow the window.
+  await page.setViewportSize({ width: 360, height: 740 });
+  const names = page.locator("tbody tr:not(.spacer) td:first-child").filter({ hasNotText: "production" });
+  const cut = () => names.evaluateAll((all) => all.filter((cell) => cell.scrollWidth > cell.clientWidth).length);
+  await expect.poll(cut).toBe(0);
+  await page.context().close();
+});
+
 test("order, filters and search are in the address", async () => {
   const page = await served.openAs(served.platform.adminKey, "/users?q=billing&sort=-name");
   await page.getByText("10 users", { exact: true }).waitFor();

@@ -7,6 +7,7 @@ import { t } from "../texts/text.tsx";
 import { AskLink } from "./ask-link.tsx";
 import type { Tone } from "./badge.tsx";
 import { Button } from "./button.tsx";
+import { DocsLink } from "./docs-link.tsx";
 import { explanationOf } from "./help-addresses.ts";
 
 /** An error and a button to retry. */
@@ -19,11 +20,7 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
     <div className="notice bad" role="alert">
       <p>{message}</p>
       <AskLink message={message} />
-      {explanation !== undefined && (
-        <a href={explanation} target="_blank" rel="noreferrer">
-          {t("help.error")}
-        </a>
-      )}
+      {explanation !== undefined && <DocsLink to={explanation}>{t("help.error")}</DocsLink>}
       {isForbidden && <Link to="/access">{t("may.check")}</Link>}
       {!isForbidden && onRetry !== undefined && <Button onPress={onRetry}>{t("action.retry")}</Button>}
     </div>

@@ -4,6 +4,7 @@ import { useRouterState } from "@tanstack/react-router";
 import { CircleQuestionMark } from "lucide-react";
 import type { ReactNode } from "react";
 import { t } from "../texts/text.tsx";
+import { DocsLink } from "./docs-link.tsx";
 import { helpFor } from "./help-addresses.ts";
 
 /** The head of a page: title, lead and actions. */
@@ -22,9 +23,9 @@ export function PageHead(props: {
         {above !== undefined && <div className="page-above">{above}</div>}
         <div className="page-title">
           <h1>{title}</h1>
-          <a className="help" href={help} target="_blank" rel="noreferrer" aria-label={t("help.page")}>
+          <DocsLink to={help} className="help" label={t("help.page")}>
             <CircleQuestionMark aria-hidden="true" />
-          </a>
+          </DocsLink>
         </div>
         {lead !== undefined && <p className="lead">{lead}</p>}
       </div>

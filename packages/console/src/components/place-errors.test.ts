@@ -13,7 +13,7 @@ it("puts each cause beside its field, in plain words where Kubernetes has hard o
   ]);
   const { at, arePlaced } = placeErrors(error, ["metadata.name", "spec.ttl", "spec.claims"]);
   expect(arePlaced).toBe(true);
-  expect(at("metadata.name")).toMatch(/^Use lower-case letters/);
+  expect(at("metadata.name")).toMatch(/^Use lowercase letters/);
   expect(at("spec.ttl")).toBe("Must be at least 60.");
   expect(at("spec.claims")).toBe("claims.ref == : not an expression");
 });

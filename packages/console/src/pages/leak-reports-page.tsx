@@ -44,6 +44,7 @@ const COLUMNS: readonly Column<OwnedAccessKey>[] = [
     id: "reported",
     header: t("leaks.column.reported"),
     width: "150px",
+    from: "medium",
     sortBy: reportedAt,
     cell: (key) => <Time at={reportedAt(key)} otherwise="" />,
   },

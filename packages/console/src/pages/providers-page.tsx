@@ -6,6 +6,7 @@ import { useLive } from "../api/use-live.ts";
 import { Code } from "../components/copy-text.tsx";
 import { DescriptionList } from "../components/description-list.tsx";
 import { DisableSwitch } from "../components/disable-switch.tsx";
+import { DocsLink } from "../components/docs-link.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { Loading } from "../components/loading.tsx";
 import { NewObjectLink } from "../components/new-object-link.tsx";
@@ -32,7 +33,12 @@ export function ProvidersPage() {
       {error !== null && <ErrorNotice error={error} onRetry={retry} />}
       {isLoading && <Loading />}
       {!isLoading && error === null && items.length === 0 && (
-        <EmptyState title={t("providers.empty.title")}>{t("providers.empty.text")}</EmptyState>
+        <EmptyState
+          title={t("providers.empty.title")}
+          actions={<DocsLink to="/docs/guides/sign-in#set-up-a-provider">{t("providers.empty.guide")}</DocsLink>}
+        >
+          {t("providers.empty.text")}
+        </EmptyState>
       )}
       {items.map((provider) => (
         <Provider key={provider.metadata.uid} provider={provider} />

@@ -30,6 +30,7 @@ import { ACCESS_KEYS, ACCESS_REQUESTS } from "../api/resources.ts";
 import { useLive, useLiveObject } from "../api/use-live.ts";
 import { useMay, type Wish } from "../api/use-may.ts";
 import { Button } from "../components/button.tsx";
+import { DocsLink } from "../components/docs-link.tsx";
 import { Time } from "../components/time.tsx";
 import { useSession } from "../session/session-context.tsx";
 import { settings } from "../settings.ts";
@@ -161,9 +162,7 @@ export function Shell() {
         </div>
         <Person />
         <p className="corner">
-          <a href="/docs" target="_blank" rel="noreferrer">
-            {t("help.all")}
-          </a>
+          <DocsLink to="/docs">{t("help.all")}</DocsLink>
           <Link to="/about" className="about">
             {t("about.corner", { version: settings.version, host: location.host })}
           </Link>

@@ -61,6 +61,7 @@ const columnsWith = (open: (record: AuditRecord) => void): readonly Column<Audit
     header: t("audit.column.cluster"),
     from: "wide",
     sortBy: ({ cluster }) => cluster,
+    text: ({ cluster }) => cluster || t("audit.platform"),
     cell: ({ cluster }) => (
       <span className="above">
         <PlaceOf cluster={cluster} />
@@ -70,7 +71,7 @@ const columnsWith = (open: (record: AuditRecord) => void): readonly Column<Audit
   {
     id: "code",
     header: t("audit.column.code"),
-    width: "124px",
+    width: "156px",
     sortBy: ({ code }) => code,
     cell: (record) => <Badge tone={outcomeOf(record).tone}>{outcomeOf(record).words}</Badge>,
   },

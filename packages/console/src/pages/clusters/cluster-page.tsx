@@ -117,6 +117,9 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
           field="config"
         />
       )}
+      <Link to="/new/key" search={{ cluster: `${project}/${name}` }} className="button plain">
+        {t("cluster.key")}
+      </Link>
       <KubeconfigAgain cluster={cluster} onOther={() => setAsked("kubeconfig")} />
       <ObjectActions
         kind="cluster"

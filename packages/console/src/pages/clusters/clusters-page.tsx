@@ -15,6 +15,7 @@ import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
+import { NARROW, useMedia } from "../../components/use-media.ts";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
@@ -35,7 +36,11 @@ export function ClustersPage() {
     [projects.items],
   );
   const [chosen, setChosen] = useState<VirtualClusterInstance>();
-  const columns = useMemo((): readonly Column<VirtualClusterInstance>[] => columnsWith(setChosen), []);
+  const isNarrow = useMedia(NARROW);
+  const columns = useMemo(
+    (): readonly Column<VirtualClusterInstance>[] => columnsWith(setChosen, isNarrow),
+    [isNarrow],
+  );
   const { shown, field } = useListSearch(items, t("clusters.search"), searchedIn);
   return (
     <>
@@ -67,7 +72,10 @@ export function ClustersPage() {
   );
 }
 
-const columnsWith = (choose: (cluster: VirtualClusterInstance) => void): readonly Column<VirtualClusterInstance>[] => [
+const columnsWith = (
+  choose: (cluster: VirtualClusterInstance) => void,
+  isNarrow: boolean,
+): readonly Column<VirtualClusterInstance>[] => [
   {
     id: "name",
     header: t("clusters.column.name"),
@@ -87,7 +95,7 @@ const columnsWith = (choose: (cluster: VirtualClusterInstance) => void): readonl
   {
     id: "state",
     header: t("clusters.column.state"),
-    width: "120px",
+    width: isNarrow ? "104px" : "120px",
     sortBy: ({ status }) => status?.phase ?? "",
     cell: (cluster) => <ClusterBadge cluster={cluster} />,
   },
@@ -102,7 +110,7 @@ const columnsWith = (choose: (cluster: VirtualClusterInstance) => void): readonl
   {
     id: "kubeconfig",
     header: t("clusters.column.kubeconfig"),
-    width: innerWidth > 620 ? "164px" : "84px",
+    width: isNarrow ? "68px" : "164px",
     text: () => "",
     cell: (cluster) => (
       <span className="above">

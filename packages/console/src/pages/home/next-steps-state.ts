@@ -63,13 +63,13 @@ export function stepsOfAdministrator(
   may: { readonly provider: boolean; readonly host: boolean; readonly backup: boolean },
 ): readonly Step[] {
   return [
-    { id: "key", to: "/new/key", guide: "docs/guides/access-keys.md", isDone: hasKey },
+    { id: "key", to: "/new/key", guide: "/docs/guides/access-keys", isDone: hasKey },
     ...(may.provider
       ? [
           {
             id: "provider",
             to: "/new/identity-provider",
-            guide: "docs/guides/sign-in.md",
+            guide: "/docs/guides/sign-in",
             isDone: providers.length > 0,
           } as const,
         ]
@@ -77,24 +77,24 @@ export function stepsOfAdministrator(
     {
       id: "project",
       to: "/new/project",
-      guide: "docs/guides/tenants.md",
+      guide: "/docs/guides/tenants",
       isDone: projects.some((project) => nameOf(project) !== FIRST_PROJECT),
     },
-    { id: "cluster", to: "/new/virtual-cluster", guide: "docs/guides/tenants.md", isDone: hasCluster },
+    { id: "cluster", to: "/new/virtual-cluster", guide: "/docs/guides/tenants", isDone: hasCluster },
     ...(may.host
       ? [
           {
             id: "host",
             to: "/new/host-cluster",
-            guide: "docs/guides/connected-clusters.md",
+            guide: "/docs/guides/connected-clusters",
             isDone: hosts.some(({ spec }) => spec?.local !== true),
           } as const,
         ]
       : []),
-    ...(may.backup ? [{ id: "backup", guide: "docs/operations/backup.md", isDone: hasBackup } as const] : []),
+    ...(may.backup ? [{ id: "backup", guide: "/docs/operations/backup", isDone: hasBackup } as const] : []),
     ...(hasAlerts === undefined
       ? []
-      : [{ id: "alerts", guide: "docs/operations/alerts.md", isDone: hasAlerts } as const]),
+      : [{ id: "alerts", guide: "/docs/operations/alerts", isDone: hasAlerts } as const]),
   ];
 }
 
@@ -102,7 +102,7 @@ export function stepsOfAdministrator(
 export const stepsOfMember = ({ hasKey, hasKubeconfig }: KeyFacts, { projects }: Found): readonly Step[] => [
   { id: "access", isDone: projects.length > 0 },
   { id: "kubeconfig", to: "/clusters", isDone: hasKubeconfig },
-  { id: "key", to: "/new/key", guide: "docs/guides/access-keys.md", isDone: hasKey },
+  { id: "key", to: "/new/key", guide: "/docs/guides/access-keys", isDone: hasKey },
 ];
 
 export const hasOpenStep = (steps: readonly Step[]): boolean => steps.some(({ isDone }) => !isDone);

@@ -16,6 +16,7 @@ import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
+import { DocsLink } from "../../components/docs-link.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
@@ -127,7 +128,7 @@ function StepLine({ step: { id, to, guide, isDone } }: { readonly step: Step }) 
       <div>
         {to === undefined ? <strong>{t(`steps.${id}`)}</strong> : <Link to={to}>{t(`steps.${id}`)}</Link>}
         {!isDone && <p className="hint">{t(`steps.${id}.hint`, { name: session.user })}</p>}
-        {!isDone && guide !== undefined && <p className="hint">{t("steps.guide", { file: guide })}</p>}
+        {!isDone && guide !== undefined && <DocsLink to={guide}>{t("steps.guide")}</DocsLink>}
         {!isDone && id === "backup" && <Code label={t("steps.backup.command")} text={BACKUP_COMMAND} />}
       </div>
     </li>

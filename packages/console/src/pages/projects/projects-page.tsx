@@ -63,6 +63,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: "clusters",
     header: t("projects.column.clusters"),
     width: "140px",
+    from: "medium",
     sortBy: ({ clusters }) => clusters,
     cell: ({ clusters }) => clusters,
   },

@@ -9,6 +9,7 @@ import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
+import { DocsLink } from "../../components/docs-link.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { Loading } from "../../components/loading.tsx";
@@ -69,7 +70,7 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   {
     id: "state",
     header: t("trust.column.state"),
-    width: "152px",
+    width: "180px",
     cell: ({ spec, status }) => <ReadyBadge isDisabled={spec?.disabled === true} conditions={status?.conditions} />,
   },
   {
@@ -82,7 +83,9 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   {
     id: "place",
     header: t("trust.column.place"),
+    from: "medium",
     sortBy: placeOf,
+    text: (rule) => placeOf(rule) || t("trust.everywhere"),
     cell: (rule) => placeOf(rule) || t("trust.everywhere"),
   },
   {
@@ -139,7 +142,14 @@ export function TrustPage() {
           rows={shown}
           rowKey={(rule) => rule.metadata.uid ?? nameOf(rule)}
           sort={{ column: "name", isDescending: false }}
-          empty={<EmptyState title={t("trust.empty.title")}>{t("trust.empty.text")}</EmptyState>}
+          empty={
+            <EmptyState
+              title={t("trust.empty.title")}
+              actions={<DocsLink to="/docs/guides/ci">{t("trust.empty.guide")}</DocsLink>}
+            >
+              {t("trust.empty.text")}
+            </EmptyState>
+          }
           count={counted("trust.count", shown.length)}
           filters={field}
         />

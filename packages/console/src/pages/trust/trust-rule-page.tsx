@@ -80,7 +80,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
         />
       </div>
       <Section title={t("trust.accepts.title")} lead={t("trust.accepts.lead")}>
-        <ul className="lines card">
+        <ul className="lines card pairs">
           <li>
             <span>{t("trust.accepts.issuer")}</span>
             <span className="mono">{issuerOf(rule)}</span>
