@@ -104,6 +104,7 @@ const LONG_PARALLEL = [
   // Beside console, console-session, console-keys, and some of console-accessibility.
   "test/e2e/console-clusters.test.ts",
   "test/e2e/console-journeys.test.ts",
+  "test/e2e/console-tasks.test.ts",
   // Beside startup, tour, kill-nine of a server, and the attacks on other things that two servers share.
   "test/attacks/sign-in-replicas.test.ts",
   "test/attacks/trust-replicas.test.ts",

@@ -151,7 +151,12 @@ const routes = [
     path: "/about",
     component: lazyRouteComponent(() => import("./pages/about-page.tsx"), "AboutPage"),
   }),
-  form("/new/key", "NewKeyPage"),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/new/key",
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(forms, "NewKeyPage"),
+  }),
   createRoute({
     getParentRoute: () => root,
     path: "/new/access-request",

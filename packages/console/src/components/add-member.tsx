@@ -2,7 +2,8 @@
 
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { TEAMS, USERS } from "../api/resources.ts";
+import { nameOf, TEAMS, USERS } from "../api/resources.ts";
+import { useLive } from "../api/use-live.ts";
 import { t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -14,7 +15,7 @@ export type MemberKind = "User" | "Team";
 
 export function AddMember(props: {
   readonly title: string;
-  /** With one kind, the dialog does not ask for it. */
+  /** With one kind, the dialog does not ask for it. Of several, it takes the one that has the name. */
   readonly kinds: readonly MemberKind[];
   readonly isMember: (kind: MemberKind, name: string) => boolean;
   readonly onAdd: (kind: MemberKind, name: string) => Promise<unknown>;
@@ -23,9 +24,15 @@ export function AddMember(props: {
   readonly children?: ReactNode;
 }) {
   const { title, kinds, isMember, onAdd, onClose, children } = props;
-  const [kind, setKind] = useState<MemberKind>("User");
+  const [chosen, setChosen] = useState<MemberKind>();
   const [text, setText] = useState("");
   const name = text.trim();
+  const isEither = kinds.length > 1;
+  const users = useLive(USERS, { isWanted: isEither });
+  const teams = useLive(TEAMS, { isWanted: isEither });
+  const isTeamAlone =
+    isEither && teams.items.some((team) => nameOf(team) === name) && !users.items.some((user) => nameOf(user) === name);
+  const kind = chosen ?? (isTeamAlone ? "Team" : "User");
   const work = useMutation({ mutationFn: () => onAdd(kind, name), onSuccess: onClose });
   const isKnown = isMember(kind, name);
   const submit = (event: FormEvent): void => {
@@ -35,24 +42,25 @@ export function AddMember(props: {
   return (
     <Dialog isOpen title={title} onClose={onClose}>
       <form className="form" onSubmit={submit}>
-        {kinds.length > 1 && (
-          <SelectField
-            label={t("member.kind")}
-            value={kind}
-            choices={kinds.map((id) => ({ id, label: t(`member.kind.${id}`) }))}
-            onChange={setKind}
-          />
-        )}
         <NameField
-          of={kind === "User" ? USERS : TEAMS}
+          of={chosen === "Team" ? TEAMS : USERS}
+          also={isEither && chosen === undefined ? TEAMS : undefined}
           label={t("member.name")}
           value={text}
           onChange={setText}
           isRequired
           autoFocus
-          description={t(kinds.length > 1 ? "member.name.hint" : "member.user.hint")}
+          description={t(isEither ? "member.name.hint" : "member.user.hint")}
           error={isKnown ? t("member.already") : undefined}
         />
+        {isEither && (
+          <SelectField
+            label={t("member.kind")}
+            value={kind}
+            choices={kinds.map((id) => ({ id, label: t(`member.kind.${id}`) }))}
+            onChange={setChosen}
+          />
+        )}
         {children}
         {work.isError && <ErrorNotice error={work.error} />}
         <footer className="dialog-actions">

@@ -12,23 +12,38 @@ const SUGGESTED = 50;
 
 type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
 
-/** `of`: the resource of the objects, listed once the field has the focus. `namedBy`: what stands in the field; default: the name. */
+/**
+ * `of`: the resource of the objects, listed once the field has the focus. `also`: another one. `namedBy`: what stands in the field; default: the name.
+ */
 export function NameField({
   of,
+  also,
   namedBy = nameOf,
   ...field
-}: TextFieldProps & { readonly of: ResourceAddress; readonly namedBy?: (object: KubeObject) => string }) {
+}: TextFieldProps & {
+  readonly of: ResourceAddress;
+  readonly also?: ResourceAddress | undefined;
+  readonly namedBy?: (object: KubeObject) => string;
+}) {
   const [isWanted, setWanted] = useState(false);
   const { items } = useLive<Titled>(of, { isWanted });
+  const { items: others } = useLive<Titled>(also ?? of, { isWanted: isWanted && also !== undefined });
   const id = useId();
   const wanted = field.value.trim().toLowerCase();
-  const suggestions = useMemo(() => suggestionsFor(items, wanted, namedBy), [items, wanted, namedBy]);
+  const suggestions = useMemo(
+    () => suggestionsFor(also === undefined ? items : [...items, ...others], wanted, namedBy),
+    [items, others, also, wanted, namedBy],
+  );
   return (
     <>
       <TextField {...field} list={id} autoComplete="off" onFocus={() => setWanted(true)} />
       <datalist id={id}>
         {suggestions.map((object) => (
-          <option key={namedBy(object)} value={namedBy(object)} label={object.spec?.displayName || namedBy(object)} />
+          <option
+            key={object.metadata.uid ?? namedBy(object)}
+            value={namedBy(object)}
+            label={object.spec?.displayName || namedBy(object)}
+          />
         ))}
       </datalist>
     </>

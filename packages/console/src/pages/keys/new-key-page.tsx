@@ -6,7 +6,7 @@ import type { User } from "@postern/api/user";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useMemo, useRef, useState } from "react";
 import { stringify } from "yaml";
 import { useApi } from "../../api/api-context.tsx";
@@ -37,8 +37,12 @@ const PATHS = ["metadata.name", "spec.displayName", "spec.description", "spec.us
 export function NewKeyPage() {
   const api = useApi();
   const navigate = useNavigate();
-  const [draft, setDraft] = useState<KeyDraft>(EMPTY_DRAFT);
-  const [preset, setPreset] = useState<Preset>("own");
+  // The page of a virtual cluster leads here with its name: a pipeline is what most keys for one are made for.
+  const { cluster } = useSearch({ strict: false }) as { readonly cluster?: string };
+  const [preset, setPreset] = useState<Preset>(cluster === undefined ? "own" : "ci");
+  const [draft, setDraft] = useState<KeyDraft>(
+    cluster === undefined ? EMPTY_DRAFT : { ...EMPTY_DRAFT, ...presetDraft("ci"), virtualClusters: [cluster] },
+  );
   const [isNameOwn, setNameOwn] = useState(false);
   // Nothing is chosen: the form asks once whether that is meant.
   const [empty, setEmpty] = useState<"asked" | "meant">();
