@@ -283,6 +283,15 @@ describe("the management API behind another kube-apiserver", () => {
     expect((await forwarded(`${KEYS}/short/rotate`, frank, rotation)).status).toBe(201);
     const chosen = { ...longer, body: { spec: { key: "chosen-by-the-other-cluster-0123456789" } } };
     expect((await forwarded(`${KEYS}/long`, frank, chosen)).status).toBe(403);
+    await bind("frank", "postern:project-admin", { kind: "User", name: "host:frank" }, "p-default");
+    const claims = [{ claim: "sub", values: ["job"] }];
+    const spec = { user: "frank", issuer: { url: "https://issuer.example.com" }, audiences: ["a"], claims };
+    const rule = { apiVersion: "management.postern/v1", kind: "TrustRule", metadata: { name: "lasting" }, spec };
+    const written = await forwarded(`${API}/namespaces/p-default/trustrules`, frank, { body: rule });
+    expect([written.status, written.body.message]).toEqual([
+      403,
+      expect.stringContaining("a trust rule issues keys for as long"),
+    ]);
   });
 
   it("ends what a User has open when it is locked, and refuses it", async () => {

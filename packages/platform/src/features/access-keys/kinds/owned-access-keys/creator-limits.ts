@@ -45,6 +45,8 @@ function ttlOfCreator(
 
 /** The verb on access keys for extending the TTL, or setting one above the default. */
 const EXTEND_VERB = "extend";
+/** Their writers are checked as those of keys are. */
+const RULES: readonly string[] = ["trustrules", "clustertrustrules"];
 
 /** The key that a request came in with, where what it makes must stay within it. */
 function narrowedKeyOf(context: RequestContext, keys: AccessKeyIndex): AccessKeyState | undefined {
@@ -199,6 +201,10 @@ function faultOfOtherCluster(
     if (!setsKey(object, old) || expiresAt <= latest) return undefined;
     const fault = `users of another cluster cannot rotate a key that works for longer than --requestheader-credential-ttl-seconds; that requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
     return mayExtend(context, old, deps).then((may) => (may ? undefined : fault));
+  }
+  if (RULES.includes(context.info.resource)) {
+    const fault = `a trust rule issues keys for as long as it is there: users of another cluster need the verb ${EXTEND_VERB} on ownedaccesskeys for it`;
+    return mayExtend(context, object, deps).then((may) => (may ? undefined : fault));
   }
   if (!createsKeyDirectly(context)) return undefined;
   const caller = ownerOfCaller(context.user, deps.directory, deps.names);
