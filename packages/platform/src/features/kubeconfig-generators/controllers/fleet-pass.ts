@@ -128,10 +128,16 @@ export function createFleetPass(deps: FleetPassDeps) {
     });
     const written = secretsOf(generator, project, entries);
     const oneFault = secrets.faultOf(generator, spec.secretRef.name);
-    for (const [name, secret] of written) {
-      await takeTurn();
-      if (secrets.faultOf(generator, name) === undefined)
-        await secrets.write(generator, name, secret, actor.user, signal);
+    try {
+      for (const [name, secret] of written) {
+        await takeTurn();
+        if (secrets.faultOf(generator, name) === undefined)
+          await secrets.write(generator, name, secret, actor.user, signal);
+      }
+    } catch (error) {
+      // No Secret may have them: each try would leave as many.
+      for (const name of made.names) await revoke(name, signal);
+      throw error;
     }
     for (const { secret = "" } of before.values())
       if (secret !== "" && !written.has(secret)) await secrets.remove(generator, secret, signal);
@@ -157,8 +163,13 @@ export function createFleetPass(deps: FleetPassDeps) {
       known: Map<string, Issued>,
       { kubeconfigContext, key }: GeneratorActor,
       until: AbortSignal,
-    ): Promise<{ readonly left: number; readonly refusal: GeneratorFault | undefined }> {
+    ): Promise<{
+      readonly left: number;
+      readonly names: readonly string[];
+      readonly refusal: GeneratorFault | undefined;
+    }> {
       let [count, left] = [0, 0];
+      const names: string[] = [];
       let refusal: GeneratorFault | undefined;
       for (const { instance, name, requester } of wanted) {
         const token = known.get(name);
@@ -173,6 +184,7 @@ export function createFleetPass(deps: FleetPassDeps) {
         try {
           const context = kubeconfigContext(name, until);
           const issued = await issuer.issue(instance, { isReadOnly, ttlSeconds }, requester, context);
+          names.push(issued.keyName);
           known.set(name, { ...issued, isPrevious: false, issuedAt: clock.now() });
         } catch (error) {
           left++;
@@ -180,7 +192,7 @@ export function createFleetPass(deps: FleetPassDeps) {
           if (token === undefined) faults.set(name, refusal);
         }
       }
-      return { left, refusal };
+      return { left, names, refusal };
     }
 
     function isDue({ expiresAt, issuedAt, isPrevious }: Issued, key: AccessKeyState): boolean {

@@ -1,6 +1,7 @@
 // Kubeconfig generators over time and in numbers: the whole platform with its controllers, on a store in memory and a clock that can be moved on.
 
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { followView } from "@postern/apiserver/cache/view-informer";
@@ -231,4 +232,18 @@ test("more virtual clusters than a generator may have are named in its condition
   expect([clusters.length, selected]).toEqual([MAX_CLUSTERS, MAX_CLUSTERS + 1]);
   expect(clusters[0]?.conditions?.[0]).toMatchObject({ status: "False", reason: "Forbidden" });
   expect(of.platform.keys.index.ownedBy({ kind: "user", name: "ann" })).toHaveLength(2);
+});
+
+test("a Secret that cannot be written leaves no keys behind, however often it is tried", async () => {
+  const of = await world();
+  await withClusters(of, 3);
+  const { genericStore } = of.platform.base.installed("", "Secret");
+  const refused = new ApiError({ code: 403, reason: "Forbidden", message: "the project has no room" });
+  const write = vi.spyOn(genericStore, "create").mockRejectedValue(refused);
+  await of.generate();
+  await vi.waitFor(() => expect(write.mock.calls.length).toBeGreaterThan(3), WAIT);
+  // That of the user, that of the generator, and those of one try.
+  expect(of.platform.keys.index.ownedBy({ kind: "user", name: "ann" }).length).toBeLessThanOrEqual(5);
+  write.mockRestore();
+  await until(of, "Current");
 });
