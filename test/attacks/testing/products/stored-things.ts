@@ -248,7 +248,7 @@ export const STORED_THINGS: readonly StoredThing[] = [
     path: "apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
     object: (index, size) => ({
       metadata: { name: `n${index}` },
-      spec: { podSelector: {}, ingress: [{ from: range(size).map(() => ({ podSelector: selector(size) })) }] },
+      spec: { podSelector: {}, ingress: [{ from: range(20).map(() => ({ podSelector: selector(size) })) }] },
     }),
   },
   {

@@ -1,4 +1,4 @@
-// LimitRanges: what pods of a namespace get by default, and at most. Kept as they are: no pod runs here.
+// LimitRanges: defaults and bounds for the resources of pods and claims of a namespace (limit-admission.ts).
 // Source: k8s.io/kubernetes/pkg/registry/core/limitrange/strategy.go
 
 import { s } from "@postern/apimachinery/schema/builder";
@@ -36,7 +36,7 @@ const limitRangeFields = s
       })
       .describe("Limits is the list of LimitRangeItem objects that are enforced."),
   })
-  .describe("Limits and defaults for the pods of a namespace. Stored, but has no effect.");
+  .describe("Limits and defaults for the pods of a namespace.");
 
 export type LimitRange = KindOf<typeof limitRangeFields>;
 const validateLimitRange = ({ spec }: LimitRange): readonly FieldError[] =>

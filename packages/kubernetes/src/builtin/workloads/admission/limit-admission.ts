@@ -25,20 +25,37 @@ const BYTES_OF_RANGE = 1_024;
 type List = { readonly [resource: string]: JsonValue };
 type Asked = { readonly requests: Amounts; readonly limits: Amounts };
 
+/** One resource of a limit. The text is that of messages. */
+type Bound = { readonly name: string; readonly amount: bigint; readonly text: string };
+type Bounds = {
+  readonly type: string;
+  readonly min: readonly Bound[];
+  readonly max: readonly Bound[];
+  readonly ratio: readonly Bound[];
+};
+
+/** A LimitRange whose quantities have been read. */
+type ReadRange = {
+  readonly limits: readonly Bounds[];
+  /** Defaults of containers. */
+  readonly requests: List;
+  readonly highest: List;
+};
+
 export function createLimitAdmission(ranges: InstalledResource): AdmissionPlugin {
-  const read = new WeakMap<CachedObject, readonly Limit[]>();
-  /** Those of each LimitRange in the namespace. */
-  async function limitsIn({ namespace, context }: AdmissionAttributes): Promise<readonly (readonly Limit[])[]> {
+  const read = new WeakMap<CachedObject, ReadRange>();
+
+  /** Each LimitRange in the namespace, in parts: they may be very many. */
+  async function* rangesIn({ namespace, context }: AdmissionAttributes): AsyncGenerator<ReadRange> {
     const all = ranges.view.list(ranges.keys.inNamespace(namespace));
-    if (all.length === 0) return [];
     context.weigh(all.length * BYTES_OF_RANGE);
-    await context.pause();
-    return all.map((cached) => {
+    for (const cached of all) {
+      await context.pause();
       // Stored objects have passed the schema of their kind.
-      const known = read.get(cached) ?? (cached.decode() as LimitRange).spec?.limits ?? [];
+      const known = read.get(cached) ?? readRange(cached.decode() as LimitRange);
       read.set(cached, known);
-      return known;
-    });
+      yield known;
+    }
   }
 
   return {
@@ -48,7 +65,7 @@ export function createLimitAdmission(ranges: InstalledResource): AdmissionPlugin
       const { object } = attributes;
       if (!isAbout(attributes, "pods") || object === undefined) return object;
       let pod = object as Pod;
-      for (const limits of await limitsIn(attributes)) pod = withDefaults(pod, limits);
+      for await (const range of rangesIn(attributes)) pod = withDefaults(pod, range);
       return pod as KubeObject;
     },
 
@@ -56,10 +73,9 @@ export function createLimitAdmission(ranges: InstalledResource): AdmissionPlugin
       const { object } = attributes;
       const isPod = isAbout(attributes, "pods");
       if ((!isPod && !isAbout(attributes, "persistentvolumeclaims")) || object === undefined) return;
-      for (const limits of await limitsIn(attributes)) {
-        const faults = limits.flatMap((limit) =>
-          isPod ? podFaults(object as Pod, limit) : claimFaults(object, limit),
-        );
+      const faultsOf = isPod ? createPodFaults(object as Pod) : createClaimFaults(object);
+      for await (const { limits } of rangesIn(attributes)) {
+        const faults = limits.flatMap(faultsOf);
         const [first] = faults;
         if (first === undefined) continue;
         const distinct = [...new Set(faults)];
@@ -69,6 +85,28 @@ export function createLimitAdmission(ranges: InstalledResource): AdmissionPlugin
   };
 }
 
+function readRange({ spec }: LimitRange): ReadRange {
+  const limits: readonly Limit[] = spec?.limits ?? [];
+  const ofContainers = limits.filter(({ type }) => type === "Container");
+  return {
+    limits: limits.map(({ type, min = {}, max = {}, maxLimitRequestRatio = {} }) => ({
+      type,
+      min: boundsIn(min),
+      max: boundsIn(max),
+      ratio: boundsIn(maxLimitRequestRatio),
+    })),
+    requests: Object.assign({}, ...ofContainers.map(({ defaultRequest }) => defaultRequest ?? {})),
+    highest: Object.assign({}, ...ofContainers.map((limit) => limit.default ?? {})),
+  };
+}
+
+const boundsIn = (list: List): readonly Bound[] =>
+  Object.entries(list).map(([name, value]) => ({
+    name,
+    amount: parseAmount(quantityText(value)) ?? 0n,
+    text: amountText(value),
+  }));
+
 /** Containers of a pod do not change; what a claim asks for may grow. */
 const isAbout = ({ resource, operation, subresource }: AdmissionAttributes, plural: string): boolean =>
   resource.group === "" &&
@@ -76,10 +114,7 @@ const isAbout = ({ resource, operation, subresource }: AdmissionAttributes, plur
   subresource === "" &&
   (operation === "create" || (operation === "update" && plural !== "pods"));
 
-function withDefaults(pod: Pod, limits: readonly Limit[]): Pod {
-  const ofContainers = limits.filter(({ type }) => type === "Container");
-  const requests: List = Object.assign({}, ...ofContainers.map(({ defaultRequest }) => defaultRequest ?? {}));
-  const highest: List = Object.assign({}, ...ofContainers.map((limit) => limit.default ?? {}));
+function withDefaults(pod: Pod, { requests, highest }: ReadRange): Pod {
   const notes: string[] = [];
   const complete =
     (what: string) =>
@@ -118,69 +153,79 @@ function withDefaults(pod: Pod, limits: readonly Limit[]): Pod {
   };
 }
 
-function podFaults({ spec }: Pod, limit: Limit): readonly string[] {
-  if (limit.type === "Pod") {
-    const amounts = { requests: podAmounts(spec, "requests"), limits: podAmounts(spec, "limits") };
-    return resourceFaults(limit, amounts, (field, name) => sumText(name, amounts[field].get(name) ?? 0n));
-  }
-  if (limit.type !== "Container") return [];
-  return [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].flatMap((container) => {
-    const given = (container.resources ?? {}) as { readonly [field in ResourceField]?: List };
-    return resourceFaults(
-      limit,
-      { requests: containerAmounts(container, "requests"), limits: containerAmounts(container, "limits") },
-      (field, name) => amountText(given[field]?.[name]),
+type FaultsOf = (limit: Bounds) => readonly string[];
+
+/** The amounts of the pod are read once, for all limits. */
+function createPodFaults({ spec }: Pod): FaultsOf {
+  const whole = { requests: podAmounts(spec, "requests"), limits: podAmounts(spec, "limits") };
+  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].map((container) => ({
+    given: (container.resources ?? {}) as { readonly [field in ResourceField]?: List },
+    asked: { requests: containerAmounts(container, "requests"), limits: containerAmounts(container, "limits") },
+  }));
+  return (limit) => {
+    if (limit.type === "Pod") {
+      return resourceFaults(limit, whole, (field, name) => sumText(name, whole[field].get(name) ?? 0n));
+    }
+    if (limit.type !== "Container") return [];
+    return containers.flatMap(({ given, asked }) =>
+      resourceFaults(limit, asked, (field, name) => amountText(given[field]?.[name])),
     );
-  });
+  };
 }
 
 /** All that a claim has is its request. */
-function claimFaults(claim: KubeObject, { type, min = {}, max = {} }: Limit): readonly string[] {
-  if (type !== "PersistentVolumeClaim") return [];
+function createClaimFaults(claim: KubeObject): FaultsOf {
   const { resources } = (claim["spec"] ?? {}) as { readonly resources?: { readonly requests?: List } };
   const requests = amountsOf(resources?.requests);
-  const compare = (which: string, isOutside: (asked: bigint, allowed: bigint) => boolean) =>
-    ((name, allowed, text) => {
-      const what = `${which} ${name} usage per ${type} is ${text}`;
-      const asked = requests.get(name);
-      if (asked === undefined) return `${what}.  No request is specified`;
-      return isOutside(asked, allowed)
-        ? `${what}, but request is ${amountText(resources?.requests?.[name])}`
-        : undefined;
-    }) satisfies Check;
-  return [
-    ...each(
-      min,
-      compare("minimum", (asked, least) => asked < least),
-    ),
-    ...each(
-      max,
-      compare("maximum", (asked, most) => asked > most),
-    ),
-  ];
+  return ({ type, min, max }) => {
+    if (type !== "PersistentVolumeClaim") return [];
+    const compare = (which: string, isOutside: (asked: bigint, allowed: bigint) => boolean) =>
+      (({ name, amount, text }) => {
+        const what = `${which} ${name} usage per ${type} is ${text}`;
+        const asked = requests.get(name);
+        if (asked === undefined) return `${what}.  No request is specified`;
+        return isOutside(asked, amount)
+          ? `${what}, but request is ${amountText(resources?.requests?.[name])}`
+          : undefined;
+      }) satisfies Check;
+    return [
+      ...each(
+        min,
+        compare("minimum", (asked, least) => asked < least),
+      ),
+      ...each(
+        max,
+        compare("maximum", (asked, most) => asked > most),
+      ),
+    ];
+  };
 }
 
 function resourceFaults(
-  { type, min = {}, max = {}, maxLimitRequestRatio = {} }: Limit,
+  { type, min, max, ratio: ratios }: Bounds,
   { requests, limits }: Asked,
   textOf: (field: ResourceField, name: string) => string,
 ): readonly string[] {
   return [
-    ...each(min, (name, least, text) => {
+    ...each(min, ({ name, amount: least, text }) => {
+      const [asked, top] = [requests.get(name), limits.get(name)];
+      if (asked !== undefined && asked >= least && (top === undefined || top >= least)) return undefined;
       const what = `minimum ${name} usage per ${type} is ${text}`;
-      const [asked, top] = [requests.get(name), limits.get(name)];
       if (asked === undefined) return `${what}.  No request is specified`;
-      if (asked < least) return `${what}, but request is ${textOf("requests", name)}`;
-      return top !== undefined && top < least ? `${what}, but limit is ${textOf("limits", name)}` : undefined;
+      return asked < least
+        ? `${what}, but request is ${textOf("requests", name)}`
+        : `${what}, but limit is ${textOf("limits", name)}`;
     }),
-    ...each(max, (name, most, text) => {
-      const what = `maximum ${name} usage per ${type} is ${text}`;
+    ...each(max, ({ name, amount: most, text }) => {
       const [asked, top] = [requests.get(name), limits.get(name)];
+      if (top !== undefined && top <= most && (asked === undefined || asked <= most)) return undefined;
+      const what = `maximum ${name} usage per ${type} is ${text}`;
       if (top === undefined) return `${what}.  No limit is specified`;
-      if (top > most) return `${what}, but limit is ${textOf("limits", name)}`;
-      return asked !== undefined && asked > most ? `${what}, but request is ${textOf("requests", name)}` : undefined;
+      return top > most
+        ? `${what}, but limit is ${textOf("limits", name)}`
+        : `${what}, but request is ${textOf("requests", name)}`;
     }),
-    ...each(maxLimitRequestRatio, (name, most, text) => {
+    ...each(ratios, ({ name, amount: most, text }) => {
       const what = `${name} max limit to request ratio per ${type} is ${text}`;
       const [asked, top] = [requests.get(name) ?? 0n, limits.get(name) ?? 0n];
       if (asked === 0n) return `${what}, but no request is specified or request is 0`;
@@ -193,13 +238,17 @@ function resourceFaults(
 
 const ONE = 1_000_000_000n;
 
-type Check = (name: string, allowed: bigint, text: string) => string | undefined;
+type Check = (bound: Bound) => string | undefined;
 
-const each = (list: List, fault: Check): readonly string[] =>
-  Object.entries(list).flatMap(([name, value]) => {
-    const found = fault(name, parseAmount(quantityText(value)) ?? 0n, amountText(value));
-    return found === undefined ? [] : [found];
-  });
+/** The text of a message is made only where there is one: limits times containers may be very many. */
+function each(bounds: readonly Bound[], fault: Check): readonly string[] {
+  const faults: string[] = [];
+  for (const bound of bounds) {
+    const found = fault(bound);
+    if (found !== undefined) faults.push(found);
+  }
+  return faults;
+}
 
 const amountText = (value: JsonValue | undefined): string => canonicalQuantity(quantityText(value)) ?? "";
 
