@@ -147,6 +147,8 @@ export const counts = ({ resource }: CountedResource, { group, plural }: Counted
 
 /** Bytes are shown by powers of 1,024, all else by powers of 1,000. */
 export function amountText(name: string, amount: bigint): string {
+  // Most limits of most quotas have not been touched.
+  if (amount === 0n) return "0";
   const isBytes = /memory|storage$|hugepages-/.test(name) && amount % (1024n * ONE) === 0n;
   return (isBytes ? canonicalQuantity(`${amount / (1024n * ONE)}Ki`) : canonicalQuantity(`${amount}n`)) ?? "0";
 }
