@@ -53,6 +53,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "version",
         "completion",
         "man",
+        "provider",
       ],
     ],
     ["postern se", ["serve"]],

@@ -15,6 +15,10 @@ const REFERENCES: { readonly [field: string]: string } = {
   "Cluster.spec.kubeConfigRef":
     "get on the Secret, and update in a project: virtual-clusters/kinds/clusters/index.ts; the same Secret at use: virtual-clusters/kubernetes-backend/recorded-secret.ts; its writers: virtual-clusters/kinds/clusters/secret-writers.ts",
   "IdentityProvider.spec.clientSecretRef": "get on the Secret: sign-in/kinds/identity-providers/index.ts",
+  "KubeconfigGenerator.spec.format": "how Secrets are written; its description names them",
+  "KubeconfigGenerator.spec.secretRef":
+    "create and update on Secrets, of the creator at each write: kubeconfig-generators/kinds/kubeconfig-generators/strategy.ts; a Secret of others is left alone",
+  "KubeconfigGenerator.status.clusters.secret": "a name in a response",
   "OwnedAccessKey.spec.secretRef":
     "create and update on the Secret: access-keys/kinds/owned-access-keys/secret-delivery.ts",
   "SpaceInstance.spec.clusterRef": PLACEMENT,

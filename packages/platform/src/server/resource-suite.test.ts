@@ -56,6 +56,7 @@ describe("the resources of the platform", () => {
       "crds customresourcedefinitions",
       "ev events",
       "ev events",
+      "kcg kubeconfiggenerators",
       "ns namespaces",
       "oak ownedaccesskeys",
       "proj projects",

@@ -1,7 +1,7 @@
 // The access key of a generator: its credentials are created with it, as their creator's and within the limits of the key that the creator used.
 
 import type { AccessKeySpec, OwnedAccessKey } from "@postern/api/owned-access-key";
-import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { RequestContext, WarningRecorder } from "@postern/apiserver/context/request-context";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Foundation } from "../../../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
@@ -18,6 +18,9 @@ export type GeneratorKeyDeps = Pick<Foundation, "names" | "configuration"> & {
   /** `ownedaccesskeys`. */
   readonly accessKeys: () => Pick<InstalledResource, "genericStore" | "view" | "keys" | "definition">;
 };
+
+/** Warnings about a key name fields of the key, of which the caller has written none. */
+const UNWRITTEN: WarningRecorder = { texts: [], add: () => undefined };
 
 const lineage = ({ keys, configuration }: GeneratorKeyDeps): LineageDeps => ({ keys, configuration });
 
@@ -45,7 +48,7 @@ export async function createGeneratorKey(
     type: "Other",
   };
   const object = { apiVersion: `${group}/${version}`, kind, metadata: { name }, spec };
-  await genericStore.create(context.with({ info }), "", object, { dryRun: false });
+  await genericStore.create(context.with({ info, warnings: UNWRITTEN }), "", object, { dryRun: false });
 }
 
 /** A key has no more than the one that it is created with: both have the same scope, rules and groups. */
