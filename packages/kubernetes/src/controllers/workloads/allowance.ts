@@ -9,7 +9,14 @@ export type Allowance = {
   spend(amount: number): void;
   /** Milliseconds until there is something to take; 0 when there is. */
   delayMs(): number;
+  /**
+   * The same for one of those that wait: each call gives a later turn, up to `MOST_WAIT_MS`. Hundreds of owners that all came back for the next unit would
+   * look at their objects each time, for nothing.
+   */
+  turnMs(): number;
 };
+
+const MOST_WAIT_MS = 5_000;
 
 /** Full at first. */
 export function createAllowance(
@@ -18,10 +25,15 @@ export function createAllowance(
 ): Allowance {
   let left = burst;
   let filledAt = clock.elapsed();
+  let lastTurnAt = Number.NEGATIVE_INFINITY;
   const fill = (): void => {
     const now = clock.elapsed();
     left = Math.min(burst, left + ((now - filledAt) * perSecond) / 1_000);
     filledAt = now;
+  };
+  const delayMs = (): number => {
+    fill();
+    return left >= 1 ? 0 : Math.ceil(((1 - left) * 1_000) / perSecond);
   };
   return {
     take(wanted) {
@@ -34,9 +46,13 @@ export function createAllowance(
       fill();
       left -= amount;
     },
-    delayMs() {
-      fill();
-      return left >= 1 ? 0 : Math.ceil(((1 - left) * 1_000) / perSecond);
+    delayMs,
+    turnMs() {
+      const delay = delayMs();
+      if (delay === 0) return 0;
+      const now = clock.elapsed();
+      lastTurnAt = Math.min(Math.max(now + delay, lastTurnAt + 1_000 / perSecond), now + Math.max(delay, MOST_WAIT_MS));
+      return Math.ceil(lastTurnAt - now);
     },
   };
 }

@@ -30,6 +30,20 @@ describe("an allowance", () => {
     expect(allowance.take(100)).toBe(5);
   });
 
+  test("gives those that wait one turn after the other", () => {
+    const clock = standing();
+    const allowance = createAllowance(clock, { perSecond: 10, burst: 5 });
+    expect(allowance.turnMs()).toBe(0);
+    allowance.take(5);
+    expect([allowance.turnMs(), allowance.turnMs(), allowance.turnMs()]).toEqual([100, 200, 300]);
+    clock.pass(50);
+    expect([allowance.delayMs(), allowance.turnMs()]).toEqual([50, 350]);
+    for (let count = 0; count < 1_000; count++) allowance.turnMs();
+    expect(allowance.turnMs()).toBe(5_000);
+    clock.pass(100);
+    expect(allowance.turnMs()).toBe(0);
+  });
+
   test("owes what was spent beyond it", () => {
     const clock = standing();
     const allowance = createAllowance(clock, { perSecond: 10, burst: 5 });

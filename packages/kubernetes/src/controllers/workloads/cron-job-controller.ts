@@ -189,7 +189,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
   ): Promise<NonNullable<CronJob["status"]>> {
     const { metadata, spec, status = {} } = cronJob;
     const { uid = "", generation = 0, namespace = "" } = metadata;
-    const delay = Math.max(backoff.delayMs(uid, generation), port.writes.take(1) === 0 ? port.writes.delayMs() : 0);
+    const delay = Math.max(backoff.delayMs(uid, generation), port.writes.take(1) === 0 ? port.writes.turnMs() : 0);
     if (delay > 0) {
       again(queue, key, delay);
       return status;

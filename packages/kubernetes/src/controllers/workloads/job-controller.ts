@@ -77,7 +77,7 @@ export function createJobController(base: WorkloadPort): Controller {
     if (end !== undefined) {
       const deleted = await pods.removeAll(job, count.active, signal);
       isEnding = deleted === count.active.length;
-      if (!isEnding) again(queue, key, port.writes.delayMs());
+      if (!isEnding) again(queue, key, port.writes.turnMs());
     } else if (!isBeingDeleted(job)) await scale(key, job, before, count, signal);
     if (signal.aborted) return;
     await record(key, stored, job, isEnding ? end : undefined, signal);
@@ -98,7 +98,7 @@ export function createJobController(base: WorkloadPort): Controller {
     const surplus = pods.surplus(job, count.active, wanted);
     if (surplus.length > 0) {
       const deleted = await pods.remove(job, surplus, signal);
-      if (deleted < surplus.length) again(queue, key, port.writes.delayMs());
+      if (deleted < surplus.length) again(queue, key, port.writes.turnMs());
       return;
     }
     const going = before.filter(({ isDeleted }) => isDeleted).length;
@@ -113,7 +113,7 @@ export function createJobController(base: WorkloadPort): Controller {
       return again(queue, key, backoff.delayMs(uid, generation));
     }
     backoff.succeeded(uid);
-    if (made.count < missing) again(queue, key, port.writes.delayMs());
+    if (made.count < missing) again(queue, key, port.writes.turnMs());
   }
 
   /** Writes which pods have ended before it lets go of them, and counts them when nothing can count them again. */
@@ -157,7 +157,7 @@ export function createJobController(base: WorkloadPort): Controller {
     });
     const isWritten = (await writeStatus(port, jobs, next, second, signal)) === "written";
     if (isWritten && last !== undefined) sayFinished(next, last);
-    if (!tracked.isAll) again(queue, key, port.writes.delayMs());
+    if (!tracked.isAll) again(queue, key, port.writes.turnMs());
   }
 
   async function podsOf({ metadata: { uid = "" } }: Job): Promise<readonly PodState[]> {

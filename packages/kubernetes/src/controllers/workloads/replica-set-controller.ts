@@ -116,7 +116,7 @@ export function createReplicaSetController(
     if (missing < 0) {
       const surplus = await firstOf(active, byDeletion, Math.min(-missing, MOST_AT_ONCE), pause);
       const deleted = await deletePods(port, set, surplus, says, signal);
-      if (deleted < -missing) again(queue, key, port.writes.delayMs());
+      if (deleted < -missing) again(queue, key, port.writes.turnMs());
       return undefined;
     }
     const delay = backoff.delayMs(uid, generation);
@@ -132,7 +132,7 @@ export function createReplicaSetController(
       return { reason: "FailedCreate", message: made.error.message };
     }
     backoff.succeeded(uid);
-    if (made.count < missing) again(queue, key, port.writes.delayMs());
+    if (made.count < missing) again(queue, key, port.writes.turnMs());
     return undefined;
   }
 

@@ -158,7 +158,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     };
     const made = await createPods(port, set, ordinals.length, podAt, sayOf(set), signal);
     if (made.error !== undefined) throw made.error;
-    if (made.count < ordinals.length || !isOrdered(set)) again(queue, key, port.writes.delayMs());
+    if (made.count < ordinals.length || !isOrdered(set)) again(queue, key, port.writes.turnMs());
   }
 
   async function createVolumeClaims(set: StatefulSet, pod: string, signal: AbortSignal): Promise<void> {
@@ -179,7 +179,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
   async function remove(key: string, set: StatefulSet, pods: readonly PodState[], signal: AbortSignal): Promise<void> {
     if (pods.length === 0) return;
     const deleted = await deletePods(port, set, pods, sayOf(set), signal);
-    if (deleted < pods.length) again(queue, key, port.writes.delayMs());
+    if (deleted < pods.length) again(queue, key, port.writes.turnMs());
   }
 
   /** Pods of another revision go, the last first, as many at a time as may be unavailable. */
