@@ -67,6 +67,8 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/clustertrustrules/status",
     "management/trustrules/status",
     "management/identityproviders/status",
+    // Only controllers write it: what clients write there is left out.
+    "management/kubeconfiggenerators/status",
     // Access for a time is the user's: what it makes a credential with is in the table.
     "management/accesspolicies",
     "management/accessrequests",

@@ -75,8 +75,8 @@ afterAll(async () => {
 
 describe("the test of an identity provider", () => {
   it("says what a certified provider says of itself", async () => {
-    const { accepted, provider, identity } = await test("certified");
-    expect([accepted, identity]).toEqual([true, undefined]);
+    const { accepted, provider, identity, checks } = await test("certified");
+    expect([accepted, identity], JSON.stringify(checks)).toEqual([true, undefined]);
     expect(provider).toMatchObject({
       authorizationEndpoint: `${certified.url}/auth`,
       tokenEndpoint: `${certified.url}/token`,

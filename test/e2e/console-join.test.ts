@@ -68,7 +68,7 @@ test("the command of the console installs an agent, and the page says when it is
   await dialog.getByText("The agent is connected.").waitFor();
   // It cannot be read again.
   await dialog.getByRole("button", { name: "Close" }).click();
-  await page.getByText(/version \S+, [12] connections?, \d+ ms away/).waitFor();
+  await page.getByText(/version \S+, [12] connections, round trip \d+ ms/).waitFor();
   await page.getByRole("button", { name: "Connect agent" }).click();
   await dialog.getByRole("button", { name: "Make command" }).waitFor();
   expect(await page.content()).not.toContain(url);

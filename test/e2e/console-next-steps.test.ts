@@ -51,7 +51,7 @@ test("each step of a new installation ticks itself off, and the last one removes
   const isDone = (name: string) => step(name).getByRole("img", { name: "Done", exact: true }).waitFor();
   for (const name of STEPS) await step(name).getByRole("img", { name: "To do", exact: true }).waitFor();
   // Links lead to the forms.
-  await step("Let people sign in").getByRole("link").click();
+  await step("Let people sign in").getByRole("link", { name: "Let people sign in" }).click();
   await page.getByRole("heading", { level: 1, name: "New identity provider" }).waitFor();
   await page.goBack();
 
