@@ -173,7 +173,7 @@ describe("a certificate through the platform", () => {
   });
 
   test("openssl keeps the private key, and curl uses it", async () => {
-    const [key, csr, leaf] = ["k.pem", "r.pem", "c.pem"].map((file) => join(directory.path, file)) as [
+    const [key, csr, leaf] = ["client.key", "request.pem", "client.pem"].map((file) => join(directory.path, file)) as [
       string,
       string,
       string,

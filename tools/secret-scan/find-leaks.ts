@@ -5,6 +5,7 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { type FoundSecret, safePlace, secretOf, secretsInRequest, secretsInText } from "./collect-secrets.ts";
 import {
+  type Handout,
   handoutOf,
   isHandoutCommand,
   isIssuingCommand,
@@ -94,24 +95,26 @@ function putInBy(folder: string, scanner: SecretScanner): PutIn {
   return { returned, byPlace };
 }
 
+/** Without a field, the kind of the object says which one it is. */
+type IssuedIn = Partial<Pick<Handout, "field" | "again" | "count">>;
+
 /** The secrets in a frame that are not allowed there. */
 function createFrameCheck(scanner: SecretScanner, putIn: PutIn): (frame: Frame) => Iterable<Secret> {
   /** Where each credential that is issued once was issued. */
   const handedOut = new Map<string, Frame>();
 
-  const leaksInHandout = (frame: Frame, field: readonly string[] | undefined, again: boolean): Iterable<Secret> => {
+  const leaksInHandout = (frame: Frame, { field, again, count = 1 }: IssuedIn): Iterable<Secret> => {
     const parted = partedAt(frame.content, field);
     if (parted === undefined) return scanner.scan(frame.content);
     const rest = scanner.scan(Buffer.from(parted.rest));
     const shown = scanner.scan(Buffer.from(parted.shown));
-    const [credential, ...others] = new Set([...shown].map((secret) => secret.credential));
-    if (others.length > 0) return shown;
+    const credentials = new Set([...shown].map((secret) => secret.credential));
+    if (credentials.size > count) return shown;
     // Clients may choose a value again.
     const isMade = [...shown].some(({ random }) => random);
-    if (credential !== undefined && isMade && !again) {
-      if (handedOut.has(credential)) return shown;
-      handedOut.set(credential, frame);
-    }
+    if (!isMade || again === true) return rest;
+    if ([...credentials].some((credential) => handedOut.has(credential))) return shown;
+    for (const credential of credentials) handedOut.set(credential, frame);
     return rest;
   };
 
@@ -120,9 +123,9 @@ function createFrameCheck(scanner: SecretScanner, putIn: PutIn): (frame: Frame) 
     const found = all.size === 0 ? all : scanner.scan(withoutDelivered(frame));
     if (found.size === 0) return found;
     const handout = handoutOf(frame);
-    if (handout !== undefined) return leaksInHandout(frame, handout.field, handout.again === true);
+    if (handout !== undefined) return leaksInHandout(frame, handout);
     if (isIssuingCommand(frame)) return new Set([...found].map(({ credential }) => credential)).size > 1 ? found : [];
-    if (isHandoutCommand(frame)) return leaksInHandout(frame, undefined, true);
+    if (isHandoutCommand(frame)) return leaksInHandout(frame, { again: true });
     const allowed = new Set(showsItsInput(frame) ? putIn.byPlace.get(frame.place) : []);
     for (const [at, { shows }] of RETURNS.entries()) {
       if (shows(frame)) for (const secret of putIn.returned[at] ?? []) allowed.add(secret);

@@ -4,7 +4,7 @@
 import { parse } from "yaml";
 import type { Frame } from "./run-record.ts";
 
-type Handout = {
+export type Handout = {
   readonly place: RegExp;
   /** The field with the credential; no other part of the response may contain one. */
   readonly field: readonly string[];
@@ -12,6 +12,8 @@ type Handout = {
   readonly has?: string;
   /** Returns an existing credential on request; all others issue a new one each time. */
   readonly again?: true;
+  /** How many credentials there are in the field; default: one. */
+  readonly count?: number;
 };
 
 /** Responses that issue a credential, each in its one field. */
@@ -28,6 +30,13 @@ const HANDOUTS: readonly Handout[] = [
   // Responses of an identity provider, which has its own tokens.
   { place: /^POST \/token 200$/, field: ["id_token"] },
   { place: /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/, field: ["status", "key"] },
+  // One for the way through the platform, and one for the cluster itself.
+  {
+    place: /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/,
+    has: "-direct",
+    field: ["status", "kubeConfig"],
+    count: 2,
+  },
   { place: /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/, field: ["status", "kubeConfig"] },
   {
     place: /^GET \S*\/(virtualclusterinstances|clusters)\/[^/\s]+\/accesskey(\?\S*)? 200$/,
