@@ -60,7 +60,7 @@ test("the command for a kubeconfig without a secret can be copied", async () => 
 
 test("a virtual cluster shows who has access and its valid credentials, and is put to sleep and woken", async () => {
   await page.getByRole("link", { name: "demo" }).click();
-  await page.getByText("member of the project with Project viewer").waitFor();
+  await page.getByText("member of the project with the role Project viewer").waitFor();
   await page.getByText("owner and administrator of the project").waitFor();
   await page.getByText("Certificate of admin").waitFor();
   await press("Put to sleep");
@@ -72,7 +72,7 @@ test("a virtual cluster shows who has access and its valid credentials, and is p
 });
 
 test("a kubeconfig is saved with one press, as it was chosen the last time", async () => {
-  await page.getByText("As the last time: Client certificate").waitFor();
+  await page.getByText("As last time: Client certificate").waitFor();
   const saving = page.waitForEvent("download");
   await press("Save kubeconfig");
   const download = await saving;

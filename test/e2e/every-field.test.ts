@@ -77,6 +77,8 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/^spec\.target\.project$/, () => "default"],
   [/^spec\.target\.virtualCluster$/, () => "demo"],
   [/^spec\.role$/, () => "view"],
+  [/selector\.matchLabels\.\*$|matchExpressions\[\]\.values\[\]$/, () => "dev"],
+  [/matchExpressions\[\]\.operator$/, () => "In"],
 ];
 const valueAt = (place: string): unknown => VALUES.find(([fits]) => fits.test(place))?.[1]();
 

@@ -25,7 +25,7 @@ const TARGETS: readonly Target[] = [
     ...ACCESS_KEY,
     resource: "oak",
     printed: "ownedaccesskey.management.postern",
-    wideHeading: /^NAME +OWNER +TYPE +SCOPE +DISABLED +STATUS +EXPIRES +LAST USED +AGE$/m,
+    wideHeading: /^NAME +OWNER +TYPE +SCOPE +DISABLED +STATUS +EXPIRES +USES +LAST USED +AGE$/m,
     explained: /scope\t<Object>\n(.*\n)? +clusters\t<\[\]Object>[\s\S]*ttlAfterLastActivity\t<boolean>/,
   },
   {
