@@ -75,6 +75,21 @@ const onRequest = (mode: string, request: AuthorizationAttributes): Impersonatio
   each: [{ ...request, verb: `impersonate-on:${mode}:${request.verb}` }],
 });
 
+/** For a user that has nothing but its name. The caller must be allowed the request, and this name. */
+function namedPlan(
+  mode: string,
+  request: AuthorizationAttributes,
+  about: Pick<AuthorizationAttributes, "resource" | "name"> & Partial<Pick<AuthorizationAttributes, "namespace">>,
+  user: UserInfo,
+): ImpersonationPlan {
+  const constraint = `impersonate:${mode}`;
+  return {
+    steps: [onRequest(mode, request), { each: [questionOf(request, { verb: constraint, ...about })] }],
+    user,
+    constraint,
+  };
+}
+
 function userOf({ user: name, uid, extra }: ImpersonationRequest, groups: readonly string[]): UserInfo {
   return {
     name,
@@ -99,43 +114,20 @@ const associatedNode: ImpersonationMode = (asked, request) => {
     return undefined;
   if (own.length !== 1 || own[0] !== node) return undefined;
   const caller = { ...request, user: { ...user, extra: { [NODE_KEYS_EXTRA]: Object.keys(user.extra ?? {}).sort() } } };
-  const constraint = "impersonate:associated-node";
-  return {
-    steps: [
-      onRequest("associated-node", caller),
-      { each: [questionOf(caller, { verb: constraint, resource: "nodes", name: "*" })] },
-    ],
-    user: userOf(asked, [NODES_GROUP]),
-    constraint,
-  };
+  return namedPlan("associated-node", caller, { resource: "nodes", name: "*" }, userOf(asked, [NODES_GROUP]));
 };
 
 const arbitraryNode: ImpersonationMode = (asked, request) => {
   const name = nodeOf(asked.user);
   if (name === undefined || !hasNameOnly(asked)) return undefined;
-  const constraint = "impersonate:arbitrary-node";
-  return {
-    steps: [
-      onRequest("arbitrary-node", request),
-      { each: [questionOf(request, { verb: constraint, resource: "nodes", name })] },
-    ],
-    user: userOf(asked, [NODES_GROUP]),
-    constraint,
-  };
+  return namedPlan("arbitrary-node", request, { resource: "nodes", name }, userOf(asked, [NODES_GROUP]));
 };
 
 const serviceAccount: ImpersonationMode = (asked, request) => {
   const account = parseServiceAccountUsername(asked.user);
   if (account === undefined || !hasNameOnly(asked)) return undefined;
-  const constraint = "impersonate:serviceaccount";
-  return {
-    steps: [
-      onRequest("serviceaccount", request),
-      { each: [questionOf(request, { verb: constraint, resource: "serviceaccounts", ...account })] },
-    ],
-    user: userOf(asked, serviceAccountGroups(account.namespace)),
-    constraint,
-  };
+  const user = userOf(asked, serviceAccountGroups(account.namespace));
+  return namedPlan("serviceaccount", request, { resource: "serviceaccounts", ...account }, user);
 };
 
 /** Users that are neither nodes nor ServiceAccounts. */
