@@ -74,13 +74,12 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
       await createEvent(deps, resource, named, signal);
     }
   };
-  const failed = failureOf(deps);
   const write = (event: ObjectEvent): void => {
     const resource = events();
     if (resource === undefined || waiting >= MAX_WAITING) return;
     waiting++;
     record(resource, namedEvent(event, deps))
-      .catch((error: unknown) => failed(error, event))
+      .catch((error: unknown) => reportFailure(deps, error, event))
       .finally(() => waiting--);
   };
   return (event) => {
@@ -99,11 +98,9 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
 }
 
 /** A write that ends with its server is no fault. */
-const failureOf =
-  ({ onError, signal }: EventRecorderDeps) =>
-  (error: unknown, { involvedObject }: ObjectEvent): void => {
-    if (!signal.aborted) onError(error, involvedObject.name);
-  };
+function reportFailure({ onError, signal }: EventRecorderDeps, error: unknown, { involvedObject }: ObjectEvent): void {
+  if (!signal.aborted) onError(error, involvedObject.name);
+}
 
 /** Deletes the oldest Events in a namespace that has more than `most`. */
 type EventPruner = (events: ControlledResource, namespace: string, most: number) => Promise<void>;
@@ -164,7 +161,7 @@ class EventSort {
     this.#isPlanned = true;
     this.#deps.runtime.scheduler.schedule(COMBINED_EVERY_MS, () => {
       this.#write(event)
-        .catch((error: unknown) => failureOf(this.#deps)(error, event))
+        .catch((error: unknown) => reportFailure(this.#deps, error, event))
         .finally(() => {
           this.#isPlanned = false;
           // Events that happened during the write.
