@@ -9,7 +9,7 @@ import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
-import { sharedTurnOf } from "@postern/apiserver/runtime/shared-turn";
+import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { MAX_DATA_SIZE } from "@postern/kubernetes/builtin/core/keyed-data";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { RevokeAccessKey } from "../../access-keys/mint-access-key.ts";
@@ -44,7 +44,7 @@ export type FleetState = {
 const RECHECK_MS = 5 * 60_000;
 /** After a refusal that may pass, such as that of a quota. */
 const RETRY_MS = 60_000;
-/** A token of this length stands for one that is not there yet. */
+/** As long as a token: sizes are computed with it before there is one. */
 const TOKEN_PLACE = "x".repeat(64);
 /** The rest is for the lines around the entries. */
 const MAX_ENTRIES_SIZE = MAX_DATA_SIZE - 1_024;
@@ -61,10 +61,7 @@ type Issued = CurrentToken & { readonly issuedAt: number };
 
 export function createFleetPass(deps: FleetPassDeps) {
   const { names, clock, keys, instances, secrets, issuer, revoke } = deps;
-  const turn = sharedTurnOf(clock);
-  const takeTurn = async (): Promise<void> => {
-    if (turn.isOver()) await turn.next();
-  };
+  const pause = createTurns(clock);
 
   /** In order of their names. */
   async function selectedBy({ metadata, spec }: KubeconfigGenerator): Promise<readonly VirtualClusterInstance[]> {
@@ -72,7 +69,7 @@ export function createFleetPass(deps: FleetPassDeps) {
     const { view, keys: places } = instances();
     const found: VirtualClusterInstance[] = [];
     for (const object of view.list(places.inNamespace(metadata.namespace ?? ""))) {
-      await takeTurn();
+      await pause();
       // The store holds no other kind under this resource.
       const instance = object.decode() as VirtualClusterInstance;
       if (!isBeingDeleted(instance) && selector.matches(instance.metadata.labels)) found.push(instance);
@@ -99,7 +96,7 @@ export function createFleetPass(deps: FleetPassDeps) {
     let bytes = 0;
     let isFull = false;
     for (const instance of selected.slice(0, MAX_CLUSTERS)) {
-      await takeTurn();
+      await pause();
       const name = instance.metadata.name ?? "";
       const fault = secrets.faultOf(generator, secretOfCluster(generator, name));
       if (fault !== undefined) faults.set(name, fault);
@@ -130,7 +127,7 @@ export function createFleetPass(deps: FleetPassDeps) {
     const oneFault = secrets.faultOf(generator, spec.secretRef.name);
     try {
       for (const [name, secret] of written) {
-        await takeTurn();
+        await pause();
         if (secrets.faultOf(generator, name) === undefined)
           await secrets.write(generator, name, secret, actor.user, signal);
       }
@@ -179,7 +176,7 @@ export function createFleetPass(deps: FleetPassDeps) {
           if (token === undefined) faults.set(name, refusal ?? PENDING);
           continue;
         }
-        await takeTurn();
+        await pause();
         count++;
         try {
           const context = kubeconfigContext(name, until);
@@ -275,7 +272,7 @@ export function createFleetPass(deps: FleetPassDeps) {
       .filter(({ name }) => !used.has(name))
       .sort((one, other) => (other.expiresAt ?? 0) - (one.expiresAt ?? 0));
     for (const child of unused) {
-      await takeTurn();
+      await pause();
       const cluster = clusterOf(child, clusters);
       const newer = tokens.get(cluster);
       const leftMs = newer === undefined || kept.has(cluster) ? 0 : overlapEnd(newer) - now;

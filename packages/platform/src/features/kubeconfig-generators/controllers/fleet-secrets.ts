@@ -12,7 +12,7 @@ import {
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { sharedTurnOf } from "@postern/apiserver/runtime/shared-turn";
+import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import { virtualClusterIdentity } from "../../authorization/caller.ts";
 import { type FleetSecret, secretOfCluster } from "../secret-formats.ts";
@@ -36,7 +36,7 @@ export type FleetSecretsDeps = {
 type Place = { readonly namespace: string; readonly name: string };
 
 export function createFleetSecrets({ names, runtime, keys: { index, secrets: values }, secrets }: FleetSecretsDeps) {
-  const turn = sharedTurnOf(runtime.clock);
+  const pause = createTurns(runtime.clock);
 
   const find = ({ namespace, name }: Place): KubeObject | undefined => {
     const resource = secrets();
@@ -72,7 +72,7 @@ export function createFleetSecrets({ names, runtime, keys: { index, secrets: val
       if (secret === undefined || !isMadeFor(secret, generator)) continue;
       for (const text of textsOf(secret))
         for (const token of values.format.all(text)) {
-          if (turn.isOver()) await turn.next();
+          await pause();
           const state = index.find(token);
           if (state === undefined || state.isRetiredValue === true || index.stateOf(state) !== undefined) continue;
           const isPrevious = previous !== undefined && state.parentUids.includes(previous.uid);
