@@ -1,5 +1,5 @@
-// Client certificates that lead through the platform to a cluster that others run: only the platform accepts them, as the access key that each stands for, and
-// refuses them with it.
+// Client certificates that lead through the platform to a connected or external cluster. Only the platform accepts them, each as its access key, and refuses
+// them with it.
 
 import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
@@ -74,7 +74,7 @@ const certificateIn = ({ users }: any, at = 0): Certificate => ({
   cert: Buffer.from(users[at].user["client-certificate-data"], "base64").toString(),
   key: Buffer.from(users[at].user["client-key-data"], "base64").toString(),
 });
-/** The key that a certificate stands for. */
+/** The access key of a certificate. */
 const keyOf = ({ cert }: Certificate): string => {
   const text = execFileSync("openssl", ["x509", "-noout", "-ext", "subjectAltName"], { input: cert, encoding: "utf8" });
   return /urn:access-key:([a-z0-9.-]+)/.exec(text)?.[1] ?? "";
@@ -139,7 +139,7 @@ describe("a certificate through the platform", () => {
     expect(await statusWith({ cert: pem, key: privateKeyPem }, NAMESPACES)).toBe(401);
   });
 
-  test("the value of its key, which nothing has, opens nothing without the certificate after a rotation either", async () => {
+  test("the value of its key is refused without the certificate, also after a rotation", async () => {
     const certificate = certificateIn(await kubeconfig());
     const { status } = await near.send(`${KEYS}/${keyOf(certificate)}/rotate`, { spec: { nonce: "1" } });
     expect((await send({ path: NAMESPACES, as: status.key })).status).toBe(401);

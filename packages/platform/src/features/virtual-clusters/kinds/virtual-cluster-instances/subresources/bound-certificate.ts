@@ -1,5 +1,5 @@
-// A client certificate for a virtual cluster that others run, with which the platform is reached: it stands for an access key, so that it is limited, counted
-// and revoked as one. A CA that signs nothing else and is forgotten makes it: the thumbprint that the key is bound to proves it, and no CA.
+// A client certificate for an external virtual cluster or one in a connected cluster, which the platform accepts. It authenticates as an access key, with
+// the limits, the usage and the revocation of that key. A CA that is used once signs it: the key is bound to its thumbprint, and no CA is trusted.
 
 import { X509Certificate } from "node:crypto";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
