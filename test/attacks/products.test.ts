@@ -309,62 +309,76 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     });
   }
 
+  type Faults = ReadonlyMap<string, string>;
+
+  async function faultsOf(thing: StoredThing): Promise<Faults> {
+    const [one, two] = [await newCluster(thing.workloads), await newCluster(thing.workloads)];
+    let small: readonly string[] = [];
+    let large: readonly string[] = [];
+    const filled = await phase(async () => {
+      small = await fill(thing, one, 1);
+    });
+    expect(small.length, `objects that the server took: ${lastRefusal}`).toBeGreaterThan(0);
+    const before = new Map<string, Measured>();
+    for (const sent of SENT_THINGS) before.set(sent.name, await send(sent, one, 1));
+    const faults = new Map<string, string>();
+    const growth = (first: number, second: number): string =>
+      `${first.toFixed(0)} ms, both sides doubled: ${second.toFixed(0)} ms`;
+    const lookAtTurn = (what: string, units: number): void => {
+      if (units > MOST_UNITS) faults.set(`turns of ${what}`, `a turn of ${units.toFixed(1)} units`);
+    };
+    const compare = async (what: string, first: Phase, second: Phase): Promise<void> => {
+      await record(thing.name, what, first.ms, second.ms, second.units);
+      if (second.ms > PHASE_FLOOR_MS && second.ms > PRODUCT_OF_STORED * Math.max(first.ms, FLOOR_MS))
+        faults.set(`work of ${what}`, growth(first.ms, second.ms));
+      lookAtTurn(what, second.units);
+    };
+    const changed = await phase(() => change(one));
+    const filledTwice = await phase(async () => {
+      large = await fill(thing, two, 2);
+    });
+    await compare("filling", filled, filledTwice);
+    await settle(thing);
+    await compare("a change", changed, await phase(() => change(two)));
+    await toggle(true);
+    const { retainedBytes: retainedBefore } = await toggle(false);
+    for (const sent of SENT_THINGS) {
+      const first = before.get(sent.name);
+      if (first === undefined) throw new Error(sent.name);
+      const second = await send(sent, two, 2);
+      const isServed = second.status < 500 || second.status === 507;
+      if (!isServed) faults.set(`answers to ${sent.name}`, `${second.status}`);
+      // An answer of four times the size may take four times the work, in short turns.
+      const allowed = PRODUCT * Math.max(1, second.bytes / Math.max(first.bytes, 1) / 2);
+      if (second.ms > FLOOR_MS && second.ms / first.ms > allowed)
+        faults.set(`work of ${sent.name}`, growth(first.ms, second.ms));
+      const units = await longestTurn(sent, two);
+      await record(thing.name, sent.name, first.ms, second.ms, units);
+      lookAtTurn(sent.name, units);
+    }
+    await toggle(true);
+    const { retainedBytes } = await toggle(false);
+    if (retainedBytes - retainedBefore > MOST_RETAINED)
+      faults.set("memory", `the answers left ${Math.round((retainedBytes - retainedBefore) / 1024)} KiB behind`);
+    // A directory removes nothing: it sets people inactive.
+    if (thing.by !== "directory") {
+      const removed = await phase(() => removeAll(thing, one, small));
+      await compare("the removal", removed, await phase(() => removeAll(thing, two, large)));
+    }
+    await removeCluster(one);
+    await removeCluster(two);
+    return faults;
+  }
+
   test.each(stored.map((thing) => [thing.name, thing] as const))(
     "%s",
     async (_, thing) => {
-      const [one, two] = [await newCluster(thing.workloads), await newCluster(thing.workloads)];
-      let small: readonly string[] = [];
-      let large: readonly string[] = [];
-      const filled = await phase(async () => {
-        small = await fill(thing, one, 1);
-      });
-      expect(small.length, `objects that the server took: ${lastRefusal}`).toBeGreaterThan(0);
-      const before = new Map<string, Measured>();
-      for (const sent of SENT_THINGS) before.set(sent.name, await send(sent, one, 1));
-      const faults: string[] = [];
-      const compare = async (what: string, first: Phase, second: Phase): Promise<void> => {
-        await record(thing.name, what, first.ms, second.ms, second.units);
-        if (second.ms > PHASE_FLOOR_MS && second.ms > PRODUCT_OF_STORED * Math.max(first.ms, FLOOR_MS))
-          faults.push(`${what}: ${first.ms.toFixed(0)} ms, both sides doubled: ${second.ms.toFixed(0)} ms`);
-        if (second.units > MOST_UNITS) faults.push(`${what}: a turn of ${second.units.toFixed(1)} units`);
-      };
-      const changed = await phase(() => change(one));
-      const filledTwice = await phase(async () => {
-        large = await fill(thing, two, 2);
-      });
-      await compare("filling", filled, filledTwice);
-      await settle(thing);
-      await compare("a change", changed, await phase(() => change(two)));
-      await toggle(true);
-      const { retainedBytes: retainedBefore } = await toggle(false);
-      for (const sent of SENT_THINGS) {
-        const first = before.get(sent.name);
-        if (first === undefined) throw new Error(sent.name);
-        const second = await send(sent, two, 2);
-        const isServed = second.status < 500 || second.status === 507;
-        if (!isServed) faults.push(`${sent.name}: answers ${second.status}`);
-        const growth = second.ms / first.ms;
-        // An answer of four times the size may take four times the work, in short turns.
-        const allowed = PRODUCT * Math.max(1, second.bytes / Math.max(first.bytes, 1) / 2);
-        if (second.ms > FLOOR_MS && growth > allowed)
-          faults.push(`${sent.name}: ${first.ms.toFixed(0)} ms, both sides doubled: ${second.ms.toFixed(0)} ms`);
-        const units = await longestTurn(sent, two);
-        await record(thing.name, sent.name, first.ms, second.ms, units);
-        if (units > MOST_UNITS) faults.push(`${sent.name}: a turn of ${units.toFixed(1)} units`);
-      }
-      await toggle(true);
-      const { retainedBytes } = await toggle(false);
-      if (retainedBytes - retainedBefore > MOST_RETAINED)
-        faults.push(`the answers left ${Math.round((retainedBytes - retainedBefore) / 1024)} KiB behind`);
-      // A directory removes nothing: it sets people inactive.
-      if (thing.by !== "directory") {
-        const removed = await phase(() => removeAll(thing, one, small));
-        await compare("the removal", removed, await phase(() => removeAll(thing, two, large)));
-      }
-      await removeCluster(one);
-      await removeCluster(two);
-      expect(faults).toEqual([]);
+      const faults = await faultsOf(thing);
+      // A collection of garbage can fall into any phase, and a phase cannot be repeated by itself. What a directory has stored stays.
+      const again = faults.size === 0 || thing.by === "directory" ? faults : await faultsOf(thing);
+      const both = [...faults].filter(([what]) => again.has(what));
+      expect(both.map(([what, fault]) => `${what}: ${fault}; again: ${again.get(what)}`)).toEqual([]);
     },
-    600_000,
+    1_200_000,
   );
 });
