@@ -59,6 +59,11 @@ describe("with --tls-ca-file", () => {
     expect(await succeed(kubectl(server.adminKubeconfig, "get", "projects", "-o", "name"))).toContain("default");
   });
 
+  it("its CA is rotated where it comes from", async () => {
+    const refused = await kubectl(server.adminKubeconfig, "get", "--raw", "/certificateauthority");
+    expect(refused.stderr).toContain("its CA is rotated where it comes from");
+  });
+
   it.each([{ role: undefined }, { role: "view" }])(
     "the kubeconfig subresource verifies the virtual cluster (%j)",
     async (spec) => {

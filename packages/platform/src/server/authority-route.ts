@@ -8,7 +8,7 @@ import { inTurns } from "@postern/apiserver/runtime/in-slices";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AuthorityRecord } from "../features/certificate-authorities/authority-record.ts";
 import { presentAuthority } from "../features/certificate-authorities/present-authority.ts";
-import type { RotationStates } from "../features/certificate-authorities/rotation-states.ts";
+import { PLATFORM, type RotationStates } from "../features/certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import type { IssuedCertificate } from "../features/certificates/issued-certificate.ts";
 import { outdatedCertificates, outdatedItem } from "../features/certificates/outdated-certificates.ts";
@@ -17,7 +17,7 @@ import type { Foundation } from "../foundation/foundation.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
 import {
   type AuthorityStore,
-  PLATFORM,
+  assertOwnAuthority,
   readPlatformAuthority,
   rotatePlatformAuthority,
   secretsInFiles,
@@ -64,6 +64,7 @@ export function createAuthorityHandler(
     (await readPlatformAuthority(store)) ?? { current: await secretsInFiles(configuration), generation: 1 };
 
   return async ({ request, audit }) => {
+    assertOwnAuthority(configuration);
     if (request.method === "GET") return await answer(await recordNow());
     if (request.method !== "POST") throw methodNotAllowedError();
     const wanted = readJsonBody(await request.body(MAX_BODY_BYTES))["action"];

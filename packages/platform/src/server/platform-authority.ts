@@ -13,7 +13,12 @@ import {
   readAuthorityRecord,
   rotated,
 } from "../features/certificate-authorities/authority-record.ts";
-import type { RotationStates } from "../features/certificate-authorities/rotation-states.ts";
+import {
+  PLATFORM,
+  type RotationStates,
+  stateOfRecord,
+  stateOfRotation,
+} from "../features/certificate-authorities/rotation-states.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import { createInternalRecords, createInternalValues } from "../foundation/encryption/internal-records.ts";
 import type { KeyRing } from "../foundation/encryption/key-ring.ts";
@@ -22,8 +27,6 @@ import { readFileIfPresent, replacePrivateFile } from "../foundation/pki/private
 import { AUTHORITY_NAME } from "./serving-identity.ts";
 
 const AUTHORITY_RECORD = "platform-authority";
-/** The id of its state among those of rotations. */
-export const PLATFORM = "platform";
 
 export type AuthorityStore = {
   readonly storage: Storage;
@@ -72,18 +75,22 @@ export async function adoptPlatformAuthority(
   return true;
 }
 
+/** Throws ApiError 409 where the CA of the serving certificate is not that of the platform. */
+export function assertOwnAuthority({ tlsCertFile }: Pick<Configuration, "tlsCertFile">): void {
+  if (tlsCertFile === "") return;
+  const message = "the server has a certificate of --tls-cert-file: its CA is rotated where it comes from";
+  throw new ApiError({ code: 409, reason: "Conflict", message });
+}
+
 /** Takes a step, from the files where there was none before. Throws ApiError 409 for a step that does not follow. */
 export async function rotatePlatformAuthority(
   action: RotationAction,
   configuration: Pick<Configuration, "dataDir" | "tlsCertFile">,
   store: AuthorityStore,
   { clock, random }: Pick<Runtime, "clock" | "random">,
-  rotations: Pick<RotationStates, "publish">,
+  rotations: Pick<RotationStates, "of" | "publish">,
 ): Promise<AuthorityRecord> {
-  if (configuration.tlsCertFile !== "") {
-    const message = "the server has a certificate of --tls-cert-file: its CA is rotated where it comes from";
-    throw new ApiError({ code: 409, reason: "Conflict", message });
-  }
+  assertOwnAuthority(configuration);
   const records = recordsOf(store);
   if (action === "Prepare" && !(await records.has(AUTHORITY_RECORD))) {
     await records.create(AUTHORITY_RECORD, jsonOf({ current: await secretsInFiles(configuration), generation: 1 }));
@@ -93,11 +100,19 @@ export async function rotatePlatformAuthority(
     const { certificatePem, privateKeyPem } = createCertificateAuthority({ commonName, clock, random });
     return { certificate: certificatePem, privateKey: privateKeyPem };
   };
-  const stored = await records.update(AUTHORITY_RECORD, (known) => {
-    const before = readAuthorityRecord(known);
-    const after = rotated(before, action, clock.now(), create);
-    return after === before ? undefined : jsonOf(after);
-  });
+  const stored = await records
+    .update(AUTHORITY_RECORD, (known) => {
+      const before = readAuthorityRecord(known);
+      const after = rotated(before, action, clock.now(), create);
+      return after === before ? undefined : jsonOf(after);
+    })
+    .catch(async (error: unknown) => {
+      // It may have been taken already, by a server that ended before others heard of it.
+      const found = await readPlatformAuthority(store);
+      const state = found && stateOfRecord(found, rotations.of(PLATFORM));
+      if (state !== undefined) await rotations.publish(PLATFORM, state);
+      throw error;
+    });
   const record = stored && readAuthorityRecord(stored);
   if (record === undefined) {
     throw new ApiError({
@@ -106,9 +121,7 @@ export async function rotatePlatformAuthority(
       message: `no rotation of the CA is prepared: ${action} follows Prepare`,
     });
   }
-  const { generation, next } = record;
-  const phase = next !== undefined ? "Prepared" : action === "Abort" ? "Aborted" : "Completed";
-  await rotations.publish(PLATFORM, { generation, phase });
+  await rotations.publish(PLATFORM, stateOfRotation(record, action));
   return record;
 }
 

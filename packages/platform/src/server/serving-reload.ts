@@ -6,11 +6,10 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
-import type { RotationStates } from "../features/certificate-authorities/rotation-states.ts";
+import { PLATFORM, type RotationStates } from "../features/certificate-authorities/rotation-states.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import { labelledCounter } from "../foundation/metrics/counters.ts";
 import { followFiles } from "../foundation/pki/follow-files.ts";
-import { PLATFORM } from "./platform-authority.ts";
 import { loadConfiguredIdentity, loadServingIdentity, type ServingIdentity } from "./serving-identity.ts";
 
 /** The certificate that clients see now. */

@@ -1,23 +1,35 @@
 // Rotations of CAs as all servers know them: a record for each CA that was ever rotated, without secrets, followed in memory.
 
+import type { RotationAction } from "@postern/api/certificate-authority";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { Foundation } from "../../foundation/foundation.ts";
+import type { AuthorityRecord } from "./authority-record.ts";
 
 export type RotationState = {
   /** Of the newest CA. */
   readonly generation: number;
   readonly phase: "Prepared" | "Completed" | "Aborted";
+  /** While it is prepared: since when, in milliseconds since the epoch. Absent in records of earlier releases. */
+  readonly preparedAt?: number | undefined;
 };
 
+/** The id of the CA of the platform. */
+export const PLATFORM = "platform";
+
 export type RotationStates = Disposable & {
-  /** By the uid of a cluster. Undefined: it was never rotated. */
+  /** By the uid of a cluster, or PLATFORM. Undefined: it was never rotated. */
   of(id: string): RotationState | undefined;
+  /** Since when the oldest rotation of all is prepared that `isMeant` says, in milliseconds since the epoch. Undefined: none is. */
+  preparedSince(isMeant: (id: string) => boolean): number | undefined;
   /** Calls back in the turn in which memory knows of the change. */
   onChange(listener: (id: string) => void): Disposable;
-  /** Resolves when memory shows it. Writes also what is known already: others may not have acted on it. */
+  /**
+   * Resolves when memory shows it. Writes also what is known already: others may not have acted on it. A state that is older than the stored one, of a
+   * server that was slower than the next step, writes the stored one.
+   */
   publish(id: string, state: RotationState): Promise<void>;
   forget(id: string): Promise<void>;
 };
@@ -30,6 +42,14 @@ export function openRotationStates({
 }: Pick<Foundation, "records" | "storage" | "cache" | "runtime">): RotationStates {
   const { view, prefix } = records("authority-rotations");
   const known = new Map<string, RotationState>();
+  /** Those of them that are prepared, with the time: few. */
+  const prepared = new Map<string, number>();
+  const note = (id: string, state: RotationState | undefined): void => {
+    if (state === undefined) known.delete(id);
+    else known.set(id, state);
+    if (state?.phase === "Prepared" && state.preparedAt !== undefined) prepared.set(id, state.preparedAt);
+    else prepared.delete(id);
+  };
   const listeners = new Set<(id: string) => void>();
   const idOf = ({ key }: CachedObject): string => key.slice(prefix.length);
   const tell = (id: string): void => {
@@ -39,37 +59,43 @@ export function openRotationStates({
     replace(objects) {
       const before = [...known.keys()];
       known.clear();
-      for (const object of objects) known.set(idOf(object), decodeState(object));
+      prepared.clear();
+      for (const object of objects) note(idOf(object), decodeState(object));
       for (const id of new Set([...before, ...known.keys()])) tell(id);
     },
     put(object) {
-      known.set(idOf(object), decodeState(object));
+      note(idOf(object), decodeState(object));
       tell(idOf(object));
     },
     delete(object) {
-      known.delete(idOf(object));
+      note(idOf(object), undefined);
       tell(idOf(object));
     },
   });
   return {
     of: (id) => known.get(id),
+    preparedSince(isMeant) {
+      let first: number | undefined;
+      for (const [id, at] of prepared) if (isMeant(id) && at < (first ?? Infinity)) first = at;
+      return first;
+    },
     onChange(listener) {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
     async publish(id, state) {
       const key = `${prefix}${id}`;
-      const value = encodeStoredValue({
-        apiVersion: "v1",
-        kind: "AuthorityRotation",
-        metadata: { name: id },
-        rotation: state,
-      });
       for (;;) {
         const entry = await storage.get(key);
         try {
           const revision =
-            entry === undefined ? await storage.create(key, value) : await storage.update(key, value, entry.revision);
+            entry === undefined
+              ? await storage.create(key, encodeState(id, state))
+              : await storage.update(
+                  key,
+                  encodeState(id, laterOf(state, decodeState(CachedObject.fromEntry(entry)))),
+                  entry.revision,
+                );
           await cache.waitFor(revision);
           return;
         } catch (error) {
@@ -89,11 +115,48 @@ export function openRotationStates({
   };
 }
 
+export const stateOfRotation = ({ generation, next }: AuthorityRecord, action: RotationAction): RotationState => ({
+  generation,
+  phase: next !== undefined ? "Prepared" : action === "Abort" ? "Aborted" : "Completed",
+  ...(next === undefined ? {} : { preparedAt: next.preparedAt }),
+});
+
+/** Numbers grow with each preparation, and each preparation ends once. */
+const laterOf = (mine: RotationState, stored: RotationState): RotationState =>
+  stored.generation > mine.generation ||
+  (stored.generation === mine.generation && stored.phase !== "Prepared" && mine.phase === "Prepared")
+    ? stored
+    : mine;
+
+/**
+ * The state that a record is in, where the server that took the last step may have ended before it published it. Undefined for a CA that was never
+ * rotated.
+ */
+export function stateOfRecord(
+  { generation, next, rotatedAt }: AuthorityRecord,
+  known: RotationState | undefined,
+): RotationState | undefined {
+  if (next !== undefined) return { generation, phase: "Prepared", preparedAt: next.preparedAt };
+  if (known === undefined) return generation === 1 ? undefined : { generation, phase: "Completed" };
+  if (known.generation === generation && known.phase !== "Prepared") return known;
+  const isComplete = rotatedAt !== undefined && rotatedAt >= (known.preparedAt ?? 0);
+  return { generation, phase: isComplete ? "Completed" : "Aborted" };
+}
+
+const encodeState = (id: string, { generation, phase, preparedAt }: RotationState): Uint8Array =>
+  encodeStoredValue({
+    apiVersion: "v1",
+    kind: "AuthorityRotation",
+    metadata: { name: id },
+    rotation: { generation, phase, ...(preparedAt === undefined ? {} : { preparedAt }) },
+  });
+
 function decodeState(object: CachedObject): RotationState {
   const { rotation } = object.decode();
-  const { generation, phase } = isJsonObject(rotation) ? rotation : {};
+  const { generation, phase, preparedAt } = isJsonObject(rotation) ? rotation : {};
   return {
     generation: typeof generation === "number" ? generation : 1,
     phase: phase === "Prepared" || phase === "Aborted" ? phase : "Completed",
+    ...(typeof preparedAt === "number" ? { preparedAt } : {}),
   };
 }

@@ -2,7 +2,6 @@
 
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
-import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import {
@@ -20,6 +19,7 @@ import type { Budgets } from "../budgets/feature.ts";
 import { type AccountUsage, filled } from "../budgets/management-budgets.ts";
 import type { MemoryBudgets } from "../budgets/memory-limit.ts";
 import { threadBudgets } from "../budgets/thread-budgets.ts";
+import { type AuthorityEnds, gaugeAuthorities } from "../certificate-authorities/authority-metrics.ts";
 import { openRotationStates, type RotationStates } from "../certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import { describeCertificate } from "../certificates/describe-certificate.ts";
@@ -45,9 +45,6 @@ import { apiAddressOf, type PlatformEndpoint } from "./platform-endpoint.ts";
 import { reachClusters } from "./reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "./space-registry.ts";
 import { createWakeUp, type WakeUp } from "./wake-sleeping-cluster.ts";
-
-/** When the first CA of embedded clusters expires, in milliseconds since the epoch, as the server that runs the controllers has found. */
-export type AuthorityEnds = { clusters: number | undefined };
 
 export type VirtualClusters = Disposable & {
   readonly backends: BackendRegistry;
@@ -217,7 +214,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
   return {
     embedded: clusters,
     rotations,
-    authorityEnds: gaugeAuthorities(base),
+    authorityEnds: gaugeAuthorities(metrics, rotations),
     faults,
     memory,
     usage: {
@@ -261,18 +258,4 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
       reached[Symbol.dispose]();
     },
   };
-}
-
-function gaugeAuthorities({ metrics }: Pick<Foundation, "metrics">): AuthorityEnds {
-  const ends: AuthorityEnds = { clusters: undefined };
-  new Gauge({
-    name: "postern_cluster_authority_expiration_timestamp_seconds",
-    help: "When the first CA of embedded virtual clusters expires, in seconds since the epoch; from the server that runs the controllers",
-    registers: [metrics.registry],
-    collect() {
-      this.reset();
-      if (ends.clusters !== undefined) this.set(Math.floor(ends.clusters / 1000));
-    },
-  });
-  return ends;
 }

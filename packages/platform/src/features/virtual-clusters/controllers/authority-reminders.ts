@@ -8,9 +8,9 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import type { AuthorityEnds } from "../../certificate-authorities/authority-metrics.ts";
 import { authorityName } from "../../certificate-authorities/present-authority.ts";
 import type { EmbeddedClusters } from "../embedded/embedded-clusters.ts";
-import type { AuthorityEnds } from "../feature.ts";
 
 const DAY_MS = 86_400_000;
 /** Time to prepare a rotation, to replace every kubeconfig, and to complete it. */

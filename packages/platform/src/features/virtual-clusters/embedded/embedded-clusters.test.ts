@@ -8,6 +8,7 @@ import {
 } from "@postern/kubernetes/custom-resources/testing/definition-manifest";
 import { describe, expect, it } from "vitest";
 import { virtualClusterComposition } from "../../../foundation/encryption/internal-records.ts";
+import type { RotationState } from "../../certificate-authorities/rotation-states.ts";
 import { createEmbeddedHost, type EmbeddedHost, root, signal } from "./testing/embedded-host.ts";
 
 const configMap = (name: string) => ({ metadata: { name }, data: { a: "b" } });
@@ -65,6 +66,31 @@ describe("the life of embedded virtual clusters", () => {
     }
     await using stranger = await createEmbeddedHost(storage, 8);
     await expect(stranger.clusters.open("one")).rejects.toThrow("cannot be decrypted");
+  });
+
+  it("publishes a step of a rotation that no server heard of, where the same step is asked for again", async () => {
+    let known: RotationState | undefined;
+    let isCutOff = false;
+    const disposable = { [Symbol.dispose]: () => undefined };
+    await using host = await createEmbeddedHost(undefined, undefined, {
+      of: () => known,
+      preparedSince: () => undefined,
+      onChange: () => disposable,
+      async publish(_id, state) {
+        if (isCutOff) throw new Error("the server has ended");
+        known = state;
+      },
+      forget: async () => {},
+      ...disposable,
+    });
+    await host.setUp("one");
+    await host.clusters.rotate("one", "Prepare");
+    expect(known).toMatchObject({ generation: 2, phase: "Prepared" });
+    isCutOff = true;
+    await expect(host.clusters.rotate("one", "Complete")).rejects.toThrow("has ended");
+    isCutOff = false;
+    await expect(host.clusters.rotate("one", "Complete")).rejects.toMatchObject({ code: 409 });
+    expect(known).toEqual({ generation: 2, phase: "Completed" });
   });
 
   it("does not decrypt a record in the place of another", async () => {

@@ -20,7 +20,7 @@ import {
 } from "../../../foundation/encryption/internal-records.ts";
 import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
 import type { AuthorityRecord } from "../../certificate-authorities/authority-record.ts";
-import type { RotationState, RotationStates } from "../../certificate-authorities/rotation-states.ts";
+import { type RotationStates, stateOfRecord, stateOfRotation } from "../../certificate-authorities/rotation-states.ts";
 import {
   type ClusterSecrets,
   createClusterAuthority,
@@ -180,13 +180,25 @@ export function createClusters<Cluster extends EmbeddedCluster>(
     load: (uid) => loadClusterSecrets(recordsOf(uid), runtime),
   });
 
+  /** A step that does not follow may have been taken already, by a server that ended before others heard of it. */
+  async function publishRecord(uid: string): Promise<void> {
+    const record = await readRecord(recordsOf(uid));
+    const state = record && stateOfRecord(record, rotations?.of(uid));
+    if (state !== undefined) await rotations?.publish(uid, state);
+  }
+
   return {
     open: (uid) => rotating.upToDate(uid, clusters.open(uid)),
     stop: clusters.stop,
     async rotate(uid, action) {
-      const step = await rotateClusterSecrets(recordsOf(uid), action, firstAuthorityName(uid), runtime);
+      const step = await rotateClusterSecrets(recordsOf(uid), action, firstAuthorityName(uid), runtime).catch(
+        async (error: unknown) => {
+          await publishRecord(uid);
+          throw error;
+        },
+      );
       if (step === undefined) throw notSetUpError();
-      await rotations?.publish(uid, stateOf(step.after, action));
+      await rotations?.publish(uid, stateOfRotation(step.after, action));
       // Memory shows it by now, so that this waits for the new secrets.
       if (clusters.openNow(uid) !== undefined) await rotating.upToDate(uid, clusters.open(uid));
       return step;
@@ -220,8 +232,3 @@ export function createClusters<Cluster extends EmbeddedCluster>(
 }
 
 const notSetUpError = () => serviceUnavailableError("the virtual cluster has not been set up yet");
-
-const stateOf = ({ generation, next }: AuthorityRecord, action: RotationAction): RotationState => ({
-  generation,
-  phase: next !== undefined ? "Prepared" : action === "Abort" ? "Aborted" : "Completed",
-});

@@ -13,6 +13,7 @@ import { createInternalValues } from "../../../../foundation/encryption/internal
 import { createFixedKeyRing } from "../../../../foundation/encryption/key-ring.ts";
 import { createAddressRules } from "../../../../foundation/upstream/address-rules.ts";
 import { TEST_VERSION } from "../../../../server/testing/tenancy.ts";
+import type { RotationStates } from "../../../certificate-authorities/rotation-states.ts";
 import { standardBindings } from "../bind-roles.ts";
 import { createEmbeddedBackend } from "../embedded-backend.ts";
 import { createEmbeddedClusters } from "../embedded-clusters.ts";
@@ -23,7 +24,7 @@ export const { signal } = new AbortController();
 
 export type EmbeddedHost = Awaited<ReturnType<typeof createEmbeddedHost>>;
 
-export async function createEmbeddedHost(storage = createMemoryStorage(), serverKey = 7) {
+export async function createEmbeddedHost(storage = createMemoryStorage(), serverKey = 7, rotations?: RotationStates) {
   let skipped = 0;
   const address: { now: ApiAddress | undefined } = { now: { ip: "203.0.113.7", port: 8443 } };
   const clock = { now: () => Date.now() + skipped, elapsed: () => performance.now() + skipped };
@@ -60,6 +61,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     storage,
     cache,
     runtime,
+    rotations,
     names,
     firstBindings: standardBindings(names),
     servingAuthority: { pem: "the authority\n", onChange: () => ({ [Symbol.dispose]: () => undefined }) },
