@@ -229,6 +229,42 @@ const suites = (world: () => World): void => {
     expect(refused).toEqual([]);
   });
 
+  it("does the same for the ServiceAccount key of a space, and leaves that of the virtual cluster", async () => {
+    const spaces = "/apis/management.postern/v1/namespaces/p-default/spaceinstances";
+    const inside = "/kubernetes/project/default/space/team/api/v1/namespaces/team";
+    const last = world().servers.length - 1;
+    const made = await world().send(0, spaces, { body: { metadata: { name: "team" } } });
+    expect(made.status, made.text).toBe(201);
+    await vi.waitUntil(async () => (await world().send(0, `${spaces}/team`)).body.status?.phase === "Ready", POLL);
+    await vi.waitUntil(async () => (await world().send(0, `${inside}/serviceaccounts/default`)).status === 200, POLL);
+    const take = async (turn: number, action: string): Promise<any> =>
+      (await world().send(turn, `${spaces}/team/certificateauthority`, { body: { spec: { action } } })).body;
+    const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
+    const tokenInSpace = async (turn: number): Promise<string> =>
+      (await world().send(turn, `${inside}/serviceaccounts/default/token`, { body: request })).body.status.token;
+    /** 403: known, and without a role; 401: refused. */
+    const bySpace = (token: string): Promise<readonly string[]> =>
+      Promise.all(
+        world().servers.map(async (_server, turn) =>
+          String((await world().send(turn, `${inside}/configmaps`, { key: token })).status),
+        ),
+      );
+    const [old, elsewhere] = [await tokenInSpace(0), await tokenOf()];
+    expect(await bySpace(old)).toEqual(all("403"));
+    expect((await take(last, "Prepare")).status).toMatchObject({ phase: "Prepared", outdated: { tokenSecrets: 0 } });
+    const fresh = await tokenInSpace(1);
+    for (const token of [old, fresh]) expect(await bySpace(token)).toEqual(all("403"));
+    expect((await take(0, "Complete")).status.phase).toBe("Completed");
+    expect([await bySpace(old), await bySpace(fresh)]).toEqual([all("401"), all("403")]);
+    expect(await byToken(elsewhere)).toEqual(all("201"));
+    expect(await take(0, "Abort")).toMatchObject({ code: 409 });
+    // Its kubeconfigs lead through the platform; a virtual cluster of that name is another object.
+    expect((await world().send(0, AUTHORITY.replace("demo", "team"))).status).toBe(404);
+    const [server] = world().servers;
+    const flags = ["--kubeconfig", server?.adminKubeconfig ?? "", "--space", "default/team"];
+    expect(await succeed(postern("ca", "rotate", ...flags, "--status"))).toMatch(/^Completed: /);
+  });
+
   it("does the same from the command line, and tells the audit log and Events", async () => {
     const [server] = world().servers;
     if (server === undefined) throw new Error("no server");
@@ -237,8 +273,12 @@ const suites = (world: () => World): void => {
     const kept = await issue("cli");
     expect(await succeed(run("--prepare"))).toMatch(/^Prepared: vc-\S+-ca-\d+ signs, until/);
     expect(await succeed(run("--status"))).toContain("serial:");
+    const preparations = async (): Promise<readonly string[]> =>
+      (await world().send(0, "/metrics")).text.match(/^postern_authority_rotation_prepared_\S+\{\S+ \d+$/gm) ?? [];
+    expect(await preparations()).toEqual([expect.stringContaining('{authority="clusters"} ')]);
     expect((await run("--complete")).stderr).toContain("--yes");
     expect(await succeed(run("--complete", "--yes"))).toMatch(/^Completed: .*rotated at/);
+    expect(await preparations()).toEqual([]);
     expect(await byCertificate(kept)).toEqual(all("401"));
     expect((await run("--prepare", "--abort")).code).not.toBe(0);
     expect((await run()).stderr).toContain("--prepare");

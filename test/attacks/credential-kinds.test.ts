@@ -62,6 +62,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/users/credentials",
     "management/virtualclusterinstances/credentials",
     // Public certificates, and steps of a rotation, which only make credentials invalid.
+    "management/spaceinstances/certificateauthority",
     "management/virtualclusterinstances/certificateauthority",
     // Findings about rules, which are in the table.
     "management/clustertrustrules/status",

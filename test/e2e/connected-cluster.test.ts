@@ -163,6 +163,11 @@ describe("a space in a connected cluster", () => {
     expect((await far.send(`${HOST}/api/v1/namespaces/kube-system`)).status.phase).toBe("Active");
   });
 
+  it("has a CA that is rotated in its cluster, not here", async () => {
+    const refused = await near.http(`${SPACES}/team/certificateauthority`, { key: near.key });
+    expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining("rotated there") } });
+  });
+
   it("takes its namespace along when it is deleted", async () => {
     await near.send(`${SPACES}/team`, undefined, "DELETE");
     await expect.poll(() => codeAt(`${SPACES}/team`), WAIT).toBe(404);

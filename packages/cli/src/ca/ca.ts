@@ -3,7 +3,7 @@
 import { ROTATION_ACTIONS, type RotationAction } from "@postern/api/certificate-authority";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
-import { createResourceClient } from "@postern/client/resource-client";
+import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConfirmFlags, confirm, withYesOption } from "../confirm.ts";
@@ -21,6 +21,7 @@ type RotateFlags = ConnectionFlags &
   OutputFlags &
   ConfirmFlags & {
     readonly virtualCluster?: VirtualClusterName;
+    readonly space?: VirtualClusterName;
     readonly namespacePrefix: string;
     readonly prepare?: boolean;
     readonly complete?: boolean;
@@ -35,9 +36,14 @@ export function createCaCommand(context: CommandContext): Command {
     new Option(`--${name}`, description).conflicts(STEPS.filter((other) => other !== name));
   const rotate = new Command("rotate")
     .description(
-      "rotate the CA of the platform, or the CA and the ServiceAccount key of a virtual cluster, in two phases",
+      "rotate the CA of the platform, or the CA and the ServiceAccount key of a virtual cluster or space, in two phases",
     )
-    .option("--virtual-cluster <project/name>", "those of a virtual cluster", parseVirtualCluster)
+    .addOption(
+      new Option("--virtual-cluster <project/name>", "those of a virtual cluster")
+        .argParser(parseVirtualCluster)
+        .conflicts("space"),
+    )
+    .option("--space <project/name>", "those of a space on the built-in cluster", parseVirtualCluster)
     .addOption(step("prepare", "create a new CA; the earlier one stays trusted"))
     .addOption(step("complete", "remove the earlier CA: what it signed is refused; asks first on a terminal"))
     .addOption(step("abort", "remove the new CA: what it signed is refused; asks first on a terminal"))
@@ -55,9 +61,7 @@ export function createCaCommand(context: CommandContext): Command {
 async function run(flags: RotateFlags, client: ApiClient, group: string, context: CommandContext): Promise<void> {
   const step = STEPS.find((each) => flags[each] === true);
   if (step === undefined) throw new UsageError("choose a step: --prepare, --complete, --abort or --status");
-  const { virtualCluster, namespacePrefix } = flags;
-  const authority =
-    virtualCluster === undefined ? ofPlatform(client) : ofCluster(virtualCluster, namespacePrefix, client, group);
+  const authority = authorityOf(flags, client, group);
   if (step === "status") return show(await authority.read(), flags, context);
   if (step !== "prepare") await confirm(async () => questionOf(step, await authority.read()), flags, context);
   const action = ROTATION_ACTIONS.find((each) => each.toLowerCase() === step);
@@ -65,6 +69,18 @@ async function run(flags: RotateFlags, client: ApiClient, group: string, context
 }
 
 type Authority = { read(): Promise<JsonObject>; take(action: RotationAction): Promise<JsonObject> };
+
+function authorityOf(
+  { virtualCluster, space, namespacePrefix }: RotateFlags,
+  client: ApiClient,
+  group: string,
+): Authority {
+  const place = virtualCluster ?? space;
+  if (place === undefined) return ofPlatform(client);
+  const resource = virtualCluster === undefined ? "spaceinstances" : "virtualclusterinstances";
+  const namespace = `${namespacePrefix}${place.project}`;
+  return ofInstance({ group, version: "v1", resource, namespace }, place.virtualCluster, client);
+}
 
 const PLATFORM_PATH = "/certificateauthority";
 
@@ -76,24 +92,13 @@ function ofPlatform(client: ApiClient): Authority {
   return { read: () => ask({ method: "GET" }), take: (action) => ask({ method: "POST", body: { action } }) };
 }
 
-function ofCluster(
-  { project, virtualCluster: name }: VirtualClusterName,
-  namespacePrefix: string,
-  client: ApiClient,
-  group: string,
-): Authority {
-  const namespace = `${namespacePrefix}${project}`;
-  const resource = createResourceClient(client, {
-    group,
-    version: "v1",
-    resource: "virtualclusterinstances",
-    namespace,
-  });
+function ofInstance(address: ResourceAddress, name: string, client: ApiClient): Authority {
+  const resource = createResourceClient(client, address);
   return {
     read: async () => objectAt(await resource.getSubresource(name, "certificateauthority"), "status"),
     async take(action) {
       const answer = await resource.createSubresource(name, "certificateauthority", {
-        apiVersion: `${group}/v1`,
+        apiVersion: `${address.group}/${address.version}`,
         kind: "CertificateAuthority",
         metadata: {},
         spec: { action },

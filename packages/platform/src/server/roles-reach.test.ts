@@ -203,7 +203,7 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
     `${ALL} ${M}/kubeconfiggenerators`,
     `create ${M}/trustrules/test`,
     `get ${M}/virtualclusterinstances/accesskey`,
-    `get,create ${M}/virtualclusterinstances/certificateauthority`,
+    ...["spaceinstances", "virtualclusterinstances"].map((name) => `get,create ${M}/${name}/certificateauthority`),
     `get,create ${M}/virtualclusterinstances/credentials`,
     `create ${M}/virtualclusterinstances/kubeconfig`,
     `create ${M}/virtualclusterinstances/join`,

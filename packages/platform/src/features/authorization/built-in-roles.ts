@@ -97,7 +97,10 @@ const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
   {
     verbs: ["get", "create"],
     apiGroups: [names.managementGroup],
-    resources: ["virtualclusterinstances/credentials", "virtualclusterinstances/certificateauthority"],
+    resources: [
+      "virtualclusterinstances/credentials",
+      ...INSTANCES.map((resource) => `${resource}/certificateauthority`),
+    ],
   },
   { verbs: ["create"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/join"] },
   { verbs: [...READ, ...WRITE], apiGroups: [""], resources: ["secrets", "events"] },

@@ -86,6 +86,23 @@ describe("a space", () => {
     ).toBe(401);
   });
 
+  it("rotates the key that signs these tokens in two phases, by its owner alone", async () => {
+    const tokens = `${SPACE}/api/v1/namespaces/team/serviceaccounts/robot/token`;
+    const token = async (): Promise<string> =>
+      (await platform.send({ path: tokens, body: { spec: {} } })).body.status.token;
+    const take = (action: string, key = bobKey) =>
+      platform.send({ path: `${INSTANCES}/team/certificateauthority`, key, body: { spec: { action } } });
+    const read = async (key: string): Promise<number> => (await platform.send({ path: MAPS, key })).status;
+    const old = await token();
+    expect((await take("Prepare", strangerKey)).status).toBe(403);
+    expect((await take("Complete")).status).toBe(409);
+    expect((await take("Prepare")).body.status.phase).toBe("Prepared");
+    const fresh = await token();
+    expect([await read(old), await read(fresh)]).toEqual([200, 200]);
+    expect((await take("Complete")).body.status.phase).toBe("Completed");
+    expect([await read(old), await read(fresh)]).toEqual([401, 200]);
+  });
+
   it("is refused to callers without permission", async () => {
     expect((await platform.send({ path: MAPS, key: strangerKey })).status).toBe(403);
     const absent = "/kubernetes/project/default/space/none/api/v1/namespaces/none/configmaps";

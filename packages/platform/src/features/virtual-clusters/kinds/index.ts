@@ -17,10 +17,10 @@ import type { Directory } from "../../directory/directory.ts";
 import type { WrappedValues } from "../../wrapped-values/wrapped-values.ts";
 import type { VirtualClusters } from "../feature.ts";
 import type { PlatformEndpoint } from "../platform-endpoint.ts";
+import { spaceAuthority, virtualClusterAuthority } from "./certificate-authority.ts";
 import { clusters } from "./clusters/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
-import { clusterCertificateAuthority } from "./virtual-cluster-instances/subresources/certificate-authority.ts";
 import { createTokenIssuer, type TokenIssuer } from "./virtual-cluster-instances/subresources/issue-token.ts";
 import { virtualClusterTemplates } from "./virtual-cluster-templates/index.ts";
 
@@ -78,6 +78,7 @@ export function virtualClusterKinds(
     proxyFallback: configuration.kubeConfig.proxyFallback,
     frontProxy: configuration.frontProxy,
   };
+  const ofAuthorities = { ...base, ...own, certificates };
   return {
     issuer: createTokenIssuer(ofKubeconfigs),
     clusters: clusters({
@@ -93,7 +94,7 @@ export function virtualClusterKinds(
     virtualClusterInstances: virtualClusterInstances({
       ...ofKubeconfigs,
       rotations: own.rotations,
-      certificateAuthority: clusterCertificateAuthority({ ...base, ...own, certificates }),
+      certificateAuthority: virtualClusterAuthority(ofAuthorities),
       reached: own.reached,
       controlPlaneKeys: own.controlPlaneKeys,
       clusterUsage: own.usage,
@@ -106,6 +107,11 @@ export function virtualClusterKinds(
       visibility: visibilityOf("virtualclusterinstances"),
     }),
     virtualClusterTemplates: virtualClusterTemplates({ names }),
-    spaceInstances: spaceInstances({ ...shared, visibility: visibilityOf("spaceinstances") }),
+    spaceInstances: spaceInstances({
+      ...shared,
+      rotations: own.rotations,
+      certificateAuthority: spaceAuthority(ofAuthorities),
+      visibility: visibilityOf("spaceinstances"),
+    }),
   };
 }

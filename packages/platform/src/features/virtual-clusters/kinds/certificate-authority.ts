@@ -1,4 +1,4 @@
-// GET and POST virtualclusterinstances/{name}/certificateauthority: the CA of an embedded virtual cluster, and the steps of its rotation.
+// GET and POST {virtualclusterinstances,spaceinstances}/{name}/certificateauthority: the CA of an embedded cluster, and the steps of its rotation.
 
 import {
   type CertificateAuthorityView,
@@ -6,6 +6,8 @@ import {
   type OutdatedItem,
   type RotationAction,
 } from "@postern/api/certificate-authority";
+import { isLocalCluster } from "@postern/api/cluster";
+import type { SpaceInstance } from "@postern/api/space-instance";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
@@ -20,16 +22,16 @@ import { keyIdOfToken } from "@postern/kubernetes/service-accounts/json-web-toke
 import { SECRET_TOKEN_TYPE, tokenIn } from "@postern/kubernetes/service-accounts/secret-token";
 import { serviceAccountKeyFromPem } from "@postern/kubernetes/service-accounts/service-account-key";
 import { looksLikeServiceAccountToken } from "@postern/kubernetes/service-accounts/service-account-tokens";
-import type { Foundation } from "../../../../../foundation/foundation.ts";
-import type { AuthorityRecord } from "../../../../certificate-authorities/authority-record.ts";
-import { authorityName, presentAuthority } from "../../../../certificate-authorities/present-authority.ts";
-import type { RotationStates } from "../../../../certificate-authorities/rotation-states.ts";
-import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
-import type { IssuedCertificate } from "../../../../certificates/issued-certificate.ts";
-import { outdatedCertificates, outdatedItem } from "../../../../certificates/outdated-certificates.ts";
-import type { BackendRegistry } from "../../../backend-registry.ts";
-import { firstAuthorityName } from "../../../embedded/cluster-secrets.ts";
-import type { EmbeddedClusters } from "../../../embedded/embedded-clusters.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import type { AuthorityRecord } from "../../certificate-authorities/authority-record.ts";
+import { authorityName, presentAuthority } from "../../certificate-authorities/present-authority.ts";
+import type { RotationStates } from "../../certificate-authorities/rotation-states.ts";
+import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
+import type { IssuedCertificate } from "../../certificates/issued-certificate.ts";
+import { outdatedCertificates, outdatedItem } from "../../certificates/outdated-certificates.ts";
+import type { BackendRegistry } from "../backend-registry.ts";
+import { firstAuthorityName } from "../embedded/cluster-secrets.ts";
+import type { EmbeddedClusters } from "../embedded/embedded-clusters.ts";
 
 export type ClusterAuthorityDeps = Pick<Foundation, "names" | "lookup" | "recordEvent"> & {
   readonly runtime: Pick<Runtime, "clock">;
@@ -39,30 +41,75 @@ export type ClusterAuthorityDeps = Pick<Foundation, "names" | "lookup" | "record
   readonly certificates: Pick<CertificateLedger, "ofInstance" | "refusalOf" | "revoke">;
 };
 
+type Instance = VirtualClusterInstance | SpaceInstance;
+
+/** A kind whose instances may have an embedded cluster. */
+type Clustered = {
+  readonly kind: "VirtualClusterInstance" | "SpaceInstance";
+  readonly resource: "virtualclusterinstances" | "spaceinstances";
+  /** In messages. */
+  readonly noun: string;
+  readonly description: string;
+  find(namespace: string, name: string): Instance | undefined;
+  isEmbedded(instance: Instance): boolean;
+};
+
 const KIND = "CertificateAuthority";
 const SECRETS = { group: "", resource: "secrets", namespaced: true };
 /** Records of certificates that are written at a time. */
 const REVOKED_TOGETHER = 50;
 
-export const clusterCertificateAuthority = (deps: ClusterAuthorityDeps): Subresource => {
-  const { names, lookup, backends, embedded, rotations } = deps;
-  const resource = { group: names.managementGroup, resource: "virtualclusterinstances" };
+export const virtualClusterAuthority = (deps: ClusterAuthorityDeps): Subresource =>
+  certificateAuthority(
+    {
+      kind: "VirtualClusterInstance",
+      resource: "virtualclusterinstances",
+      noun: "virtual cluster",
+      description: "The CA of the virtual cluster, with the rotation of it and of its ServiceAccount key.",
+      find: deps.lookup.virtualClusterInstance,
+      isEmbedded(instance) {
+        const backend = deps.backends.backendOf(instance);
+        return backend.endpoint === "platform" && !backend.isRemote;
+      },
+    },
+    deps,
+  );
+
+export const spaceAuthority = (deps: ClusterAuthorityDeps): Subresource =>
+  certificateAuthority(
+    {
+      kind: "SpaceInstance",
+      resource: "spaceinstances",
+      noun: "space",
+      description: "The ServiceAccount key of a space on the built-in cluster, with the rotation of it and of the CA.",
+      find: deps.lookup.spaceInstance,
+      isEmbedded({ spec }) {
+        const cluster = deps.lookup.cluster(spec?.clusterRef?.cluster ?? "");
+        return cluster !== undefined && isLocalCluster(cluster);
+      },
+    },
+    deps,
+  );
+
+function certificateAuthority(clustered: Clustered, deps: ClusterAuthorityDeps): Subresource {
+  const { names, embedded, rotations } = deps;
+  const { noun, find, isEmbedded, description } = clustered;
+  const resource = { group: names.managementGroup, resource: clustered.resource };
 
   /** Throws ApiError 404 and 409. */
-  function instanceOf({ info: { namespace, name } }: RequestContext): VirtualClusterInstance {
-    const instance = lookup.virtualClusterInstance(namespace, name);
+  function instanceOf({ info: { namespace, name } }: RequestContext): Instance {
+    const instance = find(namespace, name);
     if (instance === undefined) throw notFoundError(resource, name);
-    if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
-    if (backends.backendOf(instance).endpoint !== "platform" || backends.backendOf(instance).isRemote) {
+    if (isBeingDeleted(instance)) throw conflictError(resource, name, `the ${noun} is being deleted`);
+    if (!isEmbedded(instance))
       throw conflictError(resource, name, "its cluster has a CA of its own, which is rotated there");
-    }
     return instance;
   }
 
-  async function answer(context: RequestContext, { metadata: { uid = "" } }: VirtualClusterInstance) {
+  async function answer(context: RequestContext, { metadata: { uid = "" } }: Instance) {
     const { namespace, name } = context.info;
     const record = await embedded.authorityOf(uid);
-    if (record === undefined) throw conflictError(resource, name, "the virtual cluster has not been set up yet");
+    if (record === undefined) throw conflictError(resource, name, `the ${noun} has not been set up yet`);
     const certificates = (await certificatesOfOthers(uid, record, deps)).map(outdatedItem);
     const tokenSecrets = await outdatedSecrets(uid, record, context, deps);
     return {
@@ -77,7 +124,7 @@ export const clusterCertificateAuthority = (deps: ClusterAuthorityDeps): Subreso
     name: "certificateauthority",
     kind: { group: names.managementGroup, version: "v1", kind: KIND },
     schema: certificateAuthoritySchema,
-    description: "The CA of the virtual cluster, with the rotation of it and of its ServiceAccount key.",
+    description,
     async get(context) {
       return await answer(context, instanceOf(context));
     },
@@ -86,17 +133,18 @@ export const clusterCertificateAuthority = (deps: ClusterAuthorityDeps): Subreso
       // The schema has been checked on the way here.
       const action = (body as CertificateAuthorityView).spec?.action;
       if (action !== undefined && !isDryRun(createOptionsOf(context.request.query))) {
-        await take(action, instance, context, deps);
+        await take(action, instance, context, clustered, deps);
       }
       return await answer(context, instance);
     },
   };
-};
+}
 
 async function take(
   action: RotationAction,
-  { metadata }: VirtualClusterInstance,
+  { metadata }: Instance,
   context: RequestContext,
+  { kind }: Clustered,
   deps: ClusterAuthorityDeps,
 ): Promise<void> {
   const { names, embedded, certificates, recordEvent } = deps;
@@ -110,7 +158,7 @@ async function take(
   }
   if (before.next?.certificate === after.next?.certificate) return;
   recordEvent({
-    involvedObject: { apiVersion: `${names.managementGroup}/v1`, kind: "VirtualClusterInstance", namespace, name, uid },
+    involvedObject: { apiVersion: `${names.managementGroup}/v1`, kind, namespace, name, uid },
     type: "Normal",
     reason: EVENT_REASONS[action],
     message: eventText(action, after, gone.length),
