@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { createControllerAudit } from "@postern/apiserver/chain/controller-audit";
 import { type HealthCheck, NotReadyError } from "@postern/apiserver/health/health-check";
 import { createEventLoopBudget } from "@postern/apiserver/limits/event-loop-budget";
 import type { Faults } from "@postern/apiserver/logging/faults";
@@ -191,6 +192,8 @@ export async function composeServer(parts: {
   const { base, keys } = platform;
   const webhook = further === undefined ? await openNoticeWebhook(configuration, runtime) : undefined;
   if (webhook !== undefined) teardown.use(webhook);
+  const audited = { audit: log.options, logger };
+  const controllerAudit = createControllerAudit(log.options, { runtime, logger, metrics });
   teardown.use(
     runWhileLeading({
       election,
@@ -198,7 +201,7 @@ export async function composeServer(parts: {
       identity,
       runtime,
       start: (led) => [
-        ...platform.startControllers(led, webhook),
+        ...platform.startControllers(led, { webhook, audit: controllerAudit }),
         startReencryption({
           keys,
           storage: store.disk,
@@ -215,7 +218,6 @@ export async function composeServer(parts: {
   const frontProxy = await openFrontProxy(base, { directory: platform.directory, logger });
   if (frontProxy !== undefined) teardown.use(frontProxy);
   const link = createOneTimeLink(runtime.clock, random);
-  const audited = { audit: log.options, logger };
   const handler = createRequestHandler(platform, {
     ...audited,
     memory: parts.memory,

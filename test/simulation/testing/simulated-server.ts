@@ -12,6 +12,7 @@ import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Random, Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
+import { UNAUDITED } from "@postern/apiserver/testing/unaudited";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { memoryBudgets } from "@postern/platform/features/budgets/memory-limit";
 import { defaultConfiguration } from "@postern/platform/foundation/config/configuration";
@@ -203,7 +204,7 @@ export class SimulatedServer {
               task();
             }),
         };
-        return platform.startControllers({ ...led, scheduler }, undefined);
+        return platform.startControllers({ ...led, scheduler }, { webhook: undefined, audit: UNAUDITED });
       },
     });
     const root = {

@@ -5,6 +5,7 @@ import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { UNAUDITED } from "@postern/apiserver/testing/unaudited";
 import { expect, test } from "vitest";
 import { memoryBudgets } from "../features/budgets/memory-limit.ts";
 import { defaultConfiguration } from "../foundation/config/configuration.ts";
@@ -64,7 +65,8 @@ test("kinds and work queues are in the order that clients and operators know", a
     teardown,
   );
   teardown.defer(() => lifetime.abort());
-  for (const controller of platform.startControllers(systemRuntime, undefined)) teardown.use(controller);
+  for (const controller of platform.startControllers(systemRuntime, { webhook: undefined, audit: UNAUDITED }))
+    teardown.use(controller);
   expect(platform.api.registry.definitions.map(({ plural }) => plural)).toEqual(KINDS);
   expect(queues).toEqual(QUEUES);
 });

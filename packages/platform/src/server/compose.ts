@@ -1,6 +1,7 @@
 // The whole product in the order of its dependencies: each feature names the features that it needs.
 
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { ControllerAudit } from "@postern/apiserver/chain/controller-audit";
 import { type Controller, controlledResources } from "@postern/apiserver/controllers/controller-port";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -105,7 +106,10 @@ export type Platform = {
   readonly api: ManagementApi;
   readonly activity: ServerActivity;
   /** Starts all controllers, in order. */
-  startControllers(led: Runtime, webhook: NoticeWebhook | undefined): readonly Controller[];
+  startControllers(
+    led: Runtime,
+    needs: { readonly webhook: NoticeWebhook | undefined; readonly audit: ControllerAudit },
+  ): readonly Controller[];
 };
 
 /** `use` takes what is disposed with the server, in the opposite order. */
@@ -181,7 +185,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
     }),
   );
 
-  const startControllers: Platform["startControllers"] = (runtime, webhook) => {
+  const startControllers: Platform["startControllers"] = (runtime, { webhook, audit }) => {
     const resources = controlledResources(api.registry);
     const port = { resources, runtime, onError: base.onError, queueMetrics: metrics.workQueues };
     return [
@@ -197,7 +201,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...clusterTunnelControllers(port, base, { tunnels }),
       ...trustControllers(port, base, { trust }),
       ...kubeconfigGeneratorControllers(port, base, {
-        ...{ keys, mint, directory, authorization, kinds: ofGenerators, issuer: ofClusters.issuer },
+        ...{ keys, mint, directory, authorization, kinds: ofGenerators, issuer: ofClusters.issuer, endpoint, audit },
       }),
       ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization, webhook }),
       ...endedCredentialControllers(port, { keys, certificates }),

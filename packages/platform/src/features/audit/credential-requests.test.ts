@@ -31,6 +31,7 @@ describe("tokens that are tested and exchanged", () => {
   it("are always recorded where they bring a key", () => {
     expect(issuesCredentials(infoOf("/oauth/token"), GROUPS)).toBe(true);
     expect(issuesCredentials(infoOf(`${API}/clustertrustrules/main/test`), GROUPS)).toBe(false);
+    expect(issuesCredentials(infoOf(`${API}/namespaces/p-team/kubeconfiggenerators`), GROUPS)).toBe(true);
     const read = (path: string) => issuesCredentials(resolveRequestInfo("GET", path, new URLSearchParams()), GROUPS);
     for (const path of ["/login/key", "/login/confirm", "/login/session"]) {
       expect([path, issuesCredentials(infoOf(path), GROUPS), read(path)]).toEqual([path, true, false]);

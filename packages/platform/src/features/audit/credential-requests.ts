@@ -17,6 +17,8 @@ type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
 const ISSUING: ReadonlySet<string> = new Set(["kubeconfig", "accesskey", "rotate", "join"]);
 /** Resources of the platform whose bodies hold keys. */
 const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "selves"]);
+/** Resources of the platform whose writes make keys. */
+const MAKING: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "kubeconfiggenerators"]);
 /** Resources of the platform whose bodies are secret as a whole. */
 const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]);
 /** Bodies that are sent here to be tested are credentials. */
@@ -48,7 +50,7 @@ export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
   if (!isResourceRequest || (apiGroup !== groups.managementGroup && apiGroup !== groups.storageGroup)) return false;
   if (subresource !== "") return ISSUING.has(subresource);
   const isWrite = verb === "create" || verb === "update" || verb === "patch";
-  return isWrite && (resource === "ownedaccesskeys" || resource === "accesskeys");
+  return isWrite && MAKING.has(resource);
 }
 
 /** The members of those bodies that are secret, by whatever name the resource gives them. */

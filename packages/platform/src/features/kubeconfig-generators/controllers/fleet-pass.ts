@@ -8,9 +8,11 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { ControllerAudit } from "@postern/apiserver/chain/controller-audit";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { MAX_DATA_SIZE } from "@postern/kubernetes/builtin/core/keyed-data";
+import { accessKeyAnnotations } from "../../access-keys/access-key-refusal.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { RevokeAccessKey } from "../../access-keys/mint-access-key.ts";
 import { virtualClusterIdentity } from "../../authorization/caller.ts";
@@ -28,6 +30,7 @@ export type FleetPassDeps = ActorDeps & {
   readonly secrets: FleetSecrets;
   readonly issuer: TokenIssuer;
   readonly revoke: RevokeAccessKey;
+  readonly audit: ControllerAudit;
 };
 
 export type FleetState = {
@@ -60,7 +63,7 @@ type Candidate = {
 type Issued = CurrentToken & { readonly issuedAt: number };
 
 export function createFleetPass(deps: FleetPassDeps) {
-  const { names, clock, keys, instances, secrets, issuer, revoke } = deps;
+  const { names, clock, keys, instances, secrets, issuer, revoke, audit } = deps;
   const pause = createTurns(clock);
 
   /** In order of their names. */
@@ -166,7 +169,7 @@ export function createFleetPass(deps: FleetPassDeps) {
       readonly refusal: GeneratorFault | undefined;
     }> {
       let [count, left] = [0, 0];
-      const names: string[] = [];
+      const made: string[] = [];
       let refusal: GeneratorFault | undefined;
       for (const { instance, name, requester } of wanted) {
         const token = known.get(name);
@@ -179,9 +182,12 @@ export function createFleetPass(deps: FleetPassDeps) {
         await pause();
         count++;
         try {
-          const context = kubeconfigContext(name, until);
-          const issued = await issuer.issue(instance, { isReadOnly, ttlSeconds }, requester, context);
-          names.push(issued.keyName);
+          const recorded = recordedAs(generator, name, key);
+          const issued = await audit(kubeconfigContext(name, until), recorded, async (context) => {
+            const one = await issuer.issue(instance, { isReadOnly, ttlSeconds }, requester, context);
+            made.push(one.keyName);
+            return one;
+          });
           known.set(name, { ...issued, isPrevious: false, issuedAt: clock.now() });
         } catch (error) {
           left++;
@@ -189,7 +195,7 @@ export function createFleetPass(deps: FleetPassDeps) {
           if (token === undefined) faults.set(name, refusal);
         }
       }
-      return { left, names, refusal };
+      return { left, names: made, refusal };
     }
 
     function isDue({ expiresAt, issuedAt, isPrevious }: Issued, key: AccessKeyState): boolean {
@@ -253,6 +259,20 @@ export function createFleetPass(deps: FleetPassDeps) {
     }
   };
 
+  /** For the audit log: the creator makes the credential, and the generator is the reason. */
+  function recordedAs(
+    { metadata: { namespace = "", name = "" } }: KubeconfigGenerator,
+    cluster: string,
+    key: AccessKeyState,
+  ) {
+    const instances = `/apis/${names.managementGroup}/v1/namespaces/${namespace}/virtualclusterinstances`;
+    const annotations = {
+      ...accessKeyAnnotations(key.name, key.origins),
+      [GENERATOR_ANNOTATION]: `${namespace}/${name}`,
+    };
+    return { requestUri: `${instances}/${cluster}/kubeconfig`, annotations };
+  }
+
   /**
    * Of each virtual cluster, the credential before the present one stays valid for a sixth of its life: readers have seen the Secret by then. Older
    * ones do not: a writer of the Secret could have any number of them made.
@@ -291,6 +311,9 @@ export function createFleetPass(deps: FleetPassDeps) {
     return "";
   }
 }
+
+/** Of audit events: namespace and name of the generator that got a credential. */
+const GENERATOR_ANNOTATION = "kubeconfig-generator/name";
 
 const overlapEnd = ({ issuedAt, expiresAt }: Issued): number =>
   expiresAt === undefined ? issuedAt : issuedAt + (expiresAt - issuedAt) / 6;

@@ -19,6 +19,7 @@ import { createQueueController } from "@postern/apiserver/controllers/queue-cont
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { StatusWrites } from "../../../foundation/kinds/status-writes.ts";
+import type { PlatformEndpoint } from "../../virtual-clusters/platform-endpoint.ts";
 import { generatorFinalizer } from "../kinds/kubeconfig-generators/strategy.ts";
 import { createFleetPass, type FleetPassDeps, type FleetState } from "./fleet-pass.ts";
 
@@ -29,6 +30,8 @@ export type GeneratorControllerDeps = FleetPassDeps & {
   readonly projects: ControlledResource;
   readonly writes: Pick<StatusWrites, "during">;
   readonly lookup: Pick<Foundation["lookup"], "refresh">;
+  /** Secrets have the CA certificates that clients are to trust. */
+  readonly endpoint: Pick<PlatformEndpoint, "onAuthorityChange">;
 };
 
 /** Others have their turn: a generator may have a thousand virtual clusters. */
@@ -139,7 +142,12 @@ export function createGeneratorController(
   };
   /** Members come and go. */
   const onProject = (key: string): void => addIn(names.projectNamespace(projects.keys.parse(key).name));
+  const onAuthority = (): void => {
+    for (const { key } of generators.view.list(generators.keys.prefix)) queue.add(key);
+  };
+  const followed = deps.endpoint.onAuthorityChange?.(onAuthority);
   return createQueueController(queue, [
+    ...(followed === undefined ? [] : [followed]),
     followKeys(generators, scheduler, (key) => queue.add(key)),
     followKeys(instances, scheduler, onInstance),
     followKeys(secretResource, scheduler, onSecret),

@@ -12,6 +12,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
+import { UNAUDITED } from "@postern/apiserver/testing/unaudited";
 import { afterEach, expect, test, vi } from "vitest";
 import { defaultConfiguration } from "../../../../foundation/config/configuration.ts";
 import { createFixedKeyRing } from "../../../../foundation/encryption/key-ring.ts";
@@ -71,7 +72,8 @@ async function world({ authority, member = true }: { authority?: string; member?
     teardown,
   );
   teardown.defer(() => lifetime.abort());
-  for (const controller of platform.startControllers(runtime, undefined)) teardown.use(controller);
+  for (const controller of platform.startControllers(runtime, { webhook: undefined, audit: UNAUDITED }))
+    teardown.use(controller);
 
   const { base, directory, keys } = platform;
   const resourceOf = (kind: string, group?: string) =>
