@@ -1,7 +1,10 @@
 // The last use of keys: exact in memory, written once a minute, without delaying requests.
 
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MAX_NETWORKS } from "./last-activity.ts";
+import { createLastActivity, MAX_NETWORKS } from "./last-activity.ts";
 import { createLastActivityWriter } from "./last-activity-writer.ts";
 import type { PeriodicWriter } from "./periodic-writer.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
@@ -241,4 +244,24 @@ describe("createLastActivityWriter", () => {
     await writer.flush();
     expect((await get()).status).not.toHaveProperty("lastActivity");
   });
+});
+
+it("keeps no more in memory of what a client says of itself than is shown, and no credential in it", () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const activity = createLastActivity({ current: () => 0 } as ClockEpochs);
+  const used = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = used();
+  for (let at = 0; at < 400; at++) {
+    const userAgent = Buffer.alloc(60_000, `${at}-`).toString("latin1");
+    activity.record(`uid-${at}`, at, { address: "127.0.0.1", userAgent });
+  }
+  expect(used() - before).toBeLessThan(4_000_000);
+  expect(activity.fromOf("uid-7")?.userAgent).toHaveLength(200);
+  const secret = `pst_abcdefghij_${"A1b2C3d4".repeat(6)}`;
+  activity.record("uid-7", 1_000, { address: "127.0.0.1", userAgent: `curl ${secret}` });
+  expect(activity.fromOf("uid-7")?.userAgent).toBe("curl pst_abcdefghij_<redacted>");
 });

@@ -2,6 +2,7 @@
 // keys, by name, so that a use does not change the key.
 
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
@@ -49,6 +50,12 @@ export type LastActivity = {
   takeForgotten(): readonly UsedKey[];
 };
 
+/** A copy, since a part of a text keeps all of it in memory. A client may have put a credential in there. */
+function shortUserAgent(text: string): string {
+  const safe = redactCredentials(text);
+  return safe.length <= MAX_USER_AGENT ? safe : Buffer.from(safe.slice(0, MAX_USER_AGENT)).toString();
+}
+
 const readUid = createMemberReader({ metadata: { uid: true } });
 
 /** Longer ones are cut. kubectl sends 60 characters. */
@@ -74,7 +81,7 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
     const before = origins.get(uid);
     // Nearly always from the same address.
     if (before?.address === from.address && before.userAgent === from.userAgent) return;
-    origins.set(uid, { address: from.address, userAgent: from.userAgent.slice(0, MAX_USER_AGENT) });
+    origins.set(uid, { address: from.address, userAgent: shortUserAgent(from.userAgent) });
     if (before === undefined || before.address === from.address) return;
     const seen = networks.get(uid) ?? new Set([sourceOf(before.address)]);
     if (seen.size < MAX_NETWORKS) networks.set(uid, seen.add(sourceOf(from.address)));
