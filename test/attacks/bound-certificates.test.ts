@@ -10,9 +10,9 @@ import { makeKeyPair } from "@postern/platform/foundation/pki/p256-key-pair";
 import { signClientCertificate } from "@postern/platform/foundation/pki/sign-client-certificate";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
-import { kubectlWith, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { kubectlWith, postern, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { clusterPath, INSTANCES, KEYS, keepKubeconfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
-import { type Attack, attackerOf } from "./testing/attacking.ts";
+import { type Attack, attackerOf, MERGE } from "./testing/attacking.ts";
 
 const REMOTE = clusterPath("remote");
 const NAMESPACES = `${REMOTE}/api/v1/namespaces`;
@@ -170,6 +170,40 @@ describe("a certificate through the platform", () => {
     const narrow = certificateIn(await kubeconfig({}, parent.spec.key));
     const headers = { "impersonate-user": "eve" };
     expect(await statusWith(narrow, NAMESPACES, { headers })).toBe(403);
+  });
+
+  test("uses and networks of its key bound it as well", async () => {
+    const limited = async (spec: object): Promise<Certificate> => {
+      const certificate = certificateIn(await kubeconfig());
+      const path = `${KEYS}/${keyOf(certificate)}`;
+      const changed = await send({ path, method: "PATCH", headers: MERGE, body: { spec } });
+      expect(changed.status, changed.text).toBe(200);
+      return certificate;
+    };
+    const counted = await limited({ maxUses: 2 });
+    const codes: number[] = [];
+    for (let times = 0; times < 3; times++) codes.push(await statusWith(counted, NAMESPACES));
+    expect(codes).toEqual([200, 200, 401]);
+    const bound = await limited({ allowedSourceRanges: ["127.0.0.2/32"] });
+    expect(await statusWith(bound, NAMESPACES)).toBe(401);
+    expect(await statusWith(bound, NAMESPACES, { from: "127.0.0.2" })).toBe(200);
+  });
+
+  test("postern asks for one, in the file and as a credential plugin", async () => {
+    const from = ["--kubeconfig", near.process.adminKubeconfig];
+    for (const [name, flags] of [
+      ["file", []],
+      ["plugin", ["--exec"]],
+    ] as const) {
+      const path = join(directory.path, `${name}.kubeconfig`);
+      const way = ["--client-cert", "--endpoint", "Platform", ...flags, "--out", path];
+      await succeed(postern("kubeconfig", "remote", ...way, ...from));
+      expect(parse(await readFile(path, "utf8")).clusters[0].cluster.server).toBe(`${near.process.url}${REMOTE}`);
+      const kubectl = kubectlWith(path, join(directory.path, `${name}-cache`));
+      expect(await succeed(kubectl(["get", "namespace", "default", "-o", "name"]))).toContain("namespace/default");
+    }
+    const both = await postern("kubeconfig", "remote", "--endpoint", "Platform", "--cluster-server", "x", ...from);
+    expect(both.code).not.toBe(0);
   });
 
   test("openssl keeps the private key, and curl uses it", async () => {

@@ -36,6 +36,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "status",
         "key",
         "encryption-key",
+        "generator",
         "credentials",
         "doctor",
         "ci",

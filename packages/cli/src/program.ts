@@ -17,6 +17,7 @@ import { platformHelp } from "./connection-options.ts";
 import { createCredentialsCommand } from "./credentials.ts";
 import { createDoctorCommand } from "./doctor.ts";
 import { createEncryptionKeyCommand } from "./encryption-key.ts";
+import { createGeneratorCommand } from "./generator/generator.ts";
 import { exitCodesText, styleHelp, withNotes } from "./help/help.ts";
 import { createKeyCommand } from "./key/key.ts";
 import { createCredentialCommand } from "./kubeconfig/credential.ts";
@@ -46,6 +47,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(createKeyCommand(context));
   program.addCommand(createCredentialsCommand(context));
   program.addCommand(createKubeconfigCommand(context));
+  program.addCommand(createGeneratorCommand(context));
   program.addCommand(createUnwrapCommand(context));
   program.addCommand(createCredentialCommand("credential", context), { hidden: true });
   program.addCommand(createAccessCommand(context));

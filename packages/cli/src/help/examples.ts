@@ -39,6 +39,21 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
     "postern ca rotate --virtual-cluster default/demo --prepare",
     "postern ca rotate --virtual-cluster default/demo --status",
     "postern ca rotate --virtual-cluster default/demo --complete --yes",
+    "postern ca rotate --space default/sandbox --prepare",
+  ],
+  "postern generator": [
+    "postern generator list",
+    "postern generator create dev-clusters --selector env=dev --read-only",
+  ],
+  "postern generator list": ["postern generator list", "postern generator list --project shop -o name"],
+  "postern generator get": ["postern generator get dev-clusters"],
+  "postern generator create": [
+    "postern generator create dev-clusters --selector env=dev --read-only --ttl 2d",
+    "postern generator create argo --project shop --format ArgoCD --secret argo-clusters",
+  ],
+  "postern generator delete": [
+    "postern generator delete dev-clusters",
+    "postern generator delete argo --project shop --yes",
   ],
   "postern unwrap": [
     "postern unwrap --server https://postern.example.com --value-file value --out key.txt",
@@ -80,6 +95,7 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
     "postern kubeconfig demo --exec --merge",
     "postern kubeconfig shop/demo --out demo.yaml --ttl 12h",
     "postern kubeconfig --all --read-only > all.yaml",
+    "postern kubeconfig edge --client-cert --endpoint Platform > edge.yaml",
     "postern kubeconfig",
   ],
   "postern ci": ["postern ci login --server https://postern.example.com"],

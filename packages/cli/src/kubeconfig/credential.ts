@@ -20,7 +20,8 @@ import { type ConnectionFlags, type FoundConnection, findConnection } from "../l
 import { baseDirectory } from "../login/platforms.ts";
 import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
-import { issueKubeconfig, withProof } from "./issue-kubeconfig.ts";
+import { endpointOption } from "./endpoint-option.ts";
+import { issueKubeconfig, type KubeconfigWay, withProof } from "./issue-kubeconfig.ts";
 
 type CredentialFlags = ConnectionFlags & {
   readonly project: string;
@@ -29,6 +30,7 @@ type CredentialFlags = ConnectionFlags & {
   readonly clientCert?: boolean;
   readonly readOnly?: boolean;
   readonly clusterServer?: string;
+  readonly endpoint?: KubeconfigWay;
 };
 
 const API_VERSION = "client.authentication.k8s.io/v1";
@@ -52,7 +54,8 @@ export const createCredentialCommand = (name: "get" | "credential", context: Com
         .option("--ttl <duration>", "TTL of each credential, such as 15m or 12h", parseDurationSeconds, HOUR_SECONDS)
         .option("--cert, --client-cert", "a client certificate instead of a token")
         .option("--read-only", "a read-only credential")
-        .option("--cluster-server <url>", "address of the virtual cluster, if it is not the usual one"),
+        .option("--cluster-server <url>", "address of the virtual cluster, if it is not the usual one")
+        .addOption(endpointOption()),
     ),
   ).action(async (name: string, flags: CredentialFlags) => {
     checkExecInfo(context.environment[EXEC_INFO]);
@@ -96,11 +99,11 @@ type KeptCredential = {
 
 async function credentialOf(name: string, flags: CredentialFlags, context: CommandContext): Promise<KeptCredential> {
   const connection = await findConnection(flags, context);
-  const { project, namespacePrefix, ttl, clientCert, readOnly, clusterServer } = flags;
-  const wishes = { ttlSeconds: ttl, clientCert, readOnly, clusterServer };
+  const { project, namespacePrefix, ttl, clientCert, readOnly, clusterServer, endpoint } = flags;
+  const wishes = { ttlSeconds: ttl, clientCert, readOnly, clusterServer, endpoint };
   const file = join(
     credentialsDirectory(context.environment, connection),
-    `${digest([namespacePrefix, project, name, ttl, clientCert === true, readOnly === true, clusterServer ?? ""])}.json`,
+    `${digest([namespacePrefix, project, name, ttl, clientCert === true, readOnly === true, clusterServer ?? "", ...(endpoint === undefined ? [] : [endpoint])])}.json`,
   );
   // The private key is read anew each time: the cache has the token alone.
   const proven = (credential: KeptCredential): KeptCredential => ({

@@ -10,10 +10,15 @@ import { listAt, objectAt, textAt } from "../json-members.ts";
 import { UsageError } from "../usage-error.ts";
 import { explainNotFound, type VirtualClusterPlace } from "./explain-not-found.ts";
 
+/** Where the kubeconfig of a connected or external virtual cluster leads. One that leads both ways has two contexts, and is made with kubectl. */
+export const KUBECONFIG_WAYS = ["Platform", "Cluster"] as const;
+export type KubeconfigWay = (typeof KUBECONFIG_WAYS)[number];
+
 /** Fields of the request; the server decides absent ones. */
 export type KubeconfigOptions = {
   readonly ttlSeconds?: number | undefined;
   readonly clusterServer?: string | undefined;
+  readonly endpoint?: KubeconfigWay | undefined;
   readonly contextName?: string | undefined;
   readonly clientCert?: boolean | undefined;
   readonly readOnly?: boolean | undefined;
@@ -95,7 +100,7 @@ const nameOf = ({ project, virtualCluster }: VirtualClusterPlace, { contextName 
 async function ask(
   client: ApiClient,
   place: VirtualClusterPlace,
-  { ttlSeconds, clusterServer, contextName, clientCert, readOnly }: KubeconfigOptions,
+  { ttlSeconds, clusterServer, endpoint, contextName, clientCert, readOnly }: KubeconfigOptions,
   {
     certificateSigningRequest,
     ...write
@@ -115,6 +120,7 @@ async function ask(
     spec: {
       certificateTTL: ttlSeconds,
       server: clusterServer,
+      endpoint,
       clientCert: clientCert === true ? true : undefined,
       contextName,
       role: readOnly === true ? "view" : undefined,

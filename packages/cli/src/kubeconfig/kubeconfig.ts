@@ -19,12 +19,14 @@ import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
 import type { VirtualClusterName } from "../virtual-cluster-name.ts";
 import { type WrapFlags, wrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";
+import { endpointOption } from "./endpoint-option.ts";
 import { choiceOf, type VirtualClusterPlace } from "./explain-not-found.ts";
 import {
   describeKubeconfig,
   type IssuedKubeconfig,
   isProven,
   issueKubeconfig,
+  type KubeconfigWay,
   wrapKubeconfig,
 } from "./issue-kubeconfig.ts";
 import { mergeKubeconfig } from "./merge-kubeconfig.ts";
@@ -37,6 +39,7 @@ type KubeconfigFlags = ConnectionFlags &
     readonly namespacePrefix: string;
     readonly ttl?: number;
     readonly clusterServer?: string;
+    readonly endpoint?: KubeconfigWay;
     readonly clientCert?: boolean;
     readonly readOnly?: boolean;
     readonly contextName?: string;
@@ -77,6 +80,7 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
         .addOption(wrapOption(["all", "exec", "merge", "out"]))
         .option("--context-name <name>", "name of cluster, user and context (default: <project>-<virtual-cluster>)")
         .option("--cluster-server <url>", "server address for the kubeconfig")
+        .addOption(endpointOption())
         .addOption(new Option("--out <file>", "write it to a file with mode 0600").conflicts("merge"))
         .option(
           "--merge [file]",
@@ -132,11 +136,11 @@ async function writeWrappedKubeconfig(
   connection: FoundConnection,
   context: CommandContext,
 ): Promise<void> {
-  const { ttl, clusterServer, contextName, clientCert, readOnly } = flags;
+  const { ttl, clusterServer, endpoint, contextName, clientCert, readOnly } = flags;
   const status = await withFoundConnection(connection, context, async (client, group) => {
     const [place] = await placesOf(given, flags, client, group, context);
     if (place === undefined) throw new UsageError("name one virtual cluster");
-    const wishes = { ttlSeconds: ttl, clusterServer, contextName, clientCert, readOnly };
+    const wishes = { ttlSeconds: ttl, clusterServer, endpoint, contextName, clientCert, readOnly };
     return await wrapKubeconfig(client, place, wishes, wrapQuery(flags));
   });
   writeWrapped(status, { output: flags.output === "json" ? "json" : "text" }, context);
@@ -246,18 +250,23 @@ async function issueAll(
   connection: FoundConnection,
   { program }: CommandContext,
 ): Promise<Issued> {
-  const { ttl, clusterServer, contextName, clientCert, readOnly } = flags;
+  const { ttl, clusterServer, endpoint, contextName, clientCert, readOnly } = flags;
   const names = new Map(contextNames(places).map((name, at) => [places[at], name]));
   const issue = async (place: VirtualClusterPlace): Promise<IssuedKubeconfig> => {
     const wishes = {
       ttlSeconds: ttl,
       clusterServer,
+      endpoint,
       contextName: contextName ?? names.get(place),
       clientCert,
       readOnly,
     };
     if (flags.exec !== true) return await issueKubeconfig(client, place, wishes);
-    const entry = await describeKubeconfig(client, place, { clusterServer, contextName: wishes.contextName });
+    const entry = await describeKubeconfig(client, place, {
+      ...{ clusterServer, endpoint, contextName: wishes.contextName },
+      // A way may be one of certificates alone.
+      ...(endpoint === undefined ? {} : { clientCert }),
+    });
     return { entry: { ...entry, user: execUser(place, flags, connection, program) }, expires: undefined };
   };
   const issued: IssuedKubeconfig[] = [];
@@ -276,7 +285,7 @@ async function issueAll(
 /** Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go (ExecConfig) */
 function execUser(
   { project, virtualCluster, namespacePrefix }: VirtualClusterPlace,
-  { ttl, clientCert, readOnly, clusterServer }: KubeconfigFlags,
+  { ttl, clientCert, readOnly, clusterServer, endpoint }: KubeconfigFlags,
   connection: FoundConnection,
   program: CommandContext["program"],
 ): KubeconfigEntry["user"] {
@@ -287,6 +296,7 @@ function execUser(
     ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
     ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
     ...option("--cluster-server", clusterServer),
+    ...option("--endpoint", endpoint),
     ...(clientCert === true ? ["--client-cert"] : []),
     ...(readOnly === true ? ["--read-only"] : []),
     ...connection.flags,
@@ -336,13 +346,14 @@ async function deliver(
 
 /** The command line for the same kubeconfig. */
 function commandLine({ project, virtualCluster: name }: VirtualClusterName, flags: KubeconfigFlags): string {
-  const { namespacePrefix, ttl, clusterServer, clientCert, readOnly, contextName, out, merge } = flags;
+  const { namespacePrefix, ttl, clusterServer, endpoint, clientCert, readOnly, contextName, out, merge } = flags;
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, shellQuote(value)]);
   return [
     ...["postern", "kubeconfig", shellQuote(name), "--project", shellQuote(project)],
     ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
     ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
     ...option("--cluster-server", clusterServer),
+    ...option("--endpoint", endpoint),
     ...option("--context-name", contextName),
     ...(clientCert === true ? ["--client-cert"] : []),
     ...(readOnly === true ? ["--read-only"] : []),

@@ -1,0 +1,103 @@
+// `postern generator create`: keeps a Secret with kubeconfigs for virtual clusters of a project.
+
+import { GENERATED_FORMATS } from "@postern/api/kubeconfig-generator";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { LabelOperator } from "@postern/apimachinery/selectors/label-requirement";
+import { type ParsedLabelSelector, parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import { Command, InvalidArgumentError, Option } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { type ConnectionFlags, withClient } from "../connection-options.ts";
+import { parseDurationSeconds } from "../duration-seconds.ts";
+import { withNotes } from "../help/help.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { plainText } from "../plain-text.ts";
+import { generatorsOf, type ProjectFlags, withProjectOption } from "./generators.ts";
+
+type CreateFlags = ConnectionFlags &
+  OutputFlags &
+  ProjectFlags & {
+    readonly selector?: JsonObject;
+    readonly readOnly?: boolean;
+    readonly ttl?: number;
+    readonly format?: string;
+    readonly secret?: string;
+    readonly secretKey?: string;
+  };
+
+export const createGeneratorCreateCommand = (context: CommandContext): Command =>
+  withProjectOption(
+    withOutputOption(
+      withNotes(
+        new Command("create")
+          .description("create a kubeconfig generator; the credentials in its Secrets are yours")
+          .argument("<name>", "name of the generator")
+          .option("--selector <labels>", "labels of the virtual clusters, as for kubectl (default: all)", parseSelector)
+          .option("--read-only", "read-only credentials, without access to Secrets")
+          .option("--ttl <duration>", "TTL of each credential, from 1h to 31d (default: 1d)", parseDurationSeconds)
+          .addOption(new Option("--format <format>", "format of the Secrets").choices(GENERATED_FORMATS))
+          .option(
+            "--secret <name>",
+            "name of the Secret, which must not exist yet (default: the name of the generator)",
+          )
+          .option("--secret-key <key>", "key of the kubeconfig in the Secret (default: config)"),
+        "The Secrets are in the namespace of the project. `postern generator get` shows when they are current.",
+      ),
+      ["text", "json", "yaml", "name"],
+    ),
+  ).action((name: string, flags: CreateFlags) =>
+    withClient(flags, context, async (client, group) => {
+      const { selector = {}, readOnly, ttl, format, secret = name, secretKey } = flags;
+      const made = await generatorsOf(client, group, flags).create({
+        apiVersion: `${group}/v1`,
+        kind: "KubeconfigGenerator",
+        metadata: { name },
+        spec: {
+          selector,
+          ...(readOnly === true ? { role: "view" } : {}),
+          ...(ttl === undefined ? {} : { ttlSeconds: ttl }),
+          ...(format === undefined ? {} : { format }),
+          secretRef: { name: secret, ...(secretKey === undefined ? {} : { key: secretKey }) },
+        },
+      });
+      const { namespace = "" } = made.metadata;
+      if (writeAs(flags, { name, secret: `${namespace}/${secret}` }, context, [name])) return;
+      context.stdout.write(`${plainText(`kubeconfig generator ${name} keeps the Secret ${namespace}/${secret}`)}\n`);
+    }),
+  );
+
+const OPERATORS: { readonly [operator in LabelOperator]?: string } = {
+  in: "In",
+  notin: "NotIn",
+  "!=": "NotIn",
+  exists: "Exists",
+  "!": "DoesNotExist",
+};
+
+/** `env=dev,tier in (a,b),!old` as `spec.selector`. Throws commander's InvalidArgumentError, so that the message names the flag. */
+export function parseSelector(text: string): JsonObject {
+  const matchLabels: { [key: string]: string } = {};
+  const matchExpressions: JsonObject[] = [];
+  for (const { key, operator, values } of requirementsIn(text)) {
+    const [value = ""] = values;
+    const isEqual = operator === "=" || operator === "==";
+    if (isEqual && !Object.hasOwn(matchLabels, key)) matchLabels[key] = value;
+    else {
+      const named = isEqual ? "In" : OPERATORS[operator];
+      if (named === undefined)
+        throw new InvalidArgumentError(`${operator} is for numbers: labels are compared as texts.`);
+      matchExpressions.push({ key, operator: named, ...(values.length === 0 ? {} : { values: [...values] }) });
+    }
+  }
+  return {
+    ...(Object.keys(matchLabels).length === 0 ? {} : { matchLabels }),
+    ...(matchExpressions.length === 0 ? {} : { matchExpressions }),
+  };
+}
+
+function requirementsIn(text: string): ParsedLabelSelector["requirements"] {
+  try {
+    return parseLabelSelector(text).requirements;
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}
