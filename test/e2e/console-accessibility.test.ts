@@ -21,6 +21,10 @@ const VIEWS: { readonly [route: string]: string } = {
   "/clusters/$project/$name": "/clusters/default/demo",
   "/clusters/$project/$name/edit": "/clusters/default/demo/edit",
   "/new/virtual-cluster": "/new/virtual-cluster",
+  "/kubeconfig-generators": "/kubeconfig-generators",
+  "/kubeconfig-generators/$project/$name": "/kubeconfig-generators/default/fleet",
+  "/kubeconfig-generators/$project/$name/edit": "/kubeconfig-generators/default/fleet/edit",
+  "/new/kubeconfig-generator": "/new/kubeconfig-generator",
   "/host-clusters": "/host-clusters",
   "/host-clusters/$name": "/host-clusters/eu-west",
   "/host-clusters/$name/edit": "/host-clusters/eu-west/edit",
@@ -74,6 +78,7 @@ const STATES: {
       await page.getByText("It works once.").waitFor();
     },
   },
+  "prepare-rotation": { view: "/clusters/default/demo", open: (page) => press(page, "Prepare rotation") },
   "add-member": { view: "/projects/shop", open: (page) => press(page, "Add member") },
   "give-role": { view: "/roles/cluster-reader", open: (page) => press(page, "Grant to a user or team") },
   "choose-owner": {
@@ -169,6 +174,10 @@ beforeAll(async () => {
       user: "shop-ci",
       scope: { projects: [{ project: "shop" }] },
     },
+  });
+  await platform.create("namespaces/p-default/kubeconfiggenerators", {
+    metadata: { name: "fleet" },
+    spec: { selector: {}, secretRef: { name: "fleet" } },
   });
   await platform.create("clusters", {
     metadata: { name: "edge" },

@@ -104,6 +104,49 @@ test("one of the credentials is revoked, and the others stay valid", async () =>
   expect([await codeWith(lost), await codeWith(kept)]).toEqual([401, 200]);
 });
 
+test("the CA of a virtual cluster is rotated, after what stops working was shown", async () => {
+  const path = "namespaces/p-default/virtualclusterinstances/demo/certificateauthority";
+  const phase = async (): Promise<string> => (await served.platform.send({ path })).body.status.phase;
+  const section = page.locator("section").filter({ has: page.getByRole("heading", { name: "Certificate authority" }) });
+  const step = async (name: string, consequence: string | RegExp): Promise<void> => {
+    await section.getByRole("button", { name, exact: true }).click();
+    await page.getByRole("dialog").getByText(consequence).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  };
+  await step("Prepare rotation", "The earlier ones stay trusted.");
+  await section.locator(".badge", { hasText: "prepared" }).waitFor();
+  // That of the kubeconfigs from before.
+  await section
+    .getByText(/^serial:/)
+    .first()
+    .waitFor();
+  expect(await phase()).toBe("Prepared");
+  await step("Abort rotation", "What the new CA and key have signed is refused at once.");
+  await section.locator(".badge", { hasText: "aborted" }).waitFor();
+  await step("Prepare rotation", "Nothing stops working, and it can be aborted.");
+  await step("Complete rotation", /certificates? of the earlier CA (is|are) revoked\./);
+  await section.locator(".badge", { hasText: "completed" }).waitFor();
+  await section
+    .getByText(/^serial:/)
+    .first()
+    .waitFor({ state: "detached" });
+  expect(await phase()).toBe("Completed");
+});
+
+test("the CA of the platform is prepared and aborted beside what the server says of itself", async () => {
+  await page.goto(`${served.platform.server.url}/about`);
+  const section = page.locator("section").filter({ has: page.getByRole("heading", { name: "Certificate authority" }) });
+  await section.getByText("postern-ca", { exact: true }).waitFor();
+  await section.getByRole("button", { name: "Prepare rotation" }).click();
+  await page.getByRole("dialog").getByText("New kubeconfigs trust a new CA as well.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Prepare rotation" }).click();
+  await section.getByText("postern-ca-2", { exact: true }).waitFor();
+  await section.getByRole("button", { name: "Abort rotation" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Abort rotation" }).click();
+  await section.locator(".badge", { hasText: "aborted" }).waitFor();
+});
+
 test("the overview shows what needs attention, and updates itself", async () => {
   await goTo("Home");
   const refused = page.getByRole("article").filter({ hasText: "Refused keys" });
@@ -153,6 +196,37 @@ test("a virtual cluster is created with roles inside, changed, and deleted after
   await page.getByRole("heading", { level: 1, name: "Virtual clusters" }).waitFor();
   await page.getByRole("link", { name: "Staging" }).waitFor({ state: "detached" });
   expect((await served.platform.send({ path })).status).toBe(404);
+});
+
+test("a kubeconfig generator is created, shows each virtual cluster, and is changed and deleted", async () => {
+  const path = "namespaces/p-default/kubeconfiggenerators/fleet";
+  await goTo("Kubeconfig generators");
+  await page.getByRole("link", { name: "New kubeconfig generator" }).click();
+  await page.getByLabel("Display name", { exact: true }).fill("Fleet");
+  await page.getByText("Read-only, without Secrets").click();
+  await press("Create");
+  await page.getByRole("heading", { level: 1, name: "Fleet" }).waitFor();
+  await page.getByRole("listitem").filter({ hasText: "demo" }).locator(".badge", { hasText: "Current" }).waitFor();
+  await page.locator(".description-list").getByText("p-default/fleet").waitFor();
+  expect((await served.platform.send({ path })).body.spec).toEqual({
+    displayName: "Fleet",
+    selector: {},
+    role: "view",
+    secretRef: { name: "fleet" },
+  });
+  await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await press("Add label");
+  await page.getByLabel("Label", { exact: true }).fill("env");
+  await page.getByLabel("Value", { exact: true }).fill("prod");
+  await press("Save");
+  await page.getByText("The selector matches no virtual cluster.").waitFor();
+  await page.locator(".description-list").getByText("env=prod").waitFor();
+  await press("Delete");
+  await page.getByRole("dialog").getByText("All credentials that it made are revoked at once.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Kubeconfig generators" }).waitFor();
+  await page.getByText("No kubeconfig generators yet").waitFor();
+  await expect.poll(async () => (await served.platform.send({ path })).status).toBe(404);
 });
 
 test("a member of a project is offered no more than they may do", async () => {

@@ -20,6 +20,7 @@ const directoryViews = () => import("./pages/directory-views.tsx");
 const trustViews = () => import("./pages/trust/trust-views.tsx");
 const clusterViews = () => import("./pages/clusters/cluster-views.tsx");
 const requestViews = () => import("./pages/requests/request-views.ts");
+const generatorViews = () => import("./pages/generators/generator-views.ts");
 const hostViews = () => import("./pages/hosts/host-views.ts");
 const forms = () => import("./pages/form-pages.ts");
 
@@ -50,6 +51,17 @@ const routes = [
     getParentRoute: () => root,
     path: "/clusters/$project/$name",
     component: lazyRouteComponent(clusterViews, "ClusterPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/kubeconfig-generators",
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(generatorViews, "GeneratorsPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/kubeconfig-generators/$project/$name",
+    component: lazyRouteComponent(generatorViews, "GeneratorPage"),
   }),
   createRoute({
     getParentRoute: () => root,
@@ -166,6 +178,8 @@ const routes = [
   form("/keys/$name/edit", "EditKeyPage"),
   form("/new/virtual-cluster", "NewVirtualClusterPage"),
   form("/clusters/$project/$name/edit", "EditVirtualClusterPage"),
+  form("/new/kubeconfig-generator", "NewGeneratorPage"),
+  form("/kubeconfig-generators/$project/$name/edit", "EditGeneratorPage"),
   form("/new/project", "NewProjectPage"),
   form("/projects/$name/edit", "EditProjectPage"),
   form("/new/user", "NewUserPage"),

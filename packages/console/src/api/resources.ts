@@ -33,6 +33,7 @@ const management = (resource: string): ResourceAddress => ({
 
 export const ACCESS_KEYS = management("ownedaccesskeys");
 export const VIRTUAL_CLUSTERS = management("virtualclusterinstances");
+export const KUBECONFIG_GENERATORS = management("kubeconfiggenerators");
 export const SPACES = management("spaceinstances");
 export const PROJECTS = management("projects");
 export const CLUSTERS = management("clusters");

@@ -9,6 +9,8 @@ const PAGES: readonly (readonly [path: string, address: string])[] = [
   ["/new/key", "/docs/guides/access-keys#create-a-key"],
   ["/clusters", "/docs/guides/kubeconfigs"],
   ["/new/virtual-cluster", "/docs/reference/kinds/virtualclusterinstance"],
+  ["/kubeconfig-generators", "/docs/guides/kubeconfig-generators"],
+  ["/new/kubeconfig-generator", "/docs/guides/kubeconfig-generators"],
   ["/host-clusters", "/docs/guides/connected-clusters"],
   ["/new/host-cluster", "/docs/guides/connected-clusters"],
   ["/projects", "/docs/guides/projects"],

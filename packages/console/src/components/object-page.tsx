@@ -16,6 +16,7 @@ export const LISTS = {
   key: "/keys",
   cluster: "/clusters",
   host: "/host-clusters",
+  generator: "/kubeconfig-generators",
   project: "/projects",
   user: "/users",
   team: "/teams",

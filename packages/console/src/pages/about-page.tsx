@@ -1,4 +1,4 @@
-// The server: its version and address, and the findings of its doctor.
+// The server: its version and address, its CA, and the findings of its doctor.
 
 import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../api/api-context.tsx";
@@ -11,6 +11,8 @@ import { ErrorNotice } from "../components/notice.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
 import { settings } from "../settings.ts";
 import { counted, t } from "../texts/text.tsx";
+import { AuthoritySection } from "./authorities/authority-section.tsx";
+import { usePlatformAuthority } from "./authorities/authority-sources.ts";
 
 const DOCTOR_PATH = "/doctor";
 
@@ -52,9 +54,15 @@ export function AboutPage() {
           ]}
         />
       </div>
+      <Authority />
       <Doctor />
     </>
   );
+}
+
+/** For administrators. */
+function Authority() {
+  return <AuthoritySection source={usePlatformAuthority()} />;
 }
 
 /** For administrators: findings name files of the server's machine. */

@@ -2,6 +2,7 @@
 
 export { EditRolePage, NewRolePage } from "./access/role-form.tsx";
 export { EditVirtualClusterPage, NewVirtualClusterPage } from "./clusters/cluster-form.tsx";
+export { EditGeneratorPage, NewGeneratorPage } from "./generators/generator-form.tsx";
 export { EditHostPage, NewHostPage } from "./hosts/host-form.tsx";
 export { EditKeyPage } from "./keys/edit-key-page.tsx";
 export { NewKeyPage } from "./keys/new-key-page.tsx";

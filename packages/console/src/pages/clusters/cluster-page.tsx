@@ -1,4 +1,4 @@
-// One virtual cluster: its state, who has access, its valid credentials, and sleep.
+// One virtual cluster: its state, who has access, its valid credentials, its CA, and sleep.
 
 import type { CredentialLedger } from "@postern/api/credential-ledger";
 import type { Project } from "@postern/api/project";
@@ -27,6 +27,8 @@ import { useOpened } from "../../components/use-opened.ts";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
+import { AuthoritySection } from "../authorities/authority-section.tsx";
+import { useClusterAuthority } from "../authorities/authority-sources.ts";
 import { SetKubeconfig } from "../hosts/set-kubeconfig.tsx";
 import { accessGroups, type Holder } from "./access-groups.ts";
 import { ClusterBadge, isBuiltIn } from "./cluster-badge.tsx";
@@ -79,6 +81,7 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterIns
       <Conditions cluster={cluster} />
       <Access cluster={cluster} project={project} />
       <Credentials cluster={cluster} />
+      {isBuiltIn(cluster) && <Authority cluster={cluster} />}
     </>
   );
 }
@@ -222,6 +225,10 @@ function HolderNames({ holders }: { readonly holders: readonly Holder[] }) {
       {more}
     </span>
   );
+}
+
+function Authority({ cluster }: { readonly cluster: VirtualClusterInstance }) {
+  return <AuthoritySection source={useClusterAuthority(cluster)} />;
 }
 
 /** All valid credentials for the virtual cluster, if the user may see them. */

@@ -1,5 +1,6 @@
-// One project: its members and their roles, quotas, virtual clusters and trust rules.
+// One project: its members and their roles, quotas, virtual clusters, trust rules and kubeconfig generators.
 
+import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { Project, ProjectMember } from "@postern/api/project";
 import type { TrustRule } from "@postern/api/trust-rule";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
@@ -8,7 +9,15 @@ import { Link, useParams } from "@tanstack/react-router";
 import { Plus, UserPlus } from "lucide-react";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { inNamespace, nameOf, ownerName, PROJECTS, TRUST_RULES, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import {
+  inNamespace,
+  KUBECONFIG_GENERATORS,
+  nameOf,
+  ownerName,
+  PROJECTS,
+  TRUST_RULES,
+  VIRTUAL_CLUSTERS,
+} from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
@@ -26,6 +35,7 @@ import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
+import { GeneratorBadge } from "../generators/generator-badge.tsx";
 import { AddProjectMember } from "./add-project-member.tsx";
 import { PhaseBadge } from "./projects-page.tsx";
 import { QuotaBar } from "./quota-bar.tsx";
@@ -78,6 +88,7 @@ function ProjectView({ project }: { readonly project: Project }) {
       <Members project={project} />
       <Clusters name={name} />
       <Rules name={name} />
+      <Generators name={name} />
     </>
   );
 }
@@ -244,6 +255,44 @@ function Rules({ name }: { readonly name: string }) {
                 {rule.spec.displayName || nameOf(rule)}
               </Link>
               <span className="muted">{rule.spec.issuer.preset ?? rule.spec.issuer.url}</span>
+            </li>
+          )}
+        </LongList>
+      )}
+    </Section>
+  );
+}
+
+function Generators({ name }: { readonly name: string }) {
+  const namespace = namespaceOf(name);
+  const right = useMay({ verb: "list", resource: "kubeconfiggenerators", namespace });
+  const { items } = useLive<KubeconfigGenerator>(inNamespace(KUBECONFIG_GENERATORS, namespace), {
+    isWanted: right.isAllowed,
+  });
+  const mayCreate = useMay({ verb: "create", resource: "kubeconfiggenerators", namespace });
+  if (!right.isAllowed) return null;
+  return (
+    <Section
+      title={t("generators.title")}
+      lead={t("project.generators.lead")}
+      actions={
+        mayCreate.isAllowed && (
+          <Link to="/new/kubeconfig-generator" search={{ project: name }} className="button plain">
+            <Plus aria-hidden="true" />
+            {t("generator.new")}
+          </Link>
+        )
+      }
+    >
+      {items.length === 0 && <p className="muted">{t("project.noGenerators")}</p>}
+      {items.length > 0 && (
+        <LongList items={items}>
+          {(generator) => (
+            <li key={generator.metadata.uid}>
+              <Link to="/kubeconfig-generators/$project/$name" params={{ project: name, name: nameOf(generator) }}>
+                {generator.spec.displayName || nameOf(generator)}
+              </Link>
+              <GeneratorBadge conditions={generator.status?.conditions} />
             </li>
           )}
         </LongList>

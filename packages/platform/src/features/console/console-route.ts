@@ -22,6 +22,7 @@ const AUTHORITY = `${FILES}ca.crt`;
 export const CONSOLE_VIEWS: readonly string[] = [
   "keys",
   "clusters",
+  "kubeconfig-generators",
   "host-clusters",
   "projects",
   "users",
@@ -50,6 +51,7 @@ export function isConsoleRequest({ method, headers }: Pick<ApiRequest, "method" 
 const API_ROOTS: ReadonlySet<string> = new Set([
   ...["api", "apis", "kubernetes", "openapi", "version", "healthz", "livez", "readyz", "metrics", "logs", "debug"],
   ...["activity", "backup", "doctor", "keyring", ".well-known", "login", "oauth", "device", "leaks", "scim", "unwrap"],
+  "certificateauthority",
 ]);
 
 /** Whether a person opened an address that may be mistyped: the console then says that there is no such page. */

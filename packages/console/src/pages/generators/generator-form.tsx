@@ -1,0 +1,144 @@
+// Creates and edits a kubeconfig generator: the virtual clusters that it selects, and the Secrets that it keeps.
+
+import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
+import type { Project } from "@postern/api/project";
+import { useParams, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { nameOf, PROJECTS } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { EmptyState } from "../../components/empty-state.tsx";
+import { Checkbox, RowsField, SelectField } from "../../components/fields.tsx";
+import { Loading } from "../../components/loading.tsx";
+import { NameFields } from "../../components/name-fields.tsx";
+import { ErrorNotice } from "../../components/notice.tsx";
+import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { ListLink } from "../../components/object-page.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { TextField } from "../../components/text-field.tsx";
+import { duration } from "../../format/ages.ts";
+import { t } from "../../texts/text.tsx";
+import {
+  EMPTY_GENERATOR,
+  FORMATS,
+  type GeneratorDraft,
+  generatorDraftOf,
+  generatorSpecOf,
+  type LabelRow,
+  TTLS,
+} from "./generator-draft.ts";
+import { generatorsIn } from "./generator-page.tsx";
+
+const formFor = (project: string): FormDefinition<GeneratorDraft, KubeconfigGenerator> => ({
+  page: "generator",
+  kindOf: () => "KubeconfigGenerator",
+  empty: { ...EMPTY_GENERATOR, project },
+  draftOf: generatorDraftOf,
+  contentOf: (draft) => ({ spec: generatorSpecOf(draft) }),
+  addressOf: (draft) => generatorsIn(draft.project),
+  viewOf: (draft) => `/kubeconfig-generators/${draft.project}/${draft.name}`,
+  paths: ["metadata.namespace", "spec.selector", "spec.role", "spec.ttlSeconds", "spec.format", "spec.secretRef"],
+  fieldsOf: (props) => <Fields {...props} />,
+});
+
+export function NewGeneratorPage() {
+  const { project = "" }: { readonly project?: string } = useSearch({ strict: false });
+  const { items, isLoading, error, retry } = useLive<Project>(PROJECTS);
+  const [first = ""] = items.map(nameOf).sort();
+  const chosen = items.some((each) => nameOf(each) === project) ? project : first;
+  const form = useMemo(() => formFor(chosen), [chosen]);
+  if (isLoading) return <Loading />;
+  if (error !== null || items.length === 0)
+    return (
+      <>
+        <PageHead above={<ListLink kind="generator" />} title={t("generator.new")} />
+        {error === null ? (
+          <EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>
+        ) : (
+          <ErrorNotice error={error} onRetry={retry} />
+        )}
+      </>
+    );
+  return <NewObject form={form} title={t("generator.new")} lead={t("generator.new.lead")} />;
+}
+
+export function EditGeneratorPage() {
+  const { project = "", name = "" } = useParams({ strict: false });
+  const form = useMemo(() => formFor(project), [project]);
+  return <EditObject form={form} address={generatorsIn(project)} name={name} />;
+}
+
+function Fields(props: FieldsProps<GeneratorDraft>) {
+  const { draft, isNew, errorAt, onChange } = props;
+  const projects = useLive<Project>(PROJECTS);
+  const lives = [...new Set<string>([...TTLS, draft.ttl].filter((ttl) => ttl !== ""))];
+  return (
+    <>
+      <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
+      {isNew && (
+        <SelectField
+          label={t("generator.fact.project")}
+          value={draft.project}
+          choices={projects.items
+            .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
+            .sort((one, other) => (one.label < other.label ? -1 : 1))}
+          onChange={(project) => onChange({ project })}
+          description={t("generator.project.hint")}
+          error={errorAt("metadata.namespace")}
+        />
+      )}
+      <RowsField<LabelRow>
+        label={t("generator.labels")}
+        description={t("generator.labels.hint")}
+        columns={[
+          { id: "key", label: t("generator.label.key"), isMonospace: true },
+          { id: "value", label: t("generator.label.value"), isMonospace: true },
+        ]}
+        rows={draft.labels}
+        empty={{ key: "", value: "" }}
+        addLabel={t("generator.label.add")}
+        removeLabel={({ key, value }) => t("project.members.remove.of", { name: `${key}=${value}` })}
+        onChange={(labels) => onChange({ labels })}
+        error={errorAt("spec.selector")}
+      />
+      <Checkbox
+        isSelected={draft.isReadOnly}
+        onChange={(isReadOnly) => onChange({ isReadOnly })}
+        description={t("generator.readOnly.hint")}
+      >
+        {t("generator.role.view")}
+      </Checkbox>
+      <SelectField
+        label={t("generator.fact.ttl")}
+        value={draft.ttl === "" ? "default" : draft.ttl}
+        choices={[
+          { id: "default", label: t("generator.ttl.default") },
+          ...lives.map((ttl) => ({ id: ttl, label: duration(Number(ttl)) })),
+        ]}
+        onChange={(ttl) => onChange({ ttl: ttl === "default" ? "" : ttl })}
+        description={t("generator.ttl.hint")}
+        error={errorAt("spec.ttlSeconds")}
+      />
+      {isNew && (
+        <>
+          <SelectField
+            label={t("generator.fact.format")}
+            value={draft.format}
+            choices={FORMATS.map((id) => ({ id, label: id, description: t(`generator.format.${id}`) }))}
+            onChange={(format) => onChange({ format })}
+            error={errorAt("spec.format")}
+          />
+          <TextField
+            label={t("generator.fact.secret")}
+            description={t("generator.secret.hint")}
+            value={draft.secret}
+            placeholder={draft.name}
+            onChange={(secret) => onChange({ secret })}
+            error={errorAt("spec.secretRef")}
+            autoComplete="off"
+            isMonospace
+          />
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,139 @@
+// One kubeconfig generator: whose access it gives, and the credential for each virtual cluster that it selects.
+
+import type { GeneratedCluster, KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
+import { Link, useParams } from "@tanstack/react-router";
+import { inNamespace, KUBECONFIG_GENERATORS, nameOf } from "../../api/resources.ts";
+import { DescriptionList } from "../../components/description-list.tsx";
+import { LongList } from "../../components/long-list.tsx";
+import { Notice } from "../../components/notice.tsx";
+import { ObjectActions } from "../../components/object-actions.tsx";
+import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { Section } from "../../components/page-head.tsx";
+import { Time } from "../../components/time.tsx";
+import { duration } from "../../format/ages.ts";
+import { namespaceOf } from "../../settings.ts";
+import { sentence, t } from "../../texts/text.tsx";
+import { GeneratorBadge, readyOf } from "./generator-badge.tsx";
+import { selectorText } from "./generator-draft.ts";
+
+/** Of the server: a day. */
+const DEFAULT_TTL_SECONDS = 86_400;
+
+export const generatorsIn = (project: string) => inNamespace(KUBECONFIG_GENERATORS, namespaceOf(project));
+
+export function GeneratorPage() {
+  const { project = "", name = "" } = useParams({ strict: false });
+  return (
+    <ObjectPage<KubeconfigGenerator> kind="generator" address={generatorsIn(project)} name={name}>
+      {(generator) => <GeneratorView generator={generator} project={project} />}
+    </ObjectPage>
+  );
+}
+
+function GeneratorView({ generator, project }: { readonly generator: KubeconfigGenerator; readonly project: string }) {
+  const name = nameOf(generator);
+  const { spec, status = {}, metadata } = generator;
+  const ready = readyOf(status.conditions);
+  const { creator, accessKey } = status;
+  return (
+    <>
+      <ObjectHead
+        kind="generator"
+        object={generator}
+        actions={
+          <ObjectActions
+            kind="generator"
+            address={generatorsIn(project)}
+            object={generator}
+            editedAt={`/kubeconfig-generators/${project}/${name}/edit`}
+            consequences={[t("generator.delete.credentials"), t("generator.delete.secrets")]}
+          />
+        }
+      />
+      {ready?.status === "False" && ready.reason !== "Pending" && (
+        <Notice tone="bad">{sentence(ready.message ?? "")}</Notice>
+      )}
+      <div className="card">
+        <DescriptionList
+          items={[
+            [t("generator.fact.state"), <GeneratorBadge key="state" conditions={status.conditions} />],
+            [t("generator.fact.name"), <code key="name">{name}</code>],
+            [
+              t("generator.fact.project"),
+              <Link key="project" to="/projects/$name" params={{ name: project }}>
+                {project}
+              </Link>,
+            ],
+            [
+              t("generator.fact.selector"),
+              <code key="selector">{selectorText(spec.selector) || t("generator.all")}</code>,
+            ],
+            [t("generator.fact.format"), spec.format ?? "Kubeconfig"],
+            [
+              t("generator.fact.secret"),
+              <code key="secret">{`${metadata.namespace ?? ""}/${spec.secretRef.name}`}</code>,
+            ],
+            [t("generator.fact.role"), t(spec.role === "view" ? "generator.role.view" : "generator.role.all")],
+            [t("generator.fact.ttl"), duration(spec.ttlSeconds ?? DEFAULT_TTL_SECONDS)],
+            [t("generator.fact.creator"), creator?.name ?? "–"],
+            ...(accessKey === undefined
+              ? []
+              : [
+                  [
+                    t("generator.fact.key"),
+                    <Link key="key" to="/keys/$name" params={{ name: accessKey }}>
+                      {accessKey}
+                    </Link>,
+                  ] as const,
+                ]),
+            [t("generator.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+          ]}
+        />
+      </div>
+      <Clusters clusters={status.clusters ?? []} selected={status.selected ?? 0} project={project} />
+    </>
+  );
+}
+
+function Clusters(props: {
+  readonly clusters: readonly GeneratedCluster[];
+  readonly selected: number;
+  readonly project: string;
+}) {
+  const { clusters, selected, project } = props;
+  return (
+    <Section title={t("generator.clusters")} lead={t("generator.clusters.lead")}>
+      {clusters.length === 0 && <p className="muted">{t("generator.clusters.none")}</p>}
+      {clusters.length > 0 && (
+        <LongList items={clusters}>
+          {({ name, secret = "", expirationTimestamp, conditions }) => {
+            const ready = readyOf(conditions);
+            return (
+              <li key={name}>
+                <span className="two-lines">
+                  <Link to="/clusters/$project/$name" params={{ project, name }}>
+                    {name}
+                  </Link>
+                  <span className="muted">
+                    {ready?.status === "False" && ready.message ? sentence(ready.message) : secret}
+                  </span>
+                </span>
+                <span>
+                  {expirationTimestamp !== undefined && (
+                    <>
+                      {t("generator.until")} <Time at={expirationTimestamp} otherwise="" />{" "}
+                    </>
+                  )}
+                  <GeneratorBadge conditions={conditions} />
+                </span>
+              </li>
+            );
+          }}
+        </LongList>
+      )}
+      {selected > clusters.length && clusters.length > 0 && (
+        <p className="hint">{t("generator.clusters.more", { count: selected - clusters.length })}</p>
+      )}
+    </Section>
+  );
+}

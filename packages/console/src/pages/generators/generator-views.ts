@@ -1,0 +1,4 @@
+// The pages of kubeconfig generators, loaded together.
+
+export { GeneratorPage } from "./generator-page.tsx";
+export { GeneratorsPage } from "./generators-page.tsx";

@@ -1,0 +1,140 @@
+// Kubeconfig generators of all projects: the Secrets that they keep current.
+
+import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
+import type { Project } from "@postern/api/project";
+import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { KUBECONFIG_GENERATORS, nameOf, PROJECTS } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { createdColumn } from "../../components/created-column.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { DocsLink } from "../../components/docs-link.tsx";
+import { EmptyState } from "../../components/empty-state.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
+import { Loading } from "../../components/loading.tsx";
+import { NewObjectLink } from "../../components/new-object-link.tsx";
+import { PageHead } from "../../components/page-head.tsx";
+import { useListSearch } from "../../components/use-list-search.tsx";
+import { namespaceOf, projectOf } from "../../settings.ts";
+import { counted, t } from "../../texts/text.tsx";
+import { GeneratorBadge, readyOf } from "./generator-badge.tsx";
+
+const projectNameOf = ({ metadata }: KubeconfigGenerator): string => projectOf(metadata.namespace ?? "");
+const titleOf = (generator: KubeconfigGenerator): string => generator.spec.displayName || nameOf(generator);
+const currentOf = ({ status }: KubeconfigGenerator): string =>
+  t("generator.currentOf", { ready: status?.ready ?? 0, all: status?.selected ?? 0 });
+
+const COLUMNS: readonly Column<KubeconfigGenerator>[] = [
+  {
+    id: "name",
+    header: t("generators.column.name"),
+    sortBy: (generator) => `${projectNameOf(generator)} / ${titleOf(generator).toLowerCase()}`,
+    text: (generator) => `${projectNameOf(generator)} / ${titleOf(generator)}`,
+    cell: (generator) => (
+      <Link
+        to="/kubeconfig-generators/$project/$name"
+        params={{ project: projectNameOf(generator), name: nameOf(generator) }}
+        className="row-link"
+      >
+        <span className="muted">{projectNameOf(generator)}</span>
+        {` / ${titleOf(generator)}`}
+      </Link>
+    ),
+  },
+  {
+    id: "state",
+    header: t("generators.column.state"),
+    width: "160px",
+    sortBy: ({ status }) => readyOf(status?.conditions)?.reason ?? "",
+    cell: ({ status }) => <GeneratorBadge conditions={status?.conditions} />,
+  },
+  {
+    id: "current",
+    header: t("generators.column.current"),
+    width: "130px",
+    from: "medium",
+    sortBy: ({ status }) => status?.selected ?? 0,
+    text: currentOf,
+    cell: currentOf,
+  },
+  {
+    id: "format",
+    header: t("generators.column.format"),
+    from: "medium",
+    width: "120px",
+    sortBy: ({ spec }) => spec.format ?? "Kubeconfig",
+    cell: ({ spec }) => spec.format ?? "Kubeconfig",
+  },
+  {
+    id: "secret",
+    header: t("generators.column.secret"),
+    from: "wide",
+    sortBy: ({ spec }) => spec.secretRef.name,
+    cell: ({ spec }) => spec.secretRef.name,
+  },
+  {
+    id: "creator",
+    header: t("generators.column.creator"),
+    from: "medium",
+    sortBy: ({ status }) => status?.creator?.name ?? "",
+    cell: ({ status }) => status?.creator?.name ?? "",
+  },
+  createdColumn(t("generators.column.created"), (object) => object),
+];
+
+const searchedIn = (generator: KubeconfigGenerator): string =>
+  `${projectNameOf(generator)} ${nameOf(generator)} ${titleOf(generator)} ${generator.spec.secretRef.name} ${generator.status?.creator?.name ?? ""}`;
+
+export function GeneratorsPage() {
+  const right = useMay({ verb: "list", resource: "kubeconfiggenerators" });
+  const list = useLive<KubeconfigGenerator>(KUBECONFIG_GENERATORS, { isWanted: right.isAllowed });
+  const projects = useLive<Project>(PROJECTS);
+  const namespaces = useMemo(
+    () => projects.items.map((project) => namespaceOf(nameOf(project))).sort(),
+    [projects.items],
+  );
+  const { shown, field } = useListSearch(list.items, t("generators.search"), searchedIn);
+  return (
+    <>
+      <PageHead
+        title={t("generators.title")}
+        lead={t("generators.lead")}
+        actions={
+          <NewObjectLink
+            to="/new/kubeconfig-generator"
+            resource="kubeconfiggenerators"
+            label={t("generator.new")}
+            namespaces={namespaces}
+          />
+        }
+      />
+      {!right.isKnown && <Loading />}
+      {right.isKnown && !right.isAllowed && (
+        <EmptyState title={t("generators.inProjects")} actions={<Link to="/projects">{t("nav.projects")}</Link>}>
+          {t("generators.inProjects.text")}
+        </EmptyState>
+      )}
+      {right.isAllowed && (
+        <LiveTable
+          list={list}
+          label={t("generators.title")}
+          columns={COLUMNS}
+          rows={shown}
+          rowKey={(generator) => generator.metadata.uid ?? nameOf(generator)}
+          sort={{ column: "name", isDescending: false }}
+          empty={
+            <EmptyState
+              title={t("generators.empty.title")}
+              actions={<DocsLink to="/docs/guides/kubeconfig-generators">{t("generators.empty.guide")}</DocsLink>}
+            >
+              {t("generators.empty.text")}
+            </EmptyState>
+          }
+          count={counted("generators.count", shown.length)}
+          filters={field}
+        />
+      )}
+    </>
+  );
+}
