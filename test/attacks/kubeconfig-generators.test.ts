@@ -102,7 +102,7 @@ describe("what a generator gives", () => {
 });
 
 describe("the record of what a generator gave", () => {
-  /** What the audit log has of kubeconfigs that were made for the generator. */
+  /** Records of kubeconfigs that were made for the generator. */
   async function recordsOf(name: string): Promise<readonly any[]> {
     const { accessKey } = (await on.stateOf(name)).status;
     return (await server.must({ path: `/audit/events?key=${accessKey}&verb=create` })).items;

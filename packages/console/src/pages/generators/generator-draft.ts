@@ -1,4 +1,4 @@
-// What the form of a kubeconfig generator holds, and the spec that follows from it.
+// The draft of a kubeconfig generator in its form, and the spec that follows from it.
 
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
