@@ -61,6 +61,6 @@ const isAsked = ({ resource: of }: AdmissionPlugin, { resource: { group, plural 
  * Source: k8s.io/apiserver/pkg/admission/errors.go
  */
 export function forbiddenByAdmission({ resource, name, object }: AdmissionAttributes, why: string): ApiError {
-  const named = name !== "" ? name : (object?.metadata.name ?? object?.metadata.generateName ?? "Unknown!");
+  const named = name !== "" ? name : (object?.metadata.name ?? object?.metadata.generateName ?? "Unknown");
   return forbiddenRequestError({ group: resource.group, resource: resource.plural }, named, why);
 }

@@ -37,7 +37,24 @@ export function requestOf(
     operation: operation.toUpperCase(),
     userInfo: userInfoOf(context.user),
     dryRun,
+    options: optionsOf(attributes),
   };
+}
+
+const OPTION_KINDS = { create: "CreateOptions", update: "UpdateOptions", delete: "DeleteOptions" } as const;
+
+/** The options of the request, as objects of their kind. A patch has those of the update or create that it becomes. */
+function optionsOf({ operation, context, deleteOptions, dryRun }: AdmissionAttributes): JsonObject | null {
+  if (operation === "connect") return null;
+  const common = {
+    kind: OPTION_KINDS[operation],
+    apiVersion: "meta.k8s.io/v1",
+    ...(dryRun ? { dryRun: ["All"] } : {}),
+  };
+  if (operation === "delete") return { ...deleteOptions, ...common };
+  const { query } = context.request;
+  const asked = ["fieldManager", "fieldValidation"].map((name) => [name, query.get(name) ?? ""] as const);
+  return { ...common, ...Object.fromEntries(asked.filter(([, value]) => value !== "")) };
 }
 
 const kindOf = ({ group, version, kind }: ResourceDefinition): JsonObject => ({ group, version, kind });

@@ -16,25 +16,18 @@ import { WebhookCallError } from "../../webhooks/webhook-caller.ts";
 import { requestOf } from "../expression-scope.ts";
 
 const GROUP = "admission.k8s.io";
-const OPTION_KINDS = {
-  create: "CreateOptions",
-  update: "UpdateOptions",
-  delete: "DeleteOptions",
-  connect: "",
-} as const;
-
 export type ReviewVersion = "v1" | "v1beta1";
 
 /** The text of a review, for any uid: an object is serialized once, however many webhooks receive it. */
 export function reviewTextFor(attributes: AdmissionAttributes, seenAs: ResourceDefinition) {
-  const { userInfo, dryRun, ...request } = requestOf(attributes, seenAs);
+  const { userInfo, dryRun, options, ...request } = requestOf(attributes, seenAs);
   const rest = stringifyJson({
     ...request,
     userInfo,
     object: json(attributes.object),
     oldObject: json(attributes.oldObject),
     dryRun,
-    options: optionsOf(attributes),
+    options,
   } as JsonObject);
   return (version: ReviewVersion, uid: string): string =>
     `{"kind":"AdmissionReview","apiVersion":"${GROUP}/${version}","request":{"uid":"${uid}",${rest.slice(1)}}`;
@@ -42,20 +35,6 @@ export function reviewTextFor(attributes: AdmissionAttributes, seenAs: ResourceD
 
 // Objects are JSON; only their named types hide it.
 const json = (object: KubeObject | undefined): JsonValue => (object as JsonObject | undefined) ?? null;
-
-function optionsOf({ operation, context, deleteOptions, dryRun }: AdmissionAttributes): JsonValue {
-  const { query } = context.request;
-  const kind = { kind: OPTION_KINDS[operation], apiVersion: "meta.k8s.io/v1" };
-  if (operation === "connect") return null;
-  if (operation === "delete") return { ...kind, ...deleteOptions, ...(dryRun ? { dryRun: ["All"] } : {}) };
-  const [manager, validation] = [query.get("fieldManager"), query.get("fieldValidation")];
-  return {
-    ...kind,
-    ...(dryRun ? { dryRun: ["All"] } : {}),
-    ...(manager === null || manager === "" ? {} : { fieldManager: manager }),
-    ...(validation === null || validation === "" ? {} : { fieldValidation: validation }),
-  };
-}
 
 export type ReviewAnswer = {
   readonly allowed: boolean;
