@@ -24,6 +24,7 @@ import {
 import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
+import { createVolumeProtection } from "../controllers/volume-protection.ts";
 import { createJobPodRelease } from "../controllers/workloads/job-pod-release.ts";
 import { createWorkloadControllers } from "../controllers/workloads/workload-controllers.ts";
 import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
@@ -94,6 +95,11 @@ export function startControllers(
           createJobPodRelease(port, {
             pods: requiredResource(registry, "", "Pod"),
             jobs: requiredResource(registry, "batch", "Job"),
+          }),
+          createVolumeProtection(port, {
+            volumes: requiredResource(registry, "", "PersistentVolume"),
+            claims: requiredResource(registry, "", "PersistentVolumeClaim"),
+            pods: requiredResource(registry, "", "Pod"),
           }),
           ...(deps.cluster.runsWorkloads === undefined
             ? []

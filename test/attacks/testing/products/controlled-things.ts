@@ -95,4 +95,28 @@ export const CONTROLLED_THINGS: readonly StoredThing[] = [
       data: { spec: { template: { metadata: { labels: members(size, "v") } } } },
     }),
   },
+  {
+    name: "claims beside volumes",
+    place: "cluster",
+    workloads: "controlled",
+    base: { count: 50, size: 50 },
+    before: async (store, size) => {
+      for (const index of range(size)) {
+        const spec = { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/data" } };
+        const metadata = { name: `v${index}`, labels: members(10, "x") };
+        if (!(await store("api/v1/persistentvolumes", { metadata, spec }))) return false;
+      }
+      return true;
+    },
+    path: `${DEFAULT}/persistentvolumeclaims`,
+    // Half of them find a volume, and the others look at all of them.
+    object: (index, size) => ({
+      metadata: { name: `c${index}` },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        resources: { requests: { storage: "1Gi" } },
+        ...(index % 2 === 0 ? {} : { selector: selector(size) }),
+      },
+    }),
+  },
 ];

@@ -11,6 +11,7 @@ import { createJobController } from "./job-controller.ts";
 import { followOwnedObjects } from "./owned-objects.ts";
 import { createReplicaSetController, REPLICA_SETS, REPLICATION_CONTROLLERS } from "./replica-set-controller.ts";
 import { createStatefulSetController } from "./stateful-set-controller.ts";
+import { createVolumeBinder } from "./volume-binder.ts";
 import type { WorkloadPort } from "./workload-port.ts";
 
 export type WorkloadControllersDeps = {
@@ -73,6 +74,7 @@ function startAll(base: ControllerPort, { resource }: WorkloadControllersDeps): 
     createJobController(port),
     createStatefulSetController(port, revisions),
     createDaemonSetController(port, revisions),
+    createVolumeBinder(port),
   ];
   return {
     async idle() {
