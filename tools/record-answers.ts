@@ -4,11 +4,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request as send } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  answerOf,
-  type RecordedRequest,
-  type RecordedStep,
-} from "../packages/kubernetes/src/testing/recorded-answers.ts";
+import { comparedOf, type RecordedStep } from "../packages/kubernetes/src/testing/recorded-answers.ts";
 
 const [url, token, caFile, ...named] = process.argv.slice(2);
 if (url === undefined || token === undefined || caFile === undefined) {
@@ -19,20 +15,30 @@ const agent = new Agent({ keepAlive: true, ca: readFileSync(caFile) });
 /** Definitions are served, and policies are known, a moment after they are written. */
 const SERVED_MS = 4_000;
 
-const ask = ({ method, path, json, contentType = "application/json" }: RecordedRequest) =>
+/** `299 - "text"`, with quotes in the text behind a backslash. */
+const warningsOf = (header: readonly string[] = []): readonly string[] =>
+  header.flatMap((values) =>
+    [...values.matchAll(/299 - "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) => text.replaceAll(/\\(.)/g, "$1")),
+  );
+
+const ask = ({ method, path, json, contentType = "application/json", ...step }: Omit<RecordedStep, "response">) =>
   new Promise<RecordedStep["response"]>((resolve, reject) => {
+    const text = json === undefined ? undefined : JSON.stringify(json);
     const headers = {
       authorization: `Bearer ${token}`,
       accept: "application/json",
-      ...(json === undefined ? {} : { "content-type": contentType }),
+      // Node sends the body of a DELETE without a length of its own.
+      ...(text === undefined ? {} : { "content-type": contentType, "content-length": Buffer.byteLength(text) }),
     };
     const asked = send(`${url}${path}`, { method, agent, headers }, async (answer) => {
-      let text = "";
-      for await (const chunk of answer) text += chunk;
-      resolve(answerOf(answer.statusCode ?? 0, text.startsWith("{") ? JSON.parse(text) : text));
+      let received = "";
+      for await (const chunk of answer) received += chunk;
+      const warnings = warningsOf(answer.headersDistinct["warning"]);
+      const body = received.startsWith("{") ? JSON.parse(received) : received;
+      resolve(comparedOf(step, { status: answer.statusCode ?? 0, json: body, warnings }));
     });
     asked.on("error", reject);
-    asked.end(json === undefined ? undefined : JSON.stringify(json));
+    asked.end(text);
   });
 
 for (const file of readdirSync(directory).filter((name) => name.endsWith(".json"))) {
@@ -41,7 +47,7 @@ for (const file of readdirSync(directory).filter((name) => name.endsWith(".json"
   const lines: string[] = [];
   for (const { response: _, ...step } of steps) {
     const answer = await ask(step);
-    lines.push(JSON.stringify({ ...step, response: step.onlyStatus === true ? { status: answer.status } : answer }));
+    lines.push(JSON.stringify({ ...step, response: answer }));
     if (/customresourcedefinitions|policybindings$/.test(step.path) && !step.path.includes("dryRun"))
       await delay(SERVED_MS);
   }

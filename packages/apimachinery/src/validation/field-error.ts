@@ -56,6 +56,10 @@ export const invalidError = (
   valueText = formatBadValue(value),
 ): FieldError => fieldError("FieldValueInvalid", field, withDetail(`Invalid value: ${valueText}`, detail));
 
+/** Of an object as a whole, which the text does not repeat. */
+export const invalidWholeError = (field: string, detail: string): FieldError =>
+  fieldError("FieldValueInvalid", field, `Invalid value: ${detail}`);
+
 export const typeInvalidError = (field: string, value: JsonValue | undefined, detail = ""): FieldError =>
   fieldError("FieldValueTypeInvalid", field, withDetail(`Invalid value: ${formatBadValue(value)}`, detail));
 

@@ -18,6 +18,8 @@ export type RecordedAnswer = {
   readonly causes?: readonly string[];
   /** Of any other answer. */
   readonly json?: JsonValue;
+  /** Their texts, where the step is about them. */
+  readonly warnings?: readonly string[];
 };
 
 /** Each file is a list of them, which are sent one after the other to a new cluster. */
@@ -25,7 +27,18 @@ export type RecordedStep = RecordedRequest & {
   readonly response: RecordedAnswer;
   /** Later steps need the object; its content is not compared. */
   readonly onlyStatus?: true;
+  /** Its warnings are compared, and nothing else. */
+  readonly onlyWarnings?: true;
 };
+
+/** The part of an answer to a step that is compared. */
+export function comparedOf(
+  { onlyStatus, onlyWarnings }: Pick<RecordedStep, "onlyStatus" | "onlyWarnings">,
+  { status, json, warnings }: { readonly status: number; readonly json: unknown; readonly warnings: readonly string[] },
+): RecordedAnswer {
+  if (onlyWarnings === true) return { status, warnings };
+  return onlyStatus === true ? { status } : answerOf(status, json);
+}
 
 const CHOSEN = new Set([
   "uid",
@@ -65,7 +78,7 @@ const withoutObjects = (message: string): string =>
       "$1 value: <object>",
     );
 
-export function answerOf(status: number, body: unknown): RecordedAnswer {
+function answerOf(status: number, body: unknown): RecordedAnswer {
   // A body was JSON.
   const json = body as JsonValue;
   if (status < 400 || !isJsonObject(json)) return { status, json: withoutChosen(json) };

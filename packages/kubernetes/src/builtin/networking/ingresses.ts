@@ -145,6 +145,10 @@ const specOnly: Strategy<Ingress> = {
       : { ...ingress, ...(old.status === undefined ? {} : { status: old.status }) },
   validateUpdate: (ingress, _old, { info }) =>
     info.subresource === "status" ? [] : validateIngressSpec(ingress.spec ?? {}),
+  warningsOnCreate: ({ metadata, spec }) =>
+    metadata.annotations?.[CLASS_ANNOTATION] === undefined || spec?.ingressClassName !== undefined
+      ? []
+      : [`annotation "${CLASS_ANNOTATION}" is deprecated, please use 'spec.ingressClassName' instead`],
 };
 
 const hostsOf = ({ spec }: Ingress): string => {

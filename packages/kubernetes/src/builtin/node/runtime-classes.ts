@@ -9,6 +9,8 @@ import { validateImmutable } from "@postern/apimachinery/validation/object-meta"
 import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
+import { warningHooks } from "../workloads/status-strategy.ts";
 
 const fields = s
   .object({
@@ -56,5 +58,8 @@ export const runtimeClasses: ResourceDefinition = defineBuiltin({
       ...validate(next),
       ...validateImmutable(next.handler, old.handler, "handler"),
     ],
+    ...warningHooks(({ scheduling }: RuntimeClass) =>
+      Object.keys(scheduling?.nodeSelector ?? {}).flatMap((key) => nodeLabelWarning("scheduling.nodeSelector", key)),
+    ),
   },
 });

@@ -13,6 +13,7 @@ import { choiceFaults } from "../field-checks.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
 import { amountFaults, overFaults } from "../workloads/validate-rollout.ts";
+import { budgetStatusFaults } from "../workloads/validate-status.ts";
 
 const budgetFields = s
   .object({
@@ -105,5 +106,5 @@ export const podDisruptionBudgets: ResourceDefinition = defineBuiltin({
     },
     ageColumn,
   ],
-  strategy: statusStrategy<Budget>(validateBudget),
+  strategy: statusStrategy<Budget>(validateBudget, undefined, undefined, budgetStatusFaults),
 });

@@ -8,6 +8,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
+import { warningHooks } from "../workloads/status-strategy.ts";
 import { shownSome } from "./endpoints.ts";
 import { validateSlice } from "./validate-endpoint-slice.ts";
 
@@ -127,6 +128,10 @@ const strategy: Strategy<EndpointSlice> = {
     ...validateSlice({ ...slice, addressType: old.addressType }),
     ...validateImmutable(slice.addressType, old.addressType, "addressType"),
   ],
+  // The path is that of upstream.
+  ...warningHooks(({ addressType }: EndpointSlice) =>
+    addressType === "FQDN" ? ["spec.addressType: FQDN endpoints are deprecated"] : [],
+  ),
 };
 
 const portsText = ({ ports: listed }: EndpointSlice): string => {

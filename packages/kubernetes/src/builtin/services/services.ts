@@ -8,6 +8,7 @@ import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { warningHooks } from "../workloads/status-strategy.ts";
 import { clusterIPOf, hasNodePorts, isHeadless, type Service, serviceFields, typeOf } from "./service.ts";
 import type { ServiceAddresses } from "./service-addresses.ts";
 import {
@@ -18,6 +19,7 @@ import {
   withoutUnused,
   withServiceDefaults,
 } from "./service-defaults.ts";
+import { serviceWarnings } from "./service-warnings.ts";
 import { validateService, validateServiceUpdate } from "./validate-service.ts";
 
 const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
@@ -42,6 +44,7 @@ const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
   },
   validateUpdate: (service, old, { info }) =>
     info.subresource === "status" ? [] : validateServiceUpdate(service, old),
+  ...warningHooks(serviceWarnings),
 });
 
 /** Assigns an address and ports if the service needs them; validation reports any fault. */

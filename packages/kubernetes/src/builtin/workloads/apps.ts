@@ -5,17 +5,19 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
-import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin, mergedInPatches, retainingKeys } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
 import { podTemplateFields } from "./pod-fields.ts";
+import { templateWarnings } from "./pod-warnings.ts";
 import { podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
+import { countingTemplates } from "./template-count.ts";
 import { validateStatefulSetNames } from "./validate-claims.ts";
 import { validateRestarts, validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
 import {
@@ -25,6 +27,12 @@ import {
   validateDeploymentRollout,
   validateStatefulSetRollout,
 } from "./validate-rollout.ts";
+import {
+  daemonSetStatusFaults,
+  deploymentStatusFaults,
+  replicaSetStatusFaults,
+  statefulSetStatusFaults,
+} from "./validate-status.ts";
 
 const count = (text: string) => s.int32().describe(text);
 
@@ -140,6 +148,13 @@ type Kind = {
   readonly validateRollout: (spec: Rollout) => readonly FieldError[];
   /** Default: the selector stays as it is. */
   readonly validateChange?: (next: Workload, old: Workload) => readonly FieldError[];
+  readonly validateStatus: (next: KubeObject, old: KubeObject) => readonly FieldError[];
+  /** Its name becomes a part of theirs, in a way that surprises. */
+  readonly namesPods: boolean;
+  /** An annotation counts its templates. */
+  readonly countsTemplates?: true;
+  /** Beside those about its pods. */
+  readonly warnings?: (workload: Workload) => readonly string[];
 };
 
 function defineWorkload({
@@ -154,6 +169,10 @@ function defineWorkload({
   validateSelected = validateSelectedTemplate,
   validateRollout,
   validateChange = validateSameSelector,
+  validateStatus,
+  namesPods,
+  countsTemplates,
+  warnings: others = () => [],
 }: Kind): ResourceDefinition {
   const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
   const schema = s
@@ -168,6 +187,7 @@ function defineWorkload({
     // The types of the schema hold by now.
     ...validateRollout((workload.spec ?? {}) as Rollout),
   ];
+  const strategy = statusStrategy<Workload>(validate, validateChange, undefined, validateStatus);
   return defineBuiltin({
     group: "apps",
     version: "v1",
@@ -190,7 +210,10 @@ function defineWorkload({
       const template = spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) };
       return { ...object, spec: { ...defaults(spec), ...template } } as KubeObject;
     },
-    strategy: statusStrategy<Workload>(validate, validateChange) as never,
+    strategy: {
+      ...(countsTemplates === true ? countingTemplates(strategy) : strategy),
+      ...templateWarnings<Workload>(({ spec }) => spec?.template, "spec.template", { namesPods, others }),
+    } as never,
   });
 }
 
@@ -202,6 +225,8 @@ export const deployments = defineWorkload({
   shortNames: ["deploy"],
   text: "Keeps a number of equal pods, and replaces them when their template changes.",
   validateRollout: validateDeploymentRollout,
+  validateStatus: deploymentStatusFaults,
+  namesPods: true,
   fields: [...BASE, "replicas", "strategy", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"],
   isScaled: true,
   columns: [
@@ -234,6 +259,8 @@ export const replicaSets = defineWorkload({
   shortNames: ["rs"],
   text: "Keeps a number of equal pods.",
   validateRollout: ({ minReadySeconds }) => notNegative(minReadySeconds, "spec.minReadySeconds"),
+  validateStatus: replicaSetStatusFaults,
+  namesPods: true,
   fields: [...BASE, "replicas"],
   isScaled: true,
   columns: [
@@ -267,6 +294,11 @@ function validateStatefulSetChange({ spec: next = {} }: Workload, { spec: old = 
   return [forbiddenError("spec", `updates to statefulset spec for fields other than ${all} are forbidden`)];
 }
 
+const statefulSetWarnings = ({ spec }: Workload): readonly string[] =>
+  (spec?.revisionHistoryLimit ?? 0) < 0
+    ? ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]
+    : [];
+
 export const statefulSets = defineWorkload({
   kind: "StatefulSet",
   plural: "statefulsets",
@@ -277,6 +309,9 @@ export const statefulSets = defineWorkload({
     ...validateStatefulSetNames(workload.metadata?.name, workload.spec),
   ],
   validateRollout: validateStatefulSetRollout,
+  validateStatus: statefulSetStatusFaults,
+  namesPods: false,
+  warnings: statefulSetWarnings,
   validateChange: validateStatefulSetChange,
   fields: [
     ...BASE,
@@ -325,6 +360,9 @@ export const daemonSets = defineWorkload({
   text: "Keeps one pod on every node.",
   validateSelected: (workload) => validateSelectedTemplate(workload, "DaemonSet"),
   validateRollout: validateDaemonSetRollout,
+  validateStatus: daemonSetStatusFaults,
+  namesPods: false,
+  countsTemplates: true,
   fields: [...BASE, "updateStrategy", "revisionHistoryLimit"],
   isScaled: false,
   columns: [
@@ -349,38 +387,4 @@ export const daemonSets = defineWorkload({
       revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
     };
   },
-});
-
-const revisionFields = s
-  .object({
-    data: s.any().describe("Data is the serialized representation of the state."),
-    revision: s.int64().describe("Revision indicates the revision of the state represented by Data."),
-  })
-  .describe("ControllerRevision implements an immutable snapshot of state data.");
-
-type Revision = KindOf<typeof revisionFields>;
-
-const validateRevision = ({ data, revision }: Revision): readonly FieldError[] => [
-  ...(data === undefined || data === null ? [requiredError("data", "data is mandatory")] : []),
-  ...notNegative(Number(revision ?? 0), "revision"),
-];
-
-export const controllerRevisions: ResourceDefinition = defineBuiltin({
-  group: "apps",
-  version: "v1",
-  kind: "ControllerRevision",
-  plural: "controllerrevisions",
-  singular: "controllerrevision",
-  namespaced: true,
-  schema: kindSchema(revisionFields.schema),
-  columns: [
-    {
-      name: "Revision",
-      type: "integer",
-      description: "Revision indicates the revision of the state represented by Data.",
-      value: ".revision",
-    },
-    ageColumn,
-  ],
-  strategy: { allowUnconditionalUpdate: true, validate: validateRevision, validateUpdate: validateRevision },
 });

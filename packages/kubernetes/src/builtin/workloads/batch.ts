@@ -1,124 +1,33 @@
 // Jobs and CronJobs as objects.
 // Source: k8s.io/kubernetes/pkg/registry/batch/{job,cronjob}/strategy.go, pkg/apis/batch/v1/defaults.go
 
-import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
-import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schema";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import { conditionFields } from "../condition-fields.ts";
 import { objectReference } from "../core/object-reference.ts";
-import { labelSelector } from "../rbac/rbac-fields.ts";
+import { type Job, type JobSpec, jobFields, jobSpecFields } from "./job-fields.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
-import { podTemplateFields } from "./pod-fields.ts";
+import { templateWarnings } from "./pod-warnings.ts";
 import { durationBetween, podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
-import { validateCron, validateJobNumbers } from "./validate-job.ts";
-import { validatePodSpec, validateTemplate } from "./validate-pod.ts";
-
-const jobSpecFields = s.object({
-  parallelism: s.int32().describe("Specifies the maximum desired number of pods the job should run at any given time."),
-  completions: s
-    .int32()
-    .describe("Specifies the desired number of successfully finished pods the job should be run with."),
-  activeDeadlineSeconds: s
-    .int64()
-    .describe(
-      "Specifies the duration in seconds relative to the startTime that the job may be continuously active before the system tries to terminate it; value must be positive integer.",
-    ),
-  podFailurePolicy: s.anyObject().describe("PodFailurePolicy describes how failed pods influence the backoffLimit."),
-  successPolicy: s
-    .anyObject()
-    .describe("SuccessPolicy describes when a Job can be declared as succeeded based on the success of some indexes."),
-  backoffLimit: s.int32().describe("Specifies the number of retries before marking this job failed."),
-  backoffLimitPerIndex: s
-    .int32()
-    .describe("Specifies the limit for the number of retries within an index before marking this index as failed."),
-  maxFailedIndexes: s
-    .int32()
-    .describe(
-      "Specifies the maximal number of failed indexes before marking the Job as failed, when backoffLimitPerIndex is set.",
-    ),
-  selector: labelSelector.describe(
-    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
-  ),
-  manualSelector: s.boolean().describe("manualSelector controls generation of pod labels and pod selectors."),
-  template: podTemplateFields.describe(
-    "PodTemplateSpec describes the data a pod should have when created from a template",
-  ),
-  ttlSecondsAfterFinished: s
-    .int32()
-    .describe(
-      "ttlSecondsAfterFinished limits the lifetime of a Job that has finished execution (either Complete or Failed).",
-    ),
-  completionMode: s
-    .string()
-    .describe(
-      "completionMode specifies how Pod completions are tracked. It can be `NonIndexed` (default) or `Indexed`.",
-    ),
-  suspend: s.boolean().describe("suspend specifies whether the Job controller should create Pods or not."),
-  podReplacementPolicy: s.string().describe("podReplacementPolicy specifies when to create replacement Pods."),
-  managedBy: s.string().describe("ManagedBy field indicates the controller that manages a Job."),
-});
-
-type JobSpec = Infer<typeof jobSpecFields>;
-
-const jobFields = s
-  .object({
-    spec: jobSpecFields.describe("JobSpec describes how the job execution will look like."),
-    status: s
-      .object({
-        conditions: s.list(conditionFields).describe("The latest available observations of an object's current state."),
-        startTime: s.timestamp().describe("Represents time when the job controller started processing a job."),
-        completionTime: s
-          .timestamp()
-          .describe(
-            "Represents time when the job was completed. It is not guaranteed to be set in happens-before order across separate operations.",
-          ),
-        active: s
-          .int32()
-          .describe("The number of pending and running pods which are not terminating (without a deletionTimestamp)."),
-        ready: s
-          .int32()
-          .describe(
-            "The number of active pods which have a Ready condition and are not terminating (without a deletionTimestamp).",
-          ),
-        succeeded: s
-          .int32()
-          .describe(
-            "The number of pods which reached phase Succeeded. The value increases monotonically for a given spec.",
-          ),
-        failed: s.int32().describe("The number of pods which reached phase Failed. The value increases monotonically."),
-        terminating: s
-          .int32()
-          .describe(
-            "The number of pods which are terminating (in phase Pending or Running and have a deletionTimestamp). This field is beta-level.",
-          ),
-        completedIndexes: s
-          .string()
-          .describe(
-            'completedIndexes holds the completed indexes when .spec.completionMode = "Indexed" in a text format.',
-          ),
-        failedIndexes: s
-          .string()
-          .describe("FailedIndexes holds the failed indexes when spec.backoffLimitPerIndex is set."),
-        uncountedTerminatedPods: s
-          .anyObject()
-          .describe(
-            "UncountedTerminatedPods holds UIDs of Pods that have terminated but haven't been accounted in Job status counters.",
-          ),
-      })
-      .describe("JobStatus represents the current state of a Job."),
-  })
-  .describe("Job represents the configuration of a single job.");
-
-export type Job = KindOf<typeof jobFields>;
-const RESTARTS = ["Never", "OnFailure"];
+import { validateCron } from "./validate-cron.ts";
+import {
+  NAME_LABEL,
+  OLD_NAME_LABEL,
+  OLD_UID_LABEL,
+  UID_LABEL,
+  validateJob,
+  validateJobChange,
+  validateJobSpec,
+} from "./validate-job.ts";
+import { validateJobStatus } from "./validate-job-status.ts";
 
 function withJobDefaults(spec: JobSpec): JobSpec {
   const isOnce = spec.completions === undefined && spec.parallelism === undefined;
@@ -126,60 +35,79 @@ function withJobDefaults(spec: JobSpec): JobSpec {
     ...spec,
     ...(isOnce ? { completions: 1 } : {}),
     parallelism: spec.parallelism ?? 1,
-    backoffLimit: spec.backoffLimit ?? 6,
+    backoffLimit: spec.backoffLimit ?? (spec.backoffLimitPerIndex === undefined ? 6 : NO_LIMIT),
     completionMode: spec.completionMode ?? "NonIndexed",
     suspend: spec.suspend ?? false,
     manualSelector: spec.manualSelector ?? false,
-    podReplacementPolicy: spec.podReplacementPolicy ?? "TerminatingOrFailed",
-    ...(spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) }),
+    podReplacementPolicy:
+      spec.podReplacementPolicy ?? (spec.podFailurePolicy === undefined ? "TerminatingOrFailed" : "Failed"),
+    ...withDefaultsOfParts(spec),
   };
 }
 
-/** A Job without labels has those of its pods. */
-function withLabelsOfPods(job: Job, submitted: Job): Job {
-  const { metadata, spec } = job;
-  const isLabelled = Object.keys(metadata.labels ?? {}).length > 0;
-  if (isLabelled || submitted.spec?.template?.metadata?.labels === undefined) return job;
-  return { ...job, metadata: { ...metadata, labels: spec?.template?.metadata?.labels ?? {} } };
+/** The greatest int32. */
+const NO_LIMIT = 2_147_483_647;
+
+/** Jobs of a CronJob have the other defaults when they are created. */
+function withDefaultsOfParts({ template, podFailurePolicy }: JobSpec): Partial<JobSpec> {
+  return {
+    ...(template === undefined ? {} : { template: withTemplateDefaults(template) }),
+    ...(podFailurePolicy === undefined ? {} : { podFailurePolicy: withConditionDefaults(podFailurePolicy) }),
+  };
 }
 
-/** The labels that tell the pods of one job from those of another of its name. */
+const withConditionDefaults = ({ rules, ...policy }: NonNullable<JobSpec["podFailurePolicy"]>) => ({
+  ...policy,
+  rules: rules?.map(withPatternDefaults) ?? null,
+});
+
+type FailureRule = NonNullable<NonNullable<JobSpec["podFailurePolicy"]>["rules"]>[number];
+
+function withPatternDefaults(rule: FailureRule): FailureRule {
+  const { onPodConditions } = rule;
+  if (onPodConditions === undefined) return rule;
+  const withStatus = onPodConditions.map((pattern) => ({ ...pattern, status: pattern.status || "True" }));
+  return { ...rule, onPodConditions: withStatus };
+}
+
+/** A Job without labels has those of its pods. */
+function withLabelsOfPods(job: Job): Job {
+  const { metadata, spec } = job;
+  const labels = spec?.template?.metadata?.labels;
+  const isLabelled = Object.keys(metadata.labels ?? {}).length > 0;
+  return isLabelled || labels === undefined ? job : { ...job, metadata: { ...metadata, labels } };
+}
+
+/** The labels that tell the pods of one job from those of another of its name. What the client chose is refused later, if it is not the same. */
 function withOwnSelector(job: Job): Job {
   const { uid = "", name = "" } = job.metadata;
   if (job.spec?.manualSelector === true || job.spec?.template === undefined) return job;
-  const { template } = job.spec;
-  const labels = { "batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name };
-  const all = { ...template.metadata?.labels, ...labels, "controller-uid": uid, "job-name": name };
+  const { template, selector } = job.spec;
+  const labels = {
+    [OLD_NAME_LABEL]: name,
+    [NAME_LABEL]: name,
+    [OLD_UID_LABEL]: uid,
+    [UID_LABEL]: uid,
+    ...template.metadata?.labels,
+  };
   return {
     ...job,
     spec: {
       ...job.spec,
-      selector: { matchLabels: { "batch.kubernetes.io/controller-uid": uid } },
-      template: { ...template, metadata: { ...template.metadata, labels: all } },
+      selector: { ...selector, matchLabels: { [UID_LABEL]: uid, ...selector?.matchLabels } },
+      template: { ...template, metadata: { ...template.metadata, labels } },
     },
   };
 }
 
-const validateJobSpec = (spec: JobSpec = {}, path: string): readonly FieldError[] => [
-  ...validateJobNumbers(spec, path),
-  ...validateTemplate(spec.template, `${path}.template`, validatePodSpec, RESTARTS),
-];
-
-/** Fields that decide which pods there are; they count from the start. */
-const FIXED = ["completions", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"] as const;
-
-const validateJobChange = ({ spec: next = {} }: Job, { spec: old = {} }: Job): readonly FieldError[] =>
-  FIXED.flatMap((name) => {
-    const now = (next[name] ?? null) as JsonValue;
-    // An indexed Job is scaled by both of its numbers.
-    const isScaled =
-      name === "completions" && next.completionMode === "Indexed" && next.completions === next.parallelism;
-    return isScaled || equalJson(now, (old[name] ?? null) as JsonValue)
-      ? []
-      : [invalidError(`spec.${name}`, now, "field is immutable")];
-  });
-
-const jobStrategy = statusStrategy<Job>(({ spec }) => validateJobSpec(spec, "spec"), validateJobChange);
+const jobStrategy: Strategy<Job> = {
+  ...statusStrategy<Job>((job) => validateJob(job)),
+  ...templateWarnings<Job>(({ spec }) => spec?.template, "spec.template", { namesPods: true }),
+  validateUpdate: (job, old, { info }) =>
+    info.subresource === "status"
+      ? validateJobStatus(job, old)
+      : [...validateJob(job, old), ...validateJobChange(job, old)],
+};
 
 const stateOf = ({ status }: Job): string => {
   const holds = (type: string) =>
@@ -224,7 +152,9 @@ export const jobs: ResourceDefinition = defineBuiltin({
   strategy: {
     ...jobStrategy,
     orphansByDefault: true,
-    prepareForCreate: (job: Job) => withLabelsOfPods(withOwnSelector({ ...job, status: {} }), job),
+    prepareForCreate: (job: Job) => withLabelsOfPods(withOwnSelector({ ...job, status: {} })),
+    prepareForUpdate: async (job: Job, old: Job, context: RequestContext) =>
+      withLabelsOfPods((await jobStrategy.prepareForUpdate?.(job, old, context)) ?? job),
   } as never,
 });
 
@@ -284,15 +214,31 @@ const cronJobFields = s
 
 type CronJob = KindOf<typeof cronJobFields>;
 
-function validateCronJob({ metadata, spec = {} as NonNullable<CronJob["spec"]> }: CronJob): readonly FieldError[] {
-  return [
-    ...((metadata.name ?? "").length > 52
-      ? [invalidError("metadata.name", metadata.name, "must be no more than 52 characters")]
-      : []),
-    ...validateCron({ ...spec, manualSelector: spec.jobTemplate?.spec?.manualSelector }),
-    ...validateJobSpec(spec.jobTemplate?.spec, "spec.jobTemplate.spec"),
-  ];
-}
+const MOST_NAME_LENGTH = 52;
+
+const validateCronSpec = ({ spec }: CronJob, old: CronJob | undefined): readonly FieldError[] => {
+  const jobs: JobSpec = spec?.jobTemplate.spec ?? {};
+  const { selector, manualSelector } = jobs;
+  const ofJobs = validateJobSpec(jobs, "spec.jobTemplate.spec");
+  return validateCron({ ...spec, selector, manualSelector }, old?.spec, ofJobs);
+};
+
+const cronJobStrategy: Strategy<CronJob> = {
+  ...templateWarnings<CronJob>(({ spec }) => spec?.jobTemplate.spec?.template, "spec.jobTemplate.spec.template", {
+    namesPods: true,
+  }),
+  ...statusStrategy<CronJob>((cronJob) => {
+    const { name = "" } = cronJob.metadata;
+    return [
+      ...validateCronSpec(cronJob, undefined),
+      ...(name.length > MOST_NAME_LENGTH
+        ? [invalidError("metadata.name", name, "must be no more than 52 characters")]
+        : []),
+    ];
+  }),
+  // Older ones may have longer names.
+  validateUpdate: (cronJob, old, { info }) => (info.subresource === "status" ? [] : validateCronSpec(cronJob, old)),
+};
 
 export const cronJobs: ResourceDefinition = defineBuiltin({
   group: "batch",
@@ -349,14 +295,14 @@ export const cronJobs: ResourceDefinition = defineBuiltin({
         jobTemplate: {
           metadata: {},
           ...jobTemplate,
-          ...(jobTemplate.spec?.template === undefined
+          ...(jobTemplate.spec === undefined
             ? {}
-            : { spec: { ...jobTemplate.spec, template: withTemplateDefaults(jobTemplate.spec.template) } }),
+            : { spec: { ...jobTemplate.spec, ...withDefaultsOfParts(jobTemplate.spec) } }),
         },
         successfulJobsHistoryLimit: spec.successfulJobsHistoryLimit ?? 3,
         failedJobsHistoryLimit: spec.failedJobsHistoryLimit ?? 1,
       },
     } as KubeObject;
   },
-  strategy: statusStrategy<CronJob>(validateCronJob) as never,
+  strategy: cronJobStrategy as never,
 });

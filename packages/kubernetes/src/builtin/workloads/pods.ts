@@ -16,6 +16,7 @@ import { EPHEMERAL_SUBRESOURCE, validateEphemeralChange, validateEphemeralContai
 import { withPodDefaults, withRequests, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
 import { qosClassOf } from "./pod-resources.ts";
+import { newPodWarnings, podWarnings } from "./pod-warnings.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
 import { validatePodSpec, validateTemplate } from "./validate-pod.ts";
@@ -223,6 +224,7 @@ export const pods: ResourceDefinition = defineBuiltin({
     prepareForCreate: async (pod: Pod, context: RequestContext) =>
       withGates(withServiceClass(pod, (await podStrategy.prepareForCreate?.(pod, context)) ?? pod)),
     validate: validateNewPod,
+    warningsOnCreate: newPodWarnings,
     // A binding changes what others may not.
     prepareForUpdate: (pod: Pod, old: Pod, context: RequestContext) =>
       context.info.subresource === BINDING_SUBRESOURCE
@@ -296,6 +298,7 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
     allowUnconditionalUpdate: true,
     validate: (object) => validateTemplate((object as PodTemplateObject).template, "template"),
     validateUpdate: (object) => validateTemplate((object as PodTemplateObject).template, "template"),
+    warningsOnCreate: (object) => podWarnings((object as PodTemplateObject).template, "template"),
   },
 });
 

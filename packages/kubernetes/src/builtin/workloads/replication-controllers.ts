@@ -14,10 +14,12 @@ import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.t
 import { conditionFields } from "../condition-fields.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
 import { podTemplateFields } from "./pod-fields.ts";
+import { templateWarnings } from "./pod-warnings.ts";
 import { podColumns } from "./pods.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
 import { validateTemplate } from "./validate-pod.ts";
+import { replicaSetStatusFaults } from "./validate-status.ts";
 
 const fields = s
   .object({
@@ -139,7 +141,8 @@ export const replicationControllers: ResourceDefinition = defineBuiltin({
     };
   },
   strategy: {
-    ...statusStrategy<ReplicationController>(validate, undefined, { replicas: 0 }),
+    ...statusStrategy<ReplicationController>(validate, undefined, { replicas: 0 }, replicaSetStatusFaults),
+    ...templateWarnings<ReplicationController>(({ spec }) => spec?.template, "spec.template", { namesPods: true }),
     orphansByDefault: true,
   } as never,
 });

@@ -24,6 +24,7 @@ export const statusStrategy = <T extends WithStatus>(
   validate: (object: T) => readonly FieldError[],
   validateChange: (object: T, old: T) => readonly FieldError[] = () => [],
   status: JsonObject = {},
+  validateStatus: (object: T, old: T) => readonly FieldError[] = () => [],
 ): Strategy<T> => ({
   allowUnconditionalUpdate: true,
   prepareForCreate: (object) => ({ ...object, status: { ...zeroStatus(object), ...status } }),
@@ -37,5 +38,13 @@ export const statusStrategy = <T extends WithStatus>(
         }
       : { ...object, ...(old.status === undefined ? {} : { status: old.status }) },
   validateUpdate: (object, old, { info }) =>
-    info.subresource === "status" ? [] : [...validateChange(object, old), ...validate(object)],
+    info.subresource === "status" ? validateStatus(object, old) : [...validateChange(object, old), ...validate(object)],
+});
+
+/** The same warnings about a new object and about a change, but for one of its status. */
+export const warningHooks = <T extends KubeObject>(
+  warnings: (object: T) => readonly string[],
+): Required<Pick<Strategy<T>, "warningsOnCreate" | "warningsOnUpdate">> => ({
+  warningsOnCreate: warnings,
+  warningsOnUpdate: (object, _old, { info }) => (info.subresource === "status" ? [] : warnings(object)),
 });

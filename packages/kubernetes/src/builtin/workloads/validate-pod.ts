@@ -141,7 +141,7 @@ function validateSelected(
   }
 }
 
-const unmatched = (labels: { readonly [label: string]: string } | undefined): FieldError =>
+export const unmatched = (labels: { readonly [label: string]: string } | undefined): FieldError =>
   invalidError(
     "spec.template.metadata.labels",
     labels,

@@ -13,8 +13,9 @@ import { conditionFields } from "../condition-fields.ts";
 import { objectReference } from "../core/object-reference.ts";
 import { quantities, quantityText } from "../quotas/quantities.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
-import { statusStrategy } from "./status-strategy.ts";
+import { statusStrategy, warningHooks } from "./status-strategy.ts";
 import { validateClaimSpec, validateVolumeSpec } from "./validate-claims.ts";
+import { claimWarnings, volumeWarnings } from "./volume-warnings.ts";
 
 const MODES: { readonly [mode: string]: string } = {
   ReadWriteOnce: "RWO",
@@ -161,7 +162,10 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
     },
   ],
   setDefaults: (object) => ({ ...object, spec: { volumeMode: "Filesystem", ...(object as Claim).spec } }) as KubeObject,
-  strategy: statusStrategy<Claim>(validateClaim, validateClaimChange, { phase: "Pending" }) as never,
+  strategy: {
+    ...statusStrategy<Claim>(validateClaim, validateClaimChange, { phase: "Pending" }),
+    ...warningHooks(claimWarnings),
+  } as never,
 });
 
 const volumeFields = s
@@ -265,10 +269,13 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
       ...object,
       spec: { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", ...(object as Volume).spec },
     }) as KubeObject,
-  strategy: statusStrategy<Volume>(
-    // Objects are JSON; only their named types hide it.
-    ({ spec = {} }) => validateVolumeSpec(spec as JsonValue),
-    undefined,
-    { phase: "Pending" },
-  ) as never,
+  strategy: {
+    ...statusStrategy<Volume>(
+      // Objects are JSON; only their named types hide it.
+      ({ spec = {} }) => validateVolumeSpec(spec as JsonValue),
+      undefined,
+      { phase: "Pending" },
+    ),
+    ...warningHooks(volumeWarnings),
+  } as never,
 });

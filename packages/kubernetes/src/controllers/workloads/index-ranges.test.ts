@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { countOf, freeIndexes, hasIndex, parseRanges, rangesText, withIndexes } from "./index-ranges.ts";
+import { countCommon, countOf, freeIndexes, hasIndex, parseRanges, rangesText, withIndexes } from "./index-ranges.ts";
 
 test.each([
   ["", 5, []],
@@ -65,4 +65,11 @@ test("agrees with a set of numbers", () => {
     const free = Array.from({ length: 30 }, (_, index) => index).filter((index) => !numbers.has(index) && index !== 4);
     expect(freeIndexes(ranges, new Set([4]), 30, 7)).toEqual(free.slice(0, 7));
   }
+});
+
+test("counts what two have in common", () => {
+  const ranges = parseRanges("0-3,6,8-9", 20);
+  expect(countCommon(ranges, parseRanges("2-6,9-12", 20))).toBe(4);
+  expect(countCommon(ranges, ranges)).toBe(countOf(ranges));
+  expect(countCommon(ranges, [])).toBe(0);
 });

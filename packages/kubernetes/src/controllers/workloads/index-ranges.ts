@@ -44,15 +44,33 @@ export function hasIndex(ranges: IndexRanges, index: number): boolean {
   return false;
 }
 
-export function withIndexes(ranges: IndexRanges, indexes: readonly number[]): IndexRanges {
-  const all = [...ranges, ...indexes.map((index) => [index, index] as const)].toSorted(([a], [b]) => a - b);
+export const withIndexes = (ranges: IndexRanges, indexes: readonly number[]): IndexRanges =>
+  joinRanges(
+    ranges,
+    indexes.map((index) => [index, index] as const),
+  );
+
+export function joinRanges(ranges: IndexRanges, others: IndexRanges): IndexRanges {
   const joined: [number, number][] = [];
-  for (const [first, last] of all) {
+  for (const [first, last] of [...ranges, ...others].toSorted(([a], [b]) => a - b)) {
     const before = joined.at(-1);
     if (before !== undefined && first <= before[1] + 1) before[1] = Math.max(before[1], last);
     else joined.push([first, last]);
   }
   return joined;
+}
+
+/** How many indexes are in both. */
+export function countCommon(ranges: IndexRanges, others: IndexRanges): number {
+  let count = 0;
+  for (let i = 0, j = 0; i < ranges.length && j < others.length; ) {
+    const [first, last] = ranges[i] ?? [0, -1];
+    const [otherFirst, otherLast] = others[j] ?? [0, -1];
+    count += Math.max(0, Math.min(last, otherLast) - Math.max(first, otherFirst) + 1);
+    if (last <= otherLast) i++;
+    if (otherLast <= last) j++;
+  }
+  return count;
 }
 
 /** The lowest indexes below `completions` that are in neither. */

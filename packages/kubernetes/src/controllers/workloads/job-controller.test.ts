@@ -30,7 +30,7 @@ const end = async (pod: any, phase: string, others: object = {}) =>
   await send("PUT", `${PODS}/${pod.metadata.name}/status`, { ...pod, status: { ...pod.status, phase, ...others } });
 const conditionsOf = ({ status }: any) => (status.conditions ?? []).map(({ type, reason }: any) => `${type} ${reason}`);
 const longAgo = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString().replace(/\.\d+/, "");
-const ended = (seconds: number) => ({
+const ended = (seconds: number, exitCode = 1) => ({
   containerStatuses: [
     {
       name: "a",
@@ -38,7 +38,7 @@ const ended = (seconds: number) => ({
       restartCount: 0,
       image: "i",
       imageID: "",
-      state: { terminated: { exitCode: 1, finishedAt: longAgo(seconds) } },
+      state: { terminated: { exitCode, finishedAt: longAgo(seconds) } },
     },
   ],
 });
@@ -141,6 +141,80 @@ describe("a Job", () => {
     const { status } = await jobOf("numbered");
     expect(status).toMatchObject({ succeeded: 5, completedIndexes: "0-4" });
     expect(conditionsOf({ status })).toContain("Complete CompletionsReached");
+  });
+
+  test("fails at once, ignores or counts failures as its policy says", async () => {
+    const on = (action: string, ...values: number[]) => ({ action, onExitCodes: { operator: "In", values } });
+    const rules = [on("Ignore", 3), on("FailJob", 42), { action: "Ignore", onPodConditions: [{ type: "Evicted" }] }];
+    await make("ruled", { backoffLimit: 0, podFailurePolicy: { rules } });
+    const [first] = await activeOf("ruled");
+    await end(first, "Failed", ended(60, 3));
+    const [second] = await activeOf("ruled");
+    const evicted = { type: "Evicted", status: "True" };
+    await end(second, "Failed", { ...ended(60, 1), conditions: [evicted] });
+    const [third] = await activeOf("ruled");
+    expect((await jobOf("ruled")).status.failed).toBeUndefined();
+    await end(third, "Failed", ended(60, 42));
+    const { status } = await jobOf("ruled");
+    expect(status).toMatchObject({ failed: 1 });
+    expect(conditionsOf({ status })).toEqual(["FailureTarget PodFailurePolicy", "Failed PodFailurePolicy"]);
+    const message = `Container a for pod default/${third.metadata.name} failed with exit code 42 matching FailJob rule at index 1`;
+    expect(status.conditions[1].message).toBe(message);
+  });
+
+  test("with a limit for each index replaces failed pods of an index until it is given up", async () => {
+    await make("each", { completionMode: "Indexed", completions: 2, parallelism: 2, backoffLimitPerIndex: 1 });
+    expect((await jobOf("each")).spec.backoffLimit).toBe(2_147_483_647);
+    const failuresOf = ({ metadata }: any) => metadata.annotations["batch.kubernetes.io/job-index-failure-count"];
+    const podOf = async (index: number) =>
+      (await activeOf("each")).find((pod) => pod.spec.hostname === `each-${index}`);
+    const first = await podOf(0);
+    expect(failuresOf(first)).toBe("0");
+    await end(first, "Failed");
+    // It is held until another has its count, which has to wait.
+    const held = await send("GET", `${PODS}/${first.metadata.name}`);
+    expect(held.metadata.finalizers).toEqual(["batch.kubernetes.io/job-tracking"]);
+    expect((await jobOf("each")).status).toMatchObject({ active: 1, failedIndexes: "" });
+    await end(held, "Failed", ended(60));
+    const second = await podOf(0);
+    expect(failuresOf(second)).toBe("1");
+    expect((await jobOf("each")).status).toMatchObject({ active: 2, failed: 1, failedIndexes: "" });
+    await end(second, "Failed", ended(60));
+    expect((await jobOf("each")).status).toMatchObject({ active: 1, failed: 2, failedIndexes: "0" });
+    await end(await podOf(1), "Succeeded");
+    const { status } = await jobOf("each");
+    expect(status).toMatchObject({ succeeded: 1, failed: 2, completedIndexes: "1", failedIndexes: "0" });
+    expect(conditionsOf({ status })).toEqual(["FailureTarget FailedIndexes", "Failed FailedIndexes"]);
+    expect((await podsOf("each")).every(({ metadata }) => metadata.finalizers === undefined)).toBe(true);
+  });
+
+  test("gives an index up where its policy says so, and fails when that are too many", async () => {
+    const rules = [{ action: "FailIndex", onExitCodes: { operator: "NotIn", values: [1] } }];
+    const indexed = { completionMode: "Indexed", completions: 3, parallelism: 3 };
+    await make("given", { ...indexed, backoffLimitPerIndex: 5, maxFailedIndexes: 0, podFailurePolicy: { rules } });
+    const [pod] = await activeOf("given");
+    await end(pod, "Failed", ended(60, 7));
+    expect(conditionsOf(await jobOf("given"))).toEqual([
+      "FailureTarget MaxFailedIndexesExceeded",
+      "Failed MaxFailedIndexesExceeded",
+    ]);
+    expect(await activeOf("given")).toEqual([]);
+  });
+
+  test("succeeds when a rule says so, and its other pods do not count as failed", async () => {
+    const rules = [{ succeededCount: 3 }, { succeededIndexes: "0,2", succeededCount: 1 }];
+    await make("enough", { completionMode: "Indexed", completions: 4, parallelism: 4, successPolicy: { rules } });
+    const podOf = async (index: number) =>
+      (await activeOf("enough")).find((pod) => pod.spec.hostname === `enough-${index}`);
+    await end(await podOf(1), "Succeeded");
+    expect(conditionsOf(await jobOf("enough"))).toEqual([]);
+    await end(await podOf(2), "Succeeded");
+    const { status } = await jobOf("enough");
+    expect(conditionsOf({ status })).toEqual(["SuccessCriteriaMet SuccessPolicy", "Complete SuccessPolicy"]);
+    expect(status.conditions[1].message).toBe("Matched rules at index 1");
+    expect(status).toMatchObject({ succeeded: 2, completedIndexes: "1,2" });
+    expect(status.failed).toBeUndefined();
+    expect(await activeOf("enough")).toEqual([]);
   });
 
   test("lets go of its pods when it is deleted", async () => {

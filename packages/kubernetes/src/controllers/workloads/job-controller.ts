@@ -13,17 +13,10 @@ import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaims } from "./claims.ts";
 import { type Condition, conditionOf, holds } from "./conditions.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
-import { finishOf, isManaged, type Job, type JobStatus, TRACKING } from "./job.ts";
-import {
-  countJob,
-  deadlineIn,
-  endOf,
-  isDone,
-  type JobCount,
-  jobCondition,
-  replacementIn,
-  wantedActive,
-} from "./job-plan.ts";
+import { finishOf, isIndexed, isManaged, type Job, type JobCount, type JobStatus, TRACKING } from "./job.ts";
+import { judgeFailures } from "./job-failures.ts";
+import { isPerIndex, nextIndexes } from "./job-indexes.ts";
+import { countJob, deadlineIn, endOf, isDone, jobCondition, replacementIn, wantedActive } from "./job-plan.ts";
 import { createJobPods, type JobPods } from "./job-pods.ts";
 import { type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
 import { readStored } from "./read-stored.ts";
@@ -59,6 +52,7 @@ export function createJobController(base: WorkloadPort): Controller {
     const finish = finishOf(job);
     if (finish !== undefined) return expire(key, job, finish, signal);
     const claimed = await podStatesOf(await claims.claim(job, signal), pause);
+    await judgeFailures(job, claimed, pause);
     if (!signal.aborted) await sync(key, job, claimed, signal);
   }
 
@@ -105,15 +99,18 @@ export function createJobController(base: WorkloadPort): Controller {
     const isWaiting = job.spec.podReplacementPolicy === "Failed" ? going : 0;
     const missing = wanted - count.active.length - isWaiting;
     if (missing <= 0) return;
-    const delay = Math.max(backoff.delayMs(uid, generation), replacementIn(job, before, clock.now()));
+    const next = isIndexed(job) ? nextIndexes(job, count, missing, clock.now()) : undefined;
+    const delayOfPods = next !== undefined && isPerIndex(job) ? next.delayMs : replacementIn(job, before, clock.now());
+    const delay = Math.max(backoff.delayMs(uid, generation), delayOfPods);
     if (delay > 0) return again(queue, key, delay);
-    const made = await pods.create(job, missing, count, signal);
+    const made =
+      next === undefined ? await pods.create(job, missing, signal) : await pods.createIndexed(job, next, signal);
     if (made.error !== undefined) {
       backoff.failed(uid, generation);
       return again(queue, key, backoff.delayMs(uid, generation));
     }
     backoff.succeeded(uid);
-    if (made.count < missing) again(queue, key, port.writes.turnMs());
+    if (made.count < (next?.indexes.length ?? missing)) again(queue, key, port.writes.turnMs());
   }
 
   /** Writes which pods have ended before it lets go of them, and counts them when nothing can count them again. */
@@ -126,9 +123,10 @@ export function createJobController(base: WorkloadPort): Controller {
   ): Promise<void> {
     // Memory has the pods that have just been written.
     const present = await podsOf(job);
-    const tracked = pods.track(job, present, end);
-    const active = present.filter(({ isActive }) => isActive).length;
-    const target = end ?? (isDone(job, countJob(job, present).succeeded, active) ? success(clock.now()) : undefined);
+    const count = countJob(job, present);
+    const tracked = pods.track(job, count, end);
+    const active = count.active.length;
+    const target = end ?? (isDone(job, count.succeeded, active) ? success(clock.now()) : undefined);
     const known = target === undefined ? suspension(job, active) : (job.status?.conditions ?? []);
     const isNew = target !== undefined && conditionOf(known, target.type) === undefined;
     const first = statusOf(job, present, {
@@ -160,8 +158,9 @@ export function createJobController(base: WorkloadPort): Controller {
     if (!tracked.isAll) again(queue, key, port.writes.turnMs());
   }
 
-  async function podsOf({ metadata: { uid = "" } }: Job): Promise<readonly PodState[]> {
-    const states = await podStatesOf(port.pods.of(uid), pause);
+  async function podsOf(job: Job): Promise<readonly PodState[]> {
+    const states = await podStatesOf(port.pods.of(job.metadata.uid ?? ""), pause);
+    await judgeFailures(job, states, pause);
     port.looks.spend(states.length);
     return states;
   }
@@ -207,7 +206,8 @@ export function createJobController(base: WorkloadPort): Controller {
       terminating: present.filter(({ isDeleted, phase }) => isDeleted && phase !== "Succeeded" && phase !== "Failed")
         .length,
     };
-    return statusMembers(all as { readonly [name: string]: JsonValue | undefined }, ALWAYS);
+    const always = all.failedIndexes === undefined ? ALWAYS : [...ALWAYS, "failedIndexes"];
+    return statusMembers(all as { readonly [name: string]: JsonValue | undefined }, always);
   }
 
   function sayFinished(job: Job, { type, reason = "", message = "" }: Condition): void {

@@ -3,22 +3,14 @@
 
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type Condition, conditionOf, holds } from "./conditions.ts";
-import { countOf, type IndexRanges, parseRanges, withIndexes } from "./index-ranges.ts";
-import { hasFailed, indexOf, isIndexed, isTracked, type Job } from "./job.ts";
+import { countCommon, countOf, type IndexRanges, parseRanges, withIndexes } from "./index-ranges.ts";
+import { hasFailed, indexOf, isIndexed, isTracked, type Job, type JobCount, type SuccessRule } from "./job.ts";
+import { delayAfter, endedAt } from "./job-backoff.ts";
+import { failureOf, isIgnored } from "./job-failures.ts";
+import { failedIndexesOf } from "./job-indexes.ts";
 import type { PodState } from "./pod-state.ts";
 
-const FIRST_BACKOFF_MS = 10_000;
-const MOST_BACKOFF_MS = 10 * 60_000;
 const DEFAULT_LIMIT = 6;
-
-export type JobCount = {
-  readonly active: readonly PodState[];
-  /** In its status, or in pods that are not counted there yet. */
-  readonly succeeded: number;
-  readonly failed: number;
-  /** Of an indexed Job, with those of pods that are not counted yet. */
-  readonly completed: IndexRanges;
-};
 
 /** Pods that have ended and are neither in the counters of the status nor on their way there. */
 export function newlyEnded(job: Job, pods: readonly PodState[]) {
@@ -40,12 +32,15 @@ export function countJob(job: Job, pods: readonly PodState[]): JobCount {
     ? withIndexes(parseRanges(completedIndexes, job.spec.completions ?? 0), indexes)
     : [];
   return {
+    pods,
     active: pods.filter(({ isActive }) => isActive),
     succeeded: isIndexed(job)
       ? countOf(completed)
       : succeeded + (uncountedTerminatedPods.succeeded?.length ?? 0) + ended.succeeded.length,
-    failed: failed + (uncountedTerminatedPods.failed?.length ?? 0) + ended.failed.length,
+    failed:
+      failed + (uncountedTerminatedPods.failed?.length ?? 0) + ended.failed.filter((pod) => !isIgnored(pod)).length,
     completed,
+    failedIndexes: failedIndexesOf(job, pods),
   };
 }
 
@@ -76,6 +71,9 @@ export function endOf(job: Job, count: JobCount, now: number): Condition | undef
   const { spec, status } = job;
   const known = ["SuccessCriteriaMet", "FailureTarget"].find((type) => holds(status?.conditions, type));
   if (known !== undefined) return conditionOf(status?.conditions, known);
+  const broken = count.pods.find((pod) => hasFailed(pod, job) && failureOf(pod).message !== undefined);
+  if (broken !== undefined)
+    return jobCondition("FailureTarget", "True", "PodFailurePolicy", failureOf(broken).message ?? "", now);
   const limit = spec.backoffLimit ?? DEFAULT_LIMIT;
   if (count.failed > limit || hasRestarted(job, count.active, limit)) {
     const message = "Job has reached the specified backoff limit";
@@ -85,7 +83,35 @@ export function endOf(job: Job, count: JobCount, now: number): Condition | undef
     const message = "Job was active longer than specified deadline";
     return jobCondition("FailureTarget", "True", "DeadlineExceeded", message, now);
   }
-  return undefined;
+  return isIndexed(job) ? endByIndexes(job, count, now) : undefined;
+}
+
+function endByIndexes({ spec }: Job, { completed, failedIndexes }: JobCount, now: number): Condition | undefined {
+  const { completions = 0, maxFailedIndexes, successPolicy } = spec;
+  const failed = countOf(failedIndexes);
+  if (maxFailedIndexes !== undefined && failed > maxFailedIndexes) {
+    const message = "Job has exceeded the specified maximal number of failed indexes";
+    return jobCondition("FailureTarget", "True", "MaxFailedIndexesExceeded", message, now);
+  }
+  if (failed > 0 && failed + countOf(completed) >= completions)
+    return jobCondition("FailureTarget", "True", "FailedIndexes", "Job has failed indexes", now);
+  const met = (successPolicy?.rules ?? []).findIndex((rule) => isMet(rule, completed, completions));
+  if (met < 0) return undefined;
+  return jobCondition("SuccessCriteriaMet", "True", "SuccessPolicy", `Matched rules at index ${met}`, now);
+}
+
+/** Source: k8s.io/kubernetes/pkg/controller/job/success_policy.go */
+function isMet(
+  { succeededIndexes, succeededCount }: SuccessRule,
+  completed: IndexRanges,
+  completions: number,
+): boolean {
+  if (completed.length === 0) return false;
+  if (succeededIndexes === undefined) return succeededCount !== undefined && countOf(completed) >= succeededCount;
+  const wanted = parseRanges(succeededIndexes, completions);
+  if (wanted.length === 0) return false;
+  const common = countCommon(wanted, completed);
+  return common === countOf(wanted) || (succeededCount !== undefined && common >= succeededCount);
 }
 
 /** Containers that are started again in their pod count as well. */
@@ -96,11 +122,11 @@ function hasRestarted({ spec }: Job, active: readonly PodState[], limit: number)
 }
 
 /** How many pods should be active. */
-export function wantedActive({ spec }: Job, { active, succeeded }: JobCount): number {
+export function wantedActive({ spec }: Job, { active, succeeded, failedIndexes }: JobCount): number {
   const parallelism = spec.parallelism ?? 1;
   if (spec.suspend === true) return 0;
   if (spec.completions === undefined) return succeeded > 0 ? Math.min(active.length, parallelism) : parallelism;
-  return Math.max(0, Math.min(spec.completions - succeeded, parallelism));
+  return Math.max(0, Math.min(spec.completions - succeeded - countOf(failedIndexes), parallelism));
 }
 
 export const isDone = ({ spec }: Job, succeeded: number, active: number): boolean =>
@@ -112,13 +138,8 @@ export function replacementIn(job: Job, pods: readonly PodState[], now: number):
   const latest = (each: readonly PodState[]): number => each.reduce((last, pod) => Math.max(last, endedAt(pod)), 0);
   const lastSuccess = latest(pods.filter(({ phase }) => phase === "Succeeded"));
   const failures = pods.filter((pod) => hasFailed(pod, job) && endedAt(pod) >= lastSuccess);
-  if (failures.length === 0) return 0;
-  const last = latest(failures);
-  const delay = Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures.length - 1, 10), MOST_BACKOFF_MS);
-  return Math.max(0, last + delay - now);
+  return delayAfter(failures.length, latest(failures), now);
 }
-
-const endedAt = ({ finishedAt, createdAt }: PodState): number => finishedAt ?? createdAt;
 
 /** Of an indexed Job, pods without an index that counts and those whose index another active pod has; of others, none. */
 export function misplacedPods(job: Job, active: readonly PodState[]): readonly PodState[] {

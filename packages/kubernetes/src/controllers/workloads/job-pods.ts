@@ -1,13 +1,13 @@
 // The pods of Jobs: creation, removal, and the finalizer that holds each until it has been counted.
 // Source: k8s.io/kubernetes/pkg/controller/job/{job_controller,tracking_utils}.go
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Condition } from "./conditions.ts";
-import { countOf, freeIndexes, parseRanges, rangesText, withIndexes } from "./index-ranges.ts";
+import { countOf, parseRanges, rangesText, withIndexes } from "./index-ranges.ts";
 import {
   hasFailed,
   indexedTemplate,
@@ -15,10 +15,13 @@ import {
   isIndexed,
   isTracked,
   type Job,
+  type JobCount,
   type JobStatus,
   TRACKING,
 } from "./job.ts";
-import { type JobCount, misplacedPods, newlyEnded } from "./job-plan.ts";
+import { isIgnored } from "./job-failures.ts";
+import { failureCounts, failuresToReplace, isPerIndex, type NextIndexes } from "./job-indexes.ts";
+import { misplacedPods, newlyEnded } from "./job-plan.ts";
 import { createPods, deletePods, type Made, MOST_AT_ONCE, podFromTemplate, withDerivedName } from "./pod-control.ts";
 import { byDeletion, type PodState } from "./pod-state.ts";
 import type { Says, WorkloadPort } from "./workload-port.ts";
@@ -27,13 +30,18 @@ import type { Says, WorkloadPort } from "./workload-port.ts";
 const MOST_UNCOUNTED = 500;
 
 /** Counters, and pods that are on their way to them. */
-type Counters = Pick<JobStatus, "succeeded" | "failed" | "completedIndexes" | "uncountedTerminatedPods"> & {
+type Counters = Pick<
+  JobStatus,
+  "succeeded" | "failed" | "completedIndexes" | "failedIndexes" | "uncountedTerminatedPods"
+> & {
   /** No pod is on its way. */
   readonly isSettled: boolean;
 };
 
 export type JobPods = {
-  create(job: Job, wanted: number, count: JobCount, signal: AbortSignal): Promise<Made>;
+  create(job: Job, wanted: number, signal: AbortSignal): Promise<Made>;
+  /** Of an indexed Job. */
+  createIndexed(job: Job, next: NextIndexes, signal: AbortSignal): Promise<Made>;
   /** Active pods that should not be. */
   surplus(job: Job, active: readonly PodState[], wanted: number): readonly PodState[];
   /** Deletes pods that do not count as failed. Returns how many. */
@@ -42,11 +50,11 @@ export type JobPods = {
   removeAll(job: Job, pods: readonly PodState[], signal: AbortSignal): Promise<number>;
   /**
    * Pods that have ended, and the counters with these on their way. `isAll` is false where there are more. Of a Job that ends, all pods have; where it
-   * has failed, so have they.
+   * has failed, so have they. Failures that its policy ignores are not counted.
    */
   track(
     job: Job,
-    pods: readonly PodState[],
+    count: JobCount,
     end: Condition | undefined,
   ): { readonly ended: readonly PodState[]; readonly status: Counters; readonly isAll: boolean };
   /** Lets go of pods. */
@@ -85,26 +93,20 @@ export function createJobPods(port: WorkloadPort, says: Says): JobPods {
   }
 
   return {
-    create(job, wanted, { active, completed }, signal) {
-      const { template, completions = 0 } = job.spec;
-      const held = (pod: KubeObject): KubeObject => ({
-        ...pod,
-        metadata: { ...pod.metadata, finalizers: [...(pod.metadata.finalizers ?? []), TRACKING] },
-      });
-      if (!isIndexed(job)) {
-        const pod = held(podFromTemplate(job, template));
-        return createPods(port, job, wanted, (...at) => withDerivedName(job, pod, ...at), says, signal);
-      }
-      const taken = new Set(active.flatMap((pod) => indexOf(pod, job) ?? []));
-      const free = freeIndexes(completed, taken, completions, Math.min(wanted, MOST_UNCOUNTED));
+    create(job, wanted, signal) {
+      const pod = withTracking(podFromTemplate(job, job.spec.template));
+      return createPods(port, job, wanted, (...at) => withDerivedName(job, pod, ...at), says, signal);
+    },
+    createIndexed(job, { indexes, replaced }, signal) {
       const name = job.metadata.name ?? "";
       const podAt = (at: number, attempt: number): KubeObject => {
-        const index = free[at] ?? 0;
-        const pod = held(podFromTemplate(job, indexedTemplate(template, name, index)));
-        const metadata = { ...pod.metadata, generateName: `${name}-${index}-` };
+        const index = indexes[at] ?? 0;
+        const pod = withTracking(podFromTemplate(job, indexedTemplate(job.spec.template, name, index)));
+        const annotations = { ...pod.metadata.annotations, ...failureCounts(job, replaced.get(index)) };
+        const metadata = { ...pod.metadata, annotations, generateName: `${name}-${index}-` };
         return withDerivedName(job, { ...pod, metadata }, index, attempt);
       };
-      return createPods(port, job, free.length, podAt, says, signal);
+      return createPods(port, job, indexes.length, podAt, says, signal);
     },
     surplus(job, active, wanted) {
       const misplaced = misplacedPods(job, active);
@@ -118,18 +120,28 @@ export function createJobPods(port: WorkloadPort, says: Says): JobPods {
       return await deletePods(port, job, most, says, signal);
     },
     removeAll: (job, pods, signal) => deletePods(port, job, pods, says, signal),
-    track(job, pods, end) {
+    track(job, count, end) {
+      const { pods } = count;
       const { failed: failures = [], succeeded: successes = [] } = job.status?.uncountedTerminatedPods ?? {};
       const counters = settle(job, pods);
       const known = new Set([...failures, ...successes]);
+      const isKept = end === undefined && !isBeingDeleted(job) ? new Set(failuresToReplace(job, count).values()) : NONE;
       const fresh = newlyEnded(job, pods);
-      const others = end === undefined ? [] : pods.filter((pod) => isTracked(pod) && !isEnded(pod, job));
-      const lost = end?.type === "FailureTarget" ? others.filter(({ uid }) => !known.has(uid)) : [];
-      const failed = [...fresh.failed, ...lost];
+      // Pods that go because the Job has succeeded did not fail.
+      const failedNow = fresh.failed.filter(
+        (pod) => !isKept.has(pod) && (end?.type !== "SuccessCriteriaMet" || pod.phase === "Failed"),
+      );
+      const isFresh = new Set([...fresh.succeeded, ...failedNow]);
+      const others =
+        end === undefined ? [] : pods.filter((pod) => isTracked(pod) && !isFresh.has(pod) && !known.has(pod.uid));
+      const lost = end?.type === "FailureTarget" ? others.filter((pod) => canFail(pod, job)) : [];
+      const failed = [...failedNow, ...lost];
+      const isToCount = new Set(failed);
       const ends = [...fresh.succeeded, ...failed].slice(0, MOST_UNCOUNTED);
+      const uncountedOthers = others.filter((pod) => !isToCount.has(pod));
       const waiting = pods.filter((pod) => isTracked(pod) && known.has(pod.uid));
       const newSuccesses = fresh.succeeded.filter((pod) => ends.includes(pod));
-      const newFailures = failed.filter((pod) => ends.includes(pod));
+      const newFailures = failed.filter((pod) => ends.includes(pod) && !isIgnored(pod));
       const indexes = newSuccesses.flatMap((pod) => indexOf(pod, job) ?? []);
       const ranges = isIndexed(job)
         ? withIndexes(parseRanges(job.status?.completedIndexes ?? "", job.spec.completions ?? 0), indexes)
@@ -138,11 +150,12 @@ export function createJobPods(port: WorkloadPort, says: Says): JobPods {
       const { uncountedTerminatedPods: before = {} } = counters;
       return {
         // Pods without an index that counts are let go as well.
-        ended: [...waiting, ...ends, ...others.filter((pod) => !ends.includes(pod)), ...withoutIndex(pods, job)],
+        ended: [...new Set([...waiting, ...ends, ...uncountedOthers, ...withoutIndex(pods, job)])],
         isAll: ends.length === fresh.succeeded.length + failed.length,
         status: {
           ...counters,
           ...(isIndexed(job) ? { succeeded: countOf(ranges), completedIndexes: rangesText(ranges) } : {}),
+          ...(isPerIndex(job) ? { failedIndexes: rangesText(count.failedIndexes) } : {}),
           uncountedTerminatedPods: uncounted(
             [...(before.succeeded ?? []), ...(isIndexed(job) ? [] : uids(newSuccesses))],
             [...(before.failed ?? []), ...uids(newFailures)],
@@ -155,6 +168,18 @@ export function createJobPods(port: WorkloadPort, says: Says): JobPods {
     settle,
   };
 }
+
+const NONE: ReadonlySet<PodState> = new Set();
+
+/** True where it counts as failed because its Job fails. */
+const canFail = (pod: PodState, job: Job): boolean =>
+  pod.phase !== "Succeeded" && (!isIndexed(job) || indexOf(pod, job) !== undefined);
+
+/** The pod with the finalizer by which its Job holds it. */
+const withTracking = (pod: KubeObject): KubeObject => ({
+  ...pod,
+  metadata: { ...pod.metadata, finalizers: [...(pod.metadata.finalizers ?? []), TRACKING] },
+});
 
 const withoutIndex = (pods: readonly PodState[], job: Job): readonly PodState[] =>
   isIndexed(job) ? pods.filter((pod) => isEnded(pod, job) && indexOf(pod, job) === undefined) : [];

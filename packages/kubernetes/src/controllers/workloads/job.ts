@@ -5,6 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
 import { type Condition, conditionOf, holds } from "./conditions.ts";
+import type { IndexRanges } from "./index-ranges.ts";
 import type { PodState } from "./pod-state.ts";
 
 export type Uncounted = { readonly succeeded?: readonly string[]; readonly failed?: readonly string[] };
@@ -18,15 +19,32 @@ export type JobStatus = {
   readonly startTime?: string;
   readonly completionTime?: string;
   readonly completedIndexes?: string;
+  readonly failedIndexes?: string;
   readonly conditions?: readonly Condition[];
   readonly uncountedTerminatedPods?: Uncounted;
 };
+
+export type FailureRule = {
+  readonly action?: string;
+  readonly onExitCodes?: {
+    readonly containerName?: string;
+    readonly operator?: string;
+    readonly values?: readonly number[] | null;
+  };
+  readonly onPodConditions?: readonly { readonly type?: string; readonly status?: string }[];
+};
+
+export type SuccessRule = { readonly succeededIndexes?: string; readonly succeededCount?: number };
 
 export type Job = KubeObject & {
   readonly spec: {
     readonly parallelism?: number;
     readonly completions?: number;
     readonly backoffLimit?: number;
+    readonly backoffLimitPerIndex?: number;
+    readonly maxFailedIndexes?: number;
+    readonly podFailurePolicy?: { readonly rules?: readonly FailureRule[] | null };
+    readonly successPolicy?: { readonly rules?: readonly SuccessRule[] | null };
     readonly activeDeadlineSeconds?: number | bigint;
     readonly ttlSecondsAfterFinished?: number;
     readonly completionMode?: string;
@@ -37,6 +55,19 @@ export type Job = KubeObject & {
     readonly template: PodTemplate;
   };
   readonly status?: JobStatus;
+};
+
+export type JobCount = {
+  /** All of them. */
+  readonly pods: readonly PodState[];
+  readonly active: readonly PodState[];
+  /** In its status, or in pods that are not counted there yet. */
+  readonly succeeded: number;
+  readonly failed: number;
+  /** Of an indexed Job, with those of pods that are not counted yet. */
+  readonly completed: IndexRanges;
+  /** Where each index has a limit of its own: those that are given up. */
+  readonly failedIndexes: IndexRanges;
 };
 
 /** Holds a finished or deleted pod until it has been counted. */

@@ -1,0 +1,43 @@
+// ControllerRevisions: the history of StatefulSets and DaemonSets.
+// Source: k8s.io/kubernetes/pkg/registry/apps/controllerrevision/strategy.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { notNegative } from "./validate-rollout.ts";
+
+const revisionFields = s
+  .object({
+    data: s.any().describe("Data is the serialized representation of the state."),
+    revision: s.int64().describe("Revision indicates the revision of the state represented by Data."),
+  })
+  .describe("ControllerRevision implements an immutable snapshot of state data.");
+
+type Revision = KindOf<typeof revisionFields>;
+
+const validateRevision = ({ data, revision }: Revision): readonly FieldError[] => [
+  ...(data === undefined || data === null ? [requiredError("data", "data is mandatory")] : []),
+  ...notNegative(Number(revision ?? 0), "revision"),
+];
+
+export const controllerRevisions: ResourceDefinition = defineBuiltin({
+  group: "apps",
+  version: "v1",
+  kind: "ControllerRevision",
+  plural: "controllerrevisions",
+  singular: "controllerrevision",
+  namespaced: true,
+  schema: kindSchema(revisionFields.schema),
+  columns: [
+    {
+      name: "Revision",
+      type: "integer",
+      description: "Revision indicates the revision of the state represented by Data.",
+      value: ".revision",
+    },
+    ageColumn,
+  ],
+  strategy: { allowUnconditionalUpdate: true, validate: validateRevision, validateUpdate: validateRevision },
+});
