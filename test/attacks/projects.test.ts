@@ -183,6 +183,13 @@ describe("the key quota of a project", () => {
     });
     const outside = { projects: [{ project: "quiet" }] };
     for (let at = 0; at < 3; at++) expect((await create({ scope: outside }, outsider)).status).toBe(201);
+    // Nor by keys for all of it, whatever there is.
+    for (const scope of [
+      { virtualClusters: [{ project: "quiet", virtualCluster: "*" }] },
+      { virtualClusters: [{ project: "quiet", selector: { matchLabels: { env: "dev" } } }] },
+      { spaces: [{ project: "quiet", space: "*" }] },
+    ])
+      expect((await create({ scope }, outsider)).status).toBe(201);
     expect((await create({ scope: outside }, owner)).status).toBe(201);
     // The same answer, whether there is room or not.
     expect((await create({ scope: outside }, outsider)).status).toBe(201);

@@ -20,7 +20,7 @@ const MODULE = join(DIST, "files.js");
 const RECORD = join(DIST, "build.json");
 
 /** All inputs of a build. Of `packages/api` the console takes only types: the schemas would add 43 kB that no page reads. */
-const SOURCES = ["packages/console", "packages/client/src", "packages/apimachinery/src"];
+const SOURCES = ["packages/console", "packages/client/src", "packages/apimachinery/src", "packages/api/src"];
 const LEFT_OUT = /(^|\/)(dist|node_modules|testing)\/|\.test\.tsx?$|\.md$/;
 
 const CONTENT_TYPES: { readonly [ending: string]: string } = {

@@ -1,6 +1,7 @@
 // The restrictions of a key as the authorizer reads them: scope and rules.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { LabelRequirement } from "@postern/apimachinery/selectors/label-requirement";
 
 export type ScopeRole = {
   /** The canonical name: `agent`, `vcluster`, `network-peer`, `platform-cli`, `workspace`, `metrics-writer`, `metrics-reader`, `scim`. */
@@ -9,12 +10,20 @@ export type ScopeRole = {
   readonly virtualClusters: readonly string[];
 };
 
+/** Virtual clusters of a project. With `labels`, an empty name is any name; without, it is none. */
+export type VirtualClusterEntry = {
+  readonly project: string;
+  readonly virtualCluster: string;
+  /** Requirements for the labels that they have now, all of which must hold. Absent: labels do not matter. */
+  readonly labels?: readonly LabelRequirement[];
+};
+
 /** `*` counts only as a whole value; everything else is compared exactly. */
 export type AccessKeyScope = {
   readonly roles: readonly ScopeRole[];
   readonly projects: readonly { readonly project: string }[];
   readonly spaces: readonly { readonly project: string; readonly space: string }[];
-  readonly virtualClusters: readonly { readonly project: string; readonly virtualCluster: string }[];
+  readonly virtualClusters: readonly VirtualClusterEntry[];
   readonly clusters: readonly { readonly cluster: string }[];
 };
 
@@ -117,12 +126,42 @@ function readEntries(scope: JsonObject, names: RestrictionNames): AccessKeyScope
       project: textOf(project),
       space: textOf(space),
     })),
-    virtualClusters: entriesOf(scope["virtualClusters"], ({ project, virtualCluster }) => ({
+    virtualClusters: entriesOf(scope["virtualClusters"], ({ project, virtualCluster, selector }) => ({
       project: textOf(project),
       virtualCluster: textOf(virtualCluster),
+      ...(selector === undefined ? {} : { labels: readSelector(selector) }),
     })),
     clusters: entriesOf(scope["clusters"], ({ cluster }) => ({ cluster: textOf(cluster) })),
   };
+}
+
+const OPERATORS: ReadonlyMap<JsonValue | undefined, LabelRequirement["operator"]> = new Map([
+  ["In", "in"],
+  ["NotIn", "notin"],
+  ["Exists", "exists"],
+  ["DoesNotExist", "!"],
+] as const);
+
+/** No labels meet it. */
+const UNREADABLE: readonly LabelRequirement[] = [{ key: "", operator: "in", values: [] }];
+
+/** The requirements of a LabelSelector. One that validation would refuse, and one that requires nothing, selects nothing. */
+function readSelector(selector: JsonValue): readonly LabelRequirement[] {
+  if (!isJsonObject(selector)) return UNREADABLE;
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  if (!isJsonObject(matchLabels) || !isJsonArray(matchExpressions)) return UNREADABLE;
+  const requirements: LabelRequirement[] = [];
+  for (const [key, value] of Object.entries(matchLabels)) {
+    if (typeof value !== "string") return UNREADABLE;
+    requirements.push({ key, operator: "in", values: [value] });
+  }
+  for (const expression of matchExpressions) {
+    const { key, operator: word, values } = isJsonObject(expression) ? expression : {};
+    const operator = OPERATORS.get(word);
+    if (typeof key !== "string" || operator === undefined) return UNREADABLE;
+    requirements.push({ key, operator, values: textsOf(values) });
+  }
+  return requirements.length === 0 ? UNREADABLE : requirements;
 }
 
 const readRules = (rules: JsonValue | undefined): readonly AccessKeyRule[] =>

@@ -36,6 +36,22 @@ export const accessKeyRule = s.object({
     .describe("Virtual clusters to match, for requests to virtual clusters. Empty matches all."),
 });
 
+const labelSelector = s.object(
+  {
+    matchLabels: s.map(s.string()).describe("Labels that a virtual cluster must have, all of them."),
+    matchExpressions: s
+      .list(
+        s.object({
+          key: s.string().describe("Key of the label."),
+          operator: s.string().describe("In, NotIn, Exists or DoesNotExist."),
+          values: s.list(s.string()).describe("Values for In and NotIn."),
+        }),
+      )
+      .describe("Requirements for labels of a virtual cluster, all of which must hold."),
+  },
+  { atomic: true },
+);
+
 export const accessKeyScope = s
   .object({
     roles: s
@@ -66,7 +82,12 @@ export const accessKeyScope = s
       .list(
         s.object({
           project: s.string().describe("Name of the project."),
-          virtualCluster: s.string().describe("Name of the virtual cluster; * for all."),
+          virtualCluster: s
+            .string()
+            .describe("Name of the virtual cluster; * for all. May be left out if selector is set."),
+          selector: labelSelector.describe(
+            "Labels that the virtual clusters must have now: the key reaches those that match, and no longer those that do not. With a name as well, only that one, while it matches.",
+          ),
         }),
       )
       .describe("Virtual clusters that the key may access."),

@@ -1,7 +1,10 @@
 // `postern key create`: creates an access key and prints it.
 
+import { parseClusterSelector } from "@postern/api/cluster-selector";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { SelectorError } from "@postern/apimachinery/selectors/label-requirement";
+import type { LabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
@@ -31,6 +34,7 @@ type CreateFlags = ConnectionFlags &
     readonly secretRef?: SecretName;
     readonly project?: readonly string[];
     readonly virtualCluster?: readonly VirtualClusterName[];
+    readonly virtualClusterSelector?: readonly SelectedClusters[];
     readonly space?: readonly VirtualClusterName[];
     readonly cluster?: readonly string[];
     readonly role?: readonly string[];
@@ -43,6 +47,7 @@ type CreateFlags = ConnectionFlags &
     readonly namespacePrefix: string;
   };
 
+type SelectedClusters = { readonly project: string; readonly selector: LabelSelector };
 type SecretName = { readonly namespace: string; readonly name: string };
 
 export const createKeyCreateCommand = (context: CommandContext): Command =>
@@ -72,6 +77,11 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
         "--virtual-cluster <project/name>",
         "limit the key to a virtual cluster; may be repeated",
         collect(parseVirtualCluster),
+      )
+      .option(
+        "--virtual-cluster-selector <project/selector>",
+        "limit the key to virtual clusters with these labels now, such as 'shop/env=dev,tier in (a,b)'; may be repeated",
+        collect(parseSelected),
       )
       .option("--space <project/name>", "limit the key to a space; may be repeated", collect(parseVirtualCluster))
       .option("--cluster <name>", "limit the key to a cluster; may be repeated", collect(asIs))
@@ -167,10 +177,27 @@ function toAccessKey(
   };
 }
 
-function scopeOf({ project, virtualCluster, space, cluster, role }: CreateFlags): JsonObject | undefined {
+function scopeOf({
+  project,
+  virtualCluster,
+  virtualClusterSelector,
+  space,
+  cluster,
+  role,
+}: CreateFlags): JsonObject | undefined {
   const scope = {
     projects: project?.map((name) => ({ project: name })),
-    virtualClusters: virtualCluster,
+    virtualClusters:
+      virtualCluster === undefined && virtualClusterSelector === undefined
+        ? undefined
+        : [
+            ...(virtualCluster ?? []).map((entry) => ({ ...entry })),
+            ...(virtualClusterSelector ?? []).map(({ project, selector }) => ({
+              project,
+              // Strings and lists of strings.
+              selector: selector as JsonObject,
+            })),
+          ],
     spaces: space?.map(({ project, virtualCluster: name }) => ({ project, space: name })),
     clusters: cluster?.map((name) => ({ cluster: name })),
     roles: role?.map((name) => ({ role: name })),
@@ -186,8 +213,8 @@ function rulesOf(flags: CreateFlags, group: string): JsonObject[] | undefined {
     if (allowKubeconfig === true) throw new UsageError("--allow-kubeconfig requires --verb, --resource or --namespace");
     return undefined;
   }
-  if (allowKubeconfig === true && flags.virtualCluster === undefined)
-    throw new UsageError("--allow-kubeconfig requires --virtual-cluster");
+  if (allowKubeconfig === true && flags.virtualCluster === undefined && flags.virtualClusterSelector === undefined)
+    throw new UsageError("--allow-kubeconfig requires --virtual-cluster or --virtual-cluster-selector");
   const groups = new Map<string, string[]>();
   for (const text of resource ?? []) {
     const { group, name } = parseResource(text);
@@ -202,16 +229,23 @@ function rulesOf(flags: CreateFlags, group: string): JsonObject[] | undefined {
 const DISCOVERY = ["/api", "/api/*", "/apis", "/apis/*", "/openapi/*", "/version"];
 
 /** The rules that a kubeconfig needs in the management API, and kubectl inside. The token in it has the rules of the key, too. */
-const kubeconfigRules = ({ virtualCluster = [], namespacePrefix }: CreateFlags, group: string): JsonObject[] => [
+const kubeconfigRules = (
+  { virtualCluster = [], virtualClusterSelector = [], namespacePrefix }: CreateFlags,
+  group: string,
+): JsonObject[] => [
   { requestTargets: ["ProjectVirtualCluster"], verbs: ["get"], nonResourceURLs: DISCOVERY },
-  ...virtualCluster.flatMap(({ project, virtualCluster: name }) =>
+  ...[
+    ...virtualCluster.map(({ project, virtualCluster: name }) => ({ project, resourceNames: [name] })),
+    // The scope says which of them.
+    ...virtualClusterSelector.map(({ project }) => ({ project, resourceNames: [] })),
+  ].flatMap(({ project, resourceNames }) =>
     [
       { verb: "use", resource: "virtualclusterinstances" },
       { verb: "create", resource: "virtualclusterinstances/kubeconfig" },
     ].map(({ verb, resource }) => ({
       requestTargets: ["Management"],
       verbs: [verb],
-      resources: [{ group, resources: [resource], resourceNames: [name] }],
+      resources: [{ group, resources: [resource], ...(resourceNames.length === 0 ? {} : { resourceNames }) }],
       namespaces: [`${namespacePrefix}${project}`],
     })),
   ),
@@ -222,6 +256,19 @@ function parseResource(text: string): { readonly group: string; readonly name: s
   const [resource = "", ...subresource] = text.split("/");
   const [plural = "", ...group] = resource.split(".");
   return { group: group.join("."), name: [plural, ...subresource].join("/") };
+}
+
+/** The key of a label may have a slash, and the name of a project has none. */
+function parseSelected(text: string): SelectedClusters {
+  const [project = "", ...rest] = text.split("/");
+  if (project === "" || rest.length === 0)
+    throw new InvalidArgumentError("Write project/selector, such as shop/env=dev.");
+  try {
+    return { project, selector: parseClusterSelector(rest.join("/")) };
+  } catch (error) {
+    if (error instanceof SelectorError) throw new InvalidArgumentError(error.message);
+    throw error;
+  }
 }
 
 function parseSecret(text: string): SecretName {

@@ -78,7 +78,8 @@ describe("postern key", () => {
   it("creates a key and prints nothing but it on standard output", async () => {
     answer({ metadata: { name: "ci" }, spec: { key: "pst_x" } }, 201, { warning: '299 - "careful"' });
     const args = ["key", "create", "ci", "--ttl", "30d", "--display-name", "CI"];
-    const scope = ["--project", "a", "--virtual-cluster", "default/demo", "--virtual-cluster", "b/c"];
+    const named = ["--project", "a", "--virtual-cluster", "default/demo", "--virtual-cluster", "b/c"];
+    const scope = [...named, "--virtual-cluster-selector", "b/example.com/env=dev,tier in (x,y),!old"];
     expect(await runCommand([...args, ...scope], environment)).toEqual({
       code: 0,
       stdout: "pst_x\n",
@@ -99,6 +100,16 @@ describe("postern key", () => {
             virtualClusters: [
               { project: "default", virtualCluster: "demo" },
               { project: "b", virtualCluster: "c" },
+              {
+                project: "b",
+                selector: {
+                  matchLabels: { "example.com/env": "dev" },
+                  matchExpressions: [
+                    { key: "old", operator: "DoesNotExist" },
+                    { key: "tier", operator: "In", values: ["x", "y"] },
+                  ],
+                },
+              },
             ],
           },
         },

@@ -145,8 +145,13 @@ const lastUse = ({ metadata, status }: OwnedAccessKey): number =>
 /** Like the server names them: after the only virtual cluster in their scope. */
 function isOfKubeconfig({ metadata, spec }: OwnedAccessKey): boolean {
   const [only, ...others] = listAt(spec?.scope, "virtualClusters");
-  if (spec?.type !== "Other" || only === undefined || others.length > 0) return false;
-  return metadata.generateName === `${textAt(only, "project")}-${textAt(only, "virtualCluster")}-`;
+  const [project, name] = [textAt(only ?? {}, "project"), textAt(only ?? {}, "virtualCluster")];
+  // One may be there several times, with other labels.
+  const isSame = others.every(
+    (entry) => textAt(entry, "project") === project && textAt(entry, "virtualCluster") === name,
+  );
+  if (spec?.type !== "Other" || only === undefined || !isSame) return false;
+  return metadata.generateName === `${project}-${name}-`;
 }
 
 export const createKeyGetCommand = (context: CommandContext): Command =>

@@ -14,6 +14,19 @@ it.each([
     },
     "virtual cluster shop/dev, all virtual clusters of project shop, all spaces of all projects",
   ],
+  [
+    {
+      virtualClusters: [
+        { project: "shop", selector: { matchLabels: { env: "dev" } } },
+        {
+          project: "shop",
+          virtualCluster: "dev",
+          selector: { matchExpressions: [{ key: "tier", operator: "In", values: ["web", "api"] }] },
+        },
+      ],
+    },
+    "all virtual clusters of project shop with env=dev, virtual cluster shop/dev with tier in (api,web)",
+  ],
   [{ clusters: [{ cluster: "*" }, { cluster: "eu" }] }, "all clusters, cluster eu"],
   [
     { roles: [{ role: "metrics-reader" }, { role: "agent", projects: ["a", "b"], virtualClusters: ["c"] }] },

@@ -1,5 +1,6 @@
 // The scope and the rules of an access key in words, on one line.
 
+import { clusterSelectorText } from "@postern/api/cluster-selector";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { listAt, textAt } from "../json-members.ts";
@@ -19,7 +20,12 @@ export function scopeWords(scope: JsonObject): string {
 
 const ENTRIES: { readonly [member: string]: (entry: JsonValue) => string } = {
   projects: (entry) => namedOrAll("project", textAt(entry, "project")),
-  virtualClusters: (entry) => inProject("virtual cluster", textAt(entry, "project"), textAt(entry, "virtualCluster")),
+  virtualClusters: (entry) => {
+    const [project, name] = [textAt(entry, "project"), textAt(entry, "virtualCluster")];
+    const selector = isJsonObject(entry) ? entry["selector"] : undefined;
+    const place = inProject("virtual cluster", project, selector !== undefined && name === "" ? "*" : name);
+    return selector === undefined ? place : `${place} with ${clusterSelectorText(selector)}`;
+  },
   spaces: (entry) => inProject("space", textAt(entry, "project"), textAt(entry, "space")),
   clusters: (entry) => namedOrAll("cluster", textAt(entry, "cluster")),
   roles: (entry) =>

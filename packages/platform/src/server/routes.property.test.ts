@@ -73,7 +73,7 @@ describe(`${CASES} random requests to routes of the server, seed ${SEED}`, { tim
         for (const { id, method, url } of calls) {
           const request = resolve(method, url);
           const mayUser = userMay(world, user, request);
-          const isOpen = scopeOpens(presented.restrictions, request, user, owner);
+          const isOpen = scopeOpens(presented.restrictions, request, user, owner, world.instances);
           const isAllowed = authorizer.decide(request, withKey(user, presented)).verdict === "allow";
           expect({ method, url, isAllowed }).toEqual({ method, url, isAllowed: isGood && mayUser && isOpen });
           ids.add(id);

@@ -2,7 +2,7 @@ import type { KeyScope } from "@postern/api/access-key-scope";
 import { expect, it } from "vitest";
 import { nameFrom } from "../../format/name-from.ts";
 import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
-import { draftOfScope, scopeOf } from "./scope-draft.ts";
+import { draftOfScope, scopeOf, selectorFault } from "./scope-draft.ts";
 import { scopeSummary, scopeWords } from "./scope-words.ts";
 
 const draft: KeyDraft = {
@@ -49,6 +49,39 @@ it("has no scope where it may do all, and an empty one where nothing is chosen",
   // The command cannot say that.
   expect(commandOf(EMPTY_DRAFT)).toBeUndefined();
   expect(commandOf({ ...EMPTY_DRAFT, isLimited: false })).toContain("postern key create");
+});
+
+it("selects virtual clusters by labels, in each form", () => {
+  const rows = [
+    { project: "web", selector: "env=dev,tier in (a,b)", name: "" },
+    { project: "shop", selector: "env=dev", name: "" },
+    { project: "web", selector: "env=", name: "one" },
+    { project: "web", selector: "env >", name: "" },
+    { project: "", selector: "", name: "" },
+  ];
+  const scope = scopeOf({ ...draft, virtualClusters: [], selectors: rows });
+  expect(scope?.virtualClusters).toEqual([
+    {
+      project: "web",
+      selector: {
+        matchLabels: { env: "dev" },
+        matchExpressions: [{ key: "tier", operator: "In", values: ["a", "b"] }],
+      },
+    },
+    { project: "web", virtualCluster: "one", selector: { matchLabels: { env: "" } } },
+  ]);
+  expect(scopeOf(draftOfScope(scope))).toEqual(scope);
+  expect(rows.map((row) => selectorFault(row) === undefined)).toEqual([true, true, true, false, true]);
+  expect(scopeSummary({ scope })).toContain("virtual clusters by 2 selectors");
+  const words = scopeWords({ scope }).can.map(({ text }) => text);
+  expect(words.join()).toContain("virtual clusters of the project web that have the labels env=dev,tier in (a,b)");
+  expect(words.join()).toContain("virtual cluster one of the project web while it has the labels env=");
+  const plain = rows.slice(0, 2);
+  expect(commandOf({ ...draft, virtualClusters: [], selectors: plain })).toContain(
+    "--virtual-cluster-selector 'web/env=dev,tier in (a,b)'",
+  );
+  // The name would be lost.
+  expect(commandOf({ ...draft, selectors: rows })).toBeUndefined();
 });
 
 it("makes a name that Kubernetes takes", () => {

@@ -1,5 +1,6 @@
 // The draft of an access key: as form values, as a manifest, and as a command that creates the same key.
 
+import { clusterSelectorText } from "@postern/api/cluster-selector";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { managementVersion } from "../../api/resources.ts";
 import { quoted } from "../../format/shell.ts";
@@ -71,14 +72,18 @@ export function commandOf(draft: KeyDraft, now = Date.now()): string | undefined
   const [kind = "", ownerName = ""] = owner.split("/", 2);
   const scope = scopeOf(draft);
   if (scope !== undefined && Object.keys(scope).length === 0) return undefined;
+  // One virtual cluster while it has certain labels: no flag says that.
+  if (draft.isLimited && draft.selectors.some((row) => row.name !== "")) return undefined;
   const flags: (readonly [string, string])[] = [
     ...(displayName === "" ? [] : [["display-name", displayName] as const]),
     ...(description === "" ? [] : [["description", description] as const]),
     ...(ttl === "default" ? [] : [["ttl", lifeOf(ttl)] as const]),
     ...(kind === "user" || kind === "team" ? [[kind, ownerName] as const] : []),
     ...(scope?.projects ?? []).map(({ project = "" }) => ["project", project] as const),
-    ...(scope?.virtualClusters ?? []).map(
-      ({ project = "", virtualCluster = "" }) => ["virtual-cluster", `${project}/${virtualCluster}`] as const,
+    ...(scope?.virtualClusters ?? []).map(({ project = "", virtualCluster = "", selector }) =>
+      selector === undefined
+        ? (["virtual-cluster", `${project}/${virtualCluster}`] as const)
+        : (["virtual-cluster-selector", `${project}/${clusterSelectorText(selector)}`] as const),
     ),
     ...(scope?.spaces ?? []).map(({ project = "", space = "" }) => ["space", `${project}/${space}`] as const),
     ...(scope?.clusters ?? []).map(({ cluster = "" }) => ["cluster", cluster] as const),

@@ -17,7 +17,16 @@ const WEEK_MS = 7 * 86_400_000;
 
 type Limits = Pick<
   KeyDraft,
-  "ttl" | "day" | "restarts" | "isLimited" | "projects" | "virtualClusters" | "spaces" | "clusters" | "roles"
+  | "ttl"
+  | "day"
+  | "restarts"
+  | "isLimited"
+  | "projects"
+  | "virtualClusters"
+  | "selectors"
+  | "spaces"
+  | "clusters"
+  | "roles"
 >;
 
 /** `begin`: when the TTL begins, in milliseconds; absent: now. `picker`: in place of all that a scope can have. */

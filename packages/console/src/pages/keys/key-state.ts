@@ -66,7 +66,10 @@ export const isLogin = ({ spec }: OwnedAccessKey): boolean => spec?.type === "Lo
 export function isOfKubeconfig({ metadata, spec }: OwnedAccessKey): boolean {
   if (spec?.type !== "Other") return false;
   const [only, ...others] = spec.scope?.virtualClusters ?? [];
-  if (only === undefined || others.length > 0) return false;
+  if (only === undefined) return false;
+  // One may be there several times, with other labels.
+  if (others.some((entry) => entry.project !== only.project || entry.virtualCluster !== only.virtualCluster))
+    return false;
   return metadata.generateName === `${only.project}-${only.virtualCluster}-`;
 }
 

@@ -3,14 +3,15 @@
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { useMemo, useState } from "react";
 import { CLUSTERS, nameOf, PROJECTS, SPACES, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { Checkbox, SearchField } from "../../components/fields.tsx";
+import { Checkbox, RowsField, SearchField } from "../../components/fields.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { projectOf } from "../../settings.ts";
-import { named, t } from "../../texts/text.tsx";
-import type { ScopeDraft } from "./scope-draft.ts";
+import { counted, named, t } from "../../texts/text.tsx";
+import { NO_SELECTOR, type ScopeDraft, type SelectorRow, selectorFault } from "./scope-draft.ts";
 
 type List = "projects" | "virtualClusters" | "spaces" | "clusters" | "roles";
 
@@ -21,6 +22,20 @@ const SEARCHED_FROM = 8;
 type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
 
 const titleOf = (object: Titled): string => object.spec?.displayName || nameOf(object);
+
+const isComplete = (row: SelectorRow): boolean =>
+  row.project !== "" && row.selector.trim() !== "" && selectorFault(row) === undefined;
+
+/** Virtual clusters that the user sees, and that a key with this selector would reach now. */
+function countMatches({ project, selector, name }: SelectorRow, clusters: readonly VirtualClusterInstance[]): number {
+  const { matches } = parseLabelSelector(selector);
+  return clusters.filter(
+    ({ metadata }) =>
+      (project === "*" || projectOf(metadata.namespace ?? "") === project) &&
+      (name === "" || metadata.name === name) &&
+      matches(metadata.labels),
+  ).length;
+}
 
 export function ScopePicker(props: {
   readonly draft: ScopeDraft;
@@ -100,6 +115,33 @@ export function ScopePicker(props: {
           })}
         </ul>
       </fieldset>
+      <details open={draft.selectors.length > 0}>
+        <summary>{t("picker.selectors")}</summary>
+        <RowsField<SelectorRow>
+          label={t("picker.selectors")}
+          description={t("picker.selectors.hint")}
+          error={draft.selectors.map(selectorFault).find((fault) => fault !== undefined)}
+          columns={[
+            { id: "project", label: t("picker.selectors.project") },
+            { id: "selector", label: t("picker.selectors.labels"), placeholder: "env=dev", isMonospace: true },
+          ]}
+          rows={draft.selectors}
+          empty={NO_SELECTOR}
+          addLabel={t("picker.selectors.add")}
+          removeLabel={({ selector }) => t("picker.selectors.remove", { selector })}
+          onChange={(selectors) => onChange({ selectors })}
+        />
+        <ul className="picker-list">
+          {draft.selectors.filter(isComplete).map((row) => (
+            <li key={`${row.project}/${row.selector}/${row.name}`} className="muted">
+              {counted("picker.selectors.matches", countMatches(row, virtualClusters.items), {
+                project: row.project,
+                selector: row.selector,
+              })}
+            </li>
+          ))}
+        </ul>
+      </details>
       {clusters.items.length > 0 && (
         <fieldset>
           <legend>{t("picker.clusters")}</legend>

@@ -1,6 +1,7 @@
 // Describes in words what the scope of an access key allows, and what it does not.
 
 import type { KeyScope } from "@postern/api/access-key-scope";
+import { clusterSelectorText } from "@postern/api/cluster-selector";
 import { counted, named, t } from "../../texts/text.tsx";
 
 type Limits = { readonly scope?: KeyScope | undefined; readonly rules?: readonly unknown[] | undefined };
@@ -14,7 +15,22 @@ export function scopeSummary({ scope, rules }: Limits): string {
   return parts.length === 0 ? t("scope.nothing") : parts.join(", ");
 }
 
+type ClusterEntry = NonNullable<KeyScope["virtualClusters"]>[number];
+
+/** Entries by name, and entries by labels. */
+function clustersOf(entries: readonly ClusterEntry[] = []) {
+  return {
+    byName: entries.filter(({ selector }) => selector === undefined),
+    byLabels: entries.filter(({ selector }) => selector !== undefined),
+  };
+}
+
+/** Such as `shop env=dev`. */
+const selectedName = ({ project = "", virtualCluster = "", selector }: ClusterEntry): string =>
+  `${project}${virtualCluster === "" ? "" : `/${virtualCluster}`} ${clusterSelectorText(selector)}`;
+
 function partsOf({ projects, virtualClusters, spaces, clusters, roles }: KeyScope): string[] {
+  const { byName, byLabels } = clustersOf(virtualClusters);
   const parts: string[] = [];
   const add = (list: readonly string[], one: (name: string) => string, many: (count: number) => string): void => {
     const [only] = list;
@@ -26,9 +42,14 @@ function partsOf({ projects, virtualClusters, spaces, clusters, roles }: KeyScop
     (count) => counted("scope.projects", count),
   );
   add(
-    (virtualClusters ?? []).map(({ project = "", virtualCluster = "" }) => `${project}/${virtualCluster}`),
+    byName.map(({ project = "", virtualCluster = "" }) => `${project}/${virtualCluster}`),
     (name) => t("scope.virtualCluster", { name }),
     (count) => counted("scope.virtualClusters", count),
+  );
+  add(
+    byLabels.map(selectedName),
+    (name) => t("scope.selected", { name }),
+    (count) => counted("scope.selecteds", count),
   );
   add(
     (spaces ?? []).map(({ project = "", space = "" }) => `${project}/${space}`),
@@ -68,6 +89,7 @@ export function scopeWords({ scope, rules }: Limits): ScopeWords {
       : { can: limited, cannot: [] };
   }
   const { projects = [], virtualClusters = [], spaces = [], clusters = [], roles = [] } = scope;
+  const clusterEntries = clustersOf(virtualClusters);
   const can = [
     ...told(
       projects.map(({ project = "" }) => ({
@@ -77,7 +99,7 @@ export function scopeWords({ scope, rules }: Limits): ScopeWords {
       (count) => counted("scope.words.projects", count),
     ),
     ...told(
-      virtualClusters.map(({ project = "", virtualCluster = "" }) => ({
+      clusterEntries.byName.map(({ project = "", virtualCluster = "" }) => ({
         name: `${project}/${virtualCluster}`,
         text:
           virtualCluster === "*"
@@ -85,6 +107,17 @@ export function scopeWords({ scope, rules }: Limits): ScopeWords {
             : t("scope.words.virtualCluster", { project, virtualCluster }),
       })),
       (count) => counted("scope.words.virtualClusters", count),
+    ),
+    ...told(
+      clusterEntries.byLabels.map((entry) => ({
+        name: selectedName(entry),
+        text: t(entry.virtualCluster === undefined ? "scope.words.selected" : "scope.words.selectedOne", {
+          project: entry.project ?? "",
+          virtualCluster: entry.virtualCluster ?? "",
+          selector: clusterSelectorText(entry.selector),
+        }),
+      })),
+      (count) => counted("scope.words.selecteds", count),
     ),
     ...told(
       spaces.map(({ project = "", space = "" }) => ({

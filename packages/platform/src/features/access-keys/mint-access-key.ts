@@ -2,6 +2,7 @@
 
 import type { ScopeRole } from "@postern/api/access-key-restrictions";
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
+import type { LabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyOwner } from "./access-key-owner.ts";
 
@@ -13,6 +14,8 @@ export type ChildKeyRequest = {
   readonly displayName: string;
   /** The one virtual cluster that the key opens. */
   readonly scope: { readonly project: string; readonly virtualCluster: string };
+  /** Those of the asking key that match the virtual cluster: the new key opens it while it matches one of them. Absent: whatever its labels. */
+  readonly selectors?: readonly LabelSelector[];
   /** Receivers of the key. */
   readonly audiences: readonly string[];
   /** Its name, and the thumbprint of the client certificate that it is bound to. Absent: a generated name, and none. */

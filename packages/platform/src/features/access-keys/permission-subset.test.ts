@@ -308,3 +308,62 @@ describe("isPermissionSubset", () => {
     );
   });
 });
+
+describe("a selector within another", () => {
+  const of = (virtualCluster: string, selector?: object) =>
+    scope({ virtualClusters: [{ project: "a", virtualCluster, ...(selector === undefined ? {} : { selector }) }] });
+  const dev = { matchLabels: { env: "dev" } };
+  it.each([
+    ["the same", of("", dev), of("", dev), true],
+    ["one more label", of("", { matchLabels: { env: "dev", tier: "x" } }), of("", dev), true],
+    ["one label fewer", of("", dev), of("", { matchLabels: { env: "dev", tier: "x" } }), false],
+    ["in all", of("", dev), of("*"), true],
+    ["in the whole project", of("", dev), scope({ projects: [{ project: "a" }] }), true],
+    ["in one name", of("", dev), of("v1"), false],
+    ["in no name", of("", dev), of(""), false],
+    ["a name, whatever its labels", of("v1"), of("", dev), false],
+    ["a name with the labels", of("v1", dev), of("", dev), true],
+    ["a name with the labels in that name", of("v1", dev), of("v1"), true],
+    ["another name", of("v2", dev), of("v1", dev), false],
+    ["all in one selector", of("*"), of("", dev), false],
+    ["another project", scope({ virtualClusters: [{ project: "b", selector: dev }] }), of("", dev), false],
+    ["an empty selector, which selects nothing", of("", {}), of("", dev), false],
+    ["in an empty selector", of("", dev), of("", {}), false],
+    ["what cannot be read", of("", { matchExpressions: [{ key: "env", operator: "Above" }] }), of("", dev), false],
+    ["in what cannot be read", of("", dev), of("", { matchExpressions: [{ key: "env", operator: "Above" }] }), false],
+  ])("%s", (_what, child, parent, expected) => expect(isPermissionSubset(child, parent)).toBe(expected));
+
+  it("counts as within only where no labels meet it alone, over all selectors of two requirements", () => {
+    const values = ["x", "y"];
+    const one = ["In", "NotIn"].flatMap((operator) =>
+      [["x"], ["y"], values].map((list) => ({ operator, values: list })),
+    );
+    const requirements = ["k", "l"].flatMap((key) =>
+      [...one, { operator: "Exists" }, { operator: "DoesNotExist" }].map((rest) => ({ key, ...rest })),
+    );
+    const selectors = requirements.flatMap((first, at) => [
+      [first],
+      ...requirements.slice(at + 1).map((second) => [first, second]),
+    ]);
+    const worlds = [undefined, "x", "y", "z"].flatMap((k) =>
+      [undefined, "x", "z"].map((l) => ({ ...(k === undefined ? {} : { k }), ...(l === undefined ? {} : { l }) })),
+    );
+    const meets = (labels: any, { key, operator, values: list = [] }: any): boolean => {
+      if (operator === "Exists") return key in labels;
+      if (operator === "DoesNotExist") return !(key in labels);
+      return (key in labels && list.includes(labels[key])) === (operator === "In");
+    };
+    const all = selectors.map((list) => ({
+      restrictions: of("", { matchExpressions: list }),
+      reached: worlds.map((labels) => list.every((each) => meets(labels, each))),
+    }));
+    let within = 0;
+    for (const child of all)
+      for (const parent of all) {
+        if (!isPermissionSubset(child.restrictions, parent.restrictions)) continue;
+        within++;
+        expect(child.reached.every((isReached, at) => !isReached || parent.reached[at])).toBe(true);
+      }
+    expect(within).toBeGreaterThan(all.length);
+  });
+});

@@ -6,7 +6,9 @@ import {
   type AccessKeyScope,
   KEY_SUBRESOURCES,
   type ScopeRole,
+  type VirtualClusterEntry,
 } from "@postern/api/access-key-restrictions";
+import type { LabelRequirement } from "@postern/apimachinery/selectors/label-requirement";
 
 /**
  * True only where it is certain, entry by entry: what several entries of the parent cover together is not recognised. Undefined restrictions mean
@@ -33,11 +35,7 @@ function scopeIsWithin(child: AccessKeyScope, parent: AccessKeyScope): boolean {
     child.roles.every((role) => parent.roles.some((wide) => roleIsWithin(role, wide))) &&
     child.projects.every(({ project }) => opensProject(project)) &&
     child.virtualClusters.every(
-      ({ project, virtualCluster }) =>
-        opensProject(project) ||
-        parent.virtualClusters.some(
-          (wide) => isNamed(project, wide.project) && isNamed(virtualCluster, wide.virtualCluster),
-        ),
+      (entry) => opensProject(entry.project) || parent.virtualClusters.some((wide) => clustersAreWithin(entry, wide)),
     ) &&
     child.spaces.every(
       ({ project, space }) =>
@@ -46,6 +44,41 @@ function scopeIsWithin(child: AccessKeyScope, parent: AccessKeyScope): boolean {
     ) &&
     child.clusters.every(({ cluster }) => parent.clusters.some((wide) => isNamed(cluster, wide.cluster)))
   );
+}
+
+/** For all labels that virtual clusters may ever have. */
+function clustersAreWithin(child: VirtualClusterEntry, parent: VirtualClusterEntry): boolean {
+  if (!isNamed(child.project, parent.project)) return false;
+  if (parent.labels === undefined) {
+    // A selector without a name selects any.
+    return child.virtualCluster === "" && child.labels !== undefined
+      ? parent.virtualCluster === "*"
+      : isNamed(child.virtualCluster, parent.virtualCluster);
+  }
+  if (parent.virtualCluster !== "" && child.virtualCluster !== parent.virtualCluster) return false;
+  const { labels = [] } = child;
+  return parent.labels.every((wide) => labels.some((narrow) => implies(narrow, wide)));
+}
+
+/** Whether all labels that meet `narrow` meet `wide`. Operators are those of LabelSelectors. */
+function implies(narrow: LabelRequirement, wide: LabelRequirement): boolean {
+  if (narrow.key !== wide.key) return false;
+  const known = new Set(wide.values);
+  switch (narrow.operator) {
+    case "in":
+      if (wide.operator === "in") return narrow.values.every((value) => known.has(value));
+      if (wide.operator === "notin") return !narrow.values.some((value) => known.has(value));
+      return wide.operator === "exists";
+    case "notin":
+      return wide.operator === "notin" && wide.values.every((value) => narrow.values.includes(value));
+    case "exists":
+      return wide.operator === "exists";
+    case "!":
+      // A label that is not there has none of the values.
+      return wide.operator === "!" || wide.operator === "notin";
+    default:
+      return false;
+  }
 }
 
 const isNamed = (name: string, wide: string): boolean => wide === "*" || wide === name;

@@ -20,6 +20,7 @@ const sources = memorySources(
         owner: { user: "ines", team: "" },
         access: [{ verbs: ["use"], subresources: ["kubeconfig"], users: ["greta"], teams: [] }],
         extraAccessRules: [],
+        labels: {},
       },
     ],
   }),

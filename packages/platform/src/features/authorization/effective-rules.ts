@@ -19,6 +19,7 @@ import { isServerItself, keyStanding } from "./key-standing.ts";
 import { ownerRules } from "./owner-rules.ts";
 import type { DecisionDeps, Subject } from "./platform-decision.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
+import { RestrictionIndex } from "./restriction-index.ts";
 import { restrictionRules, restrictionRulesBehind } from "./restriction-rules.ts";
 
 const NOTHING: ResolvedRules = { resourceRules: [], nonResourceRules: [], incomplete: false };
@@ -28,6 +29,7 @@ export function createEffectiveRules(deps: DecisionDeps): RuleResolver {
   const { rbac, keys } = deps;
   const roles = createRbacAuthorizer({ source: rbac });
   const rulesOnInstances = createInstanceRules(deps);
+  const index = new RestrictionIndex();
 
   const rulesOfUser = (user: UserInfo, namespace: string, credential: Credential | undefined): ResolvedRules => {
     if (isServerItself({ user, credential })) return { ...NOTHING, ...resolveRules(FULL_AUTHORITY) };
@@ -43,7 +45,7 @@ export function createEffectiveRules(deps: DecisionDeps): RuleResolver {
       const held = rulesOfUser(user, namespace, credential);
       const { key } = standing;
       if (key?.restrictions === undefined) return held;
-      const context = { names: deps.names, user, owner: key.owner };
+      const context = { names: deps.names, instances: deps.instances, index };
       return narrow(held, restrictionRules(key.restrictions, namespace, context), work);
     },
   };

@@ -4,6 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Labels } from "@postern/apimachinery/selectors/label-requirement";
 import { type PolicyVersion, PolicyVersionSource } from "@postern/apiserver/authorization/policy-version";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
@@ -11,6 +12,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, SubjectList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
 import { type GrantedAccess, type GrantedRole, NO_GRANTED_ACCESS } from "./granted-access.ts";
+import type { ClusterLabels } from "./scope-context.ts";
 import { memberOf, readOwner, textOf, textsOf } from "./stored-members.ts";
 import { SubjectIndex } from "./subject-index.ts";
 
@@ -32,6 +34,8 @@ export type InstancePermissions = {
   readonly owner: Owner;
   readonly access: readonly InstanceAccess[];
   readonly extraAccessRules: readonly ExtraAccessRule[];
+  /** Keys may be limited to instances with certain labels. */
+  readonly labels: Labels;
 };
 
 /** Permissions whose entries are found by user and team. */
@@ -41,6 +45,7 @@ export type IndexedPermissions = {
   /** The entries of `access` that allow to use the instance. */
   readonly uses: SubjectIndex<InstanceAccess>;
   readonly extraAccessRules: SubjectIndex<ExtraAccessRule>;
+  readonly labels: Labels;
 };
 
 /** The version increases when access to an instance changes, and not with every write. */
@@ -55,7 +60,7 @@ export type InstancePermissionIndex = PolicyVersion & {
   ): Iterable<readonly [name: string, permissions: IndexedPermissions]>;
 };
 
-/** The parts of an instance's spec that give access to it. */
+/** The parts of an instance that decide who has access to it. */
 export function readInstancePermissions(instance: KubeObject): InstancePermissions {
   const spec = instance["spec"];
   return {
@@ -69,6 +74,7 @@ export function readInstancePermissions(instance: KubeObject): InstancePermissio
       clusterRole: textOf(entry, "clusterRole"),
       ...readPeople(entry),
     })),
+    labels: instance.metadata.labels ?? {},
   };
 }
 
@@ -84,13 +90,14 @@ const readPeople = (entry: JsonValue): SubjectList => ({
 
 const NOBODY: SubjectList = { users: [], teams: [] };
 
-export function indexPermissions({ owner, access, extraAccessRules }: InstancePermissions): IndexedPermissions {
+export function indexPermissions({ owner, access, extraAccessRules, labels }: InstancePermissions): IndexedPermissions {
   return {
     owner,
     access: new SubjectIndex(access, (entry) => entry),
     uses: new SubjectIndex(access.filter(mayUse), (entry) => entry),
     // A rule without a role gives none.
     extraAccessRules: new SubjectIndex(extraAccessRules, (rule) => (rule.clusterRole === "" ? NOBODY : rule)),
+    labels,
   };
 }
 
@@ -218,6 +225,11 @@ export function createInstancePermissionIndex(
 }
 
 const NOTHING_KNOWN: PermissionsByName = new Map();
+
+/** For entries of scopes that select by labels. */
+export const labelsOfClusters = (instances: Pick<InstancePermissionIndex, "get">): ClusterLabels => ({
+  of: (namespace, name) => instances.get("virtualclusterinstances", namespace, name)?.labels,
+});
 
 /** Plain data: only the optional members of its type are not JSON. */
 const asJson = (permissions: InstancePermissions): JsonValue => permissions as unknown as JsonValue;

@@ -7,13 +7,13 @@ import { evaluatedKeys } from "../access-keys/testing/key-world.ts";
 import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";
+import { labelsOfClusters } from "./instance-permissions.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import type { PlatformRequest } from "./platform-request.ts";
 import { inScope } from "./scope.ts";
 import {
   anyWorld,
   caller,
-  narrowerThan,
   realRestrictions,
   request,
   restrictions,
@@ -31,6 +31,7 @@ import {
   projectObject,
   withKey,
 } from "./testing/memory-world.ts";
+import { narrowerThan } from "./testing/narrower.ts";
 import { scopeOpens, userMay } from "./testing/oracle.ts";
 import { createVisibility } from "./visibility.ts";
 
@@ -57,7 +58,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
         for (const each of asked) {
           const decision = authorizer.decide(each, withKey(user, presented));
           const mayUser = userMay(world, user, each);
-          const isOpen = scopeOpens(presented.restrictions, each, user, owner);
+          const isOpen = scopeOpens(presented.restrictions, each, user, owner, world.instances);
           expect({ each, allowed: decision.verdict === "allow", isRefused: decision.code === "key-refused" }).toEqual({
             each,
             allowed: isGood && mayUser && isOpen,
@@ -104,10 +105,10 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
         fc.tuple(fc.constant(parent), fc.oneof(narrowerThan(parent), rulesNearTo(parent), fc.constant(other))),
       );
     fc.assert(
-      fc.property(caller, family, requests, ({ user, owner }, [parent, child], asked) => {
+      fc.property(anyWorld, caller, family, requests, (world, { user, owner }, [parent, child], asked) => {
         if (!isPermissionSubset(child, parent)) return;
         compared++;
-        const context = { names, user, owner };
+        const context = { names, user, owner, clusterLabels: labelsOfClusters(memorySources(world).instances) };
         for (const each of [...asked, ...namedBy(child)]) {
           if (inScope(child, each, context).open) {
             expect({ each, parent: inScope(parent, each, context).open }).toEqual({ each, parent: true });

@@ -3,6 +3,7 @@
 import { ACCESS_REQUEST_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { DecisionMemo } from "./decision-memo.ts";
+import { labelsOfClusters } from "./instance-permissions.ts";
 import { isServerItself, keyStanding, provisionerOf } from "./key-standing.ts";
 import { usesScope } from "./limited-uses.ts";
 import { clusterRole } from "./owner-permissions.ts";
@@ -22,7 +23,8 @@ const REFUSALS = {
 } as const;
 
 export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthorizer {
-  const { names, keys, rbac, accessOffers } = sources;
+  const { names, keys, rbac, instances, accessOffers } = sources;
+  const clusterLabels = labelsOfClusters(instances);
   const userPermissions = createUserPermissions(sources);
   const { policyVersion } = userPermissions;
   const memo = new DecisionMemo();
@@ -62,6 +64,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
       user,
       owner: key?.owner ?? NOBODY,
       isProvisioning: isProvisioning(credential),
+      clusterLabels,
       index,
     });
 

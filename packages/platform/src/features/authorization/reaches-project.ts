@@ -14,7 +14,8 @@ export const createReachesProject =
       const { verdict } = await authorizer.authorize({
         user,
         credential: undefined,
-        verb: name === "*" ? "list" : "get",
+        // Lists are open to all: they show what the caller may get.
+        verb: "get",
         isResourceRequest: true,
         apiGroup: names.managementGroup,
         apiVersion: "v1",
@@ -33,7 +34,7 @@ export const createReachesProject =
       ...virtualClusters.map((entry) => ({
         ...entry,
         resource: "virtualclusterinstances",
-        name: entry.virtualCluster,
+        name: entry.virtualCluster === "" ? "*" : entry.virtualCluster,
       })),
       ...spaces.map((entry) => ({ ...entry, resource: "spaceinstances", name: entry.space })),
     ];

@@ -12,6 +12,7 @@ const SEED = Number(process.env["TEST_SEED"]);
 const COUNT = 1_000;
 const range = Array.from({ length: COUNT }, (_, at) => at);
 const EMPTY: AccessKeyScope = { roles: [], projects: [], spaces: [], virtualClusters: [], clusters: [] };
+const clusterLabels = { of: (_: string, name: string) => (name === "v1" ? { env: "dev" } : { tier: "prod" }) };
 const RULE: AccessKeyRule = {
   verbs: [],
   resources: [],
@@ -34,8 +35,9 @@ it(`decides as the entries gone through one by one do, and names the same entry 
         const index = new RestrictionIndex(0);
         for (const isProvisioning of [false, true]) {
           for (const each of asked) {
-            const expected = inScope(narrowed, each, { names, user, owner, isProvisioning });
-            expect(inScope(narrowed, each, { names, user, owner, isProvisioning, index })).toEqual(expected);
+            const facts = { names, user, owner, isProvisioning, clusterLabels };
+            const expected = inScope(narrowed, each, facts);
+            expect(inScope(narrowed, each, { ...facts, index })).toEqual(expected);
             if (expected.open) opened++;
           }
         }

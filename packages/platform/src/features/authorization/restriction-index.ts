@@ -2,6 +2,11 @@
 // with each entry: scopes and rules have thousands of entries, and lists thousands of objects.
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import {
+  compileLabelRequirements,
+  type LabelRequirement,
+  type Labels,
+} from "@postern/apimachinery/selectors/label-requirement";
 
 /** The values of one field that an entry names; undefined where it does not narrow by this field. */
 export type NamedValues = readonly string[] | undefined;
@@ -29,6 +34,7 @@ export class RestrictionIndex {
   readonly #few: number;
   #sets = new WeakMap<readonly string[], ReadonlySet<string>>();
   #filed = new WeakMap<readonly unknown[], Map<unknown, Lookup>>();
+  #selectors = new WeakMap<readonly LabelRequirement[], (labels: Labels) => boolean>();
 
   /** Entries and values that are kept. */
   #size = 0;
@@ -45,6 +51,16 @@ export class RestrictionIndex {
     const made = new Set(list);
     this.#sets.set(list, made);
     return made.has(value);
+  }
+
+  /** Whether labels meet all requirements. */
+  selects(requirements: readonly LabelRequirement[], labels: Labels): boolean {
+    const known = this.#selectors.get(requirements);
+    if (known !== undefined) return known(labels);
+    this.#makeRoom(requirements.reduce((sum, { values }) => sum + 1 + values.length, 0));
+    const made = compileLabelRequirements(requirements);
+    this.#selectors.set(requirements, made);
+    return made(labels);
   }
 
   /** Index of the first entry that `opens`; -1 without one. `asked` has the values that it may name, by field. */
@@ -82,6 +98,7 @@ export class RestrictionIndex {
     if (this.#size <= MAX_SIZE) return;
     this.#sets = new WeakMap();
     this.#filed = new WeakMap();
+    this.#selectors = new WeakMap();
     this.#size = size;
   }
 }

@@ -2,11 +2,21 @@ import type { AccessKeyRestrictions, AccessKeyRule } from "@postern/api/access-k
 import { describe, expect, test } from "vitest";
 import { alwaysAllowedRules } from "./always-allowed.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
+import { RestrictionIndex } from "./restriction-index.ts";
 import { restrictionRules } from "./restriction-rules.ts";
-import { emptyScope, names, ruled, scoped, userInfo } from "./testing/memory-world.ts";
+import { emptyScope, instanceWith, memorySources, names, ruled, scoped, world } from "./testing/memory-world.ts";
 
 const ALWAYS = alwaysAllowedRules(names);
-const context = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
+const { instances } = memorySources(
+  world({
+    instances: [
+      instanceWith({ name: "v1", labels: { env: "dev" } }),
+      instanceWith({ name: "v2", labels: { env: "dev" } }),
+      instanceWith({ name: "v3", labels: { env: "prod" } }),
+    ],
+  }),
+);
+const context = { names, instances, index: new RestrictionIndex() };
 const NOTHING = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 const managed = (verbs: readonly string[], resources: readonly string[], ...resourceNames: readonly string[]) => ({
   ...NOTHING,
@@ -53,6 +63,18 @@ describe("a scope", () => {
     const spaces = [{ project: "a", space: "*" }];
     expect(tellsOf({ spaces })).toEqual([[LISTS, ...into("spaceinstances"), project]]);
     expect(tellsOf({ spaces }, "p-b")).toEqual([[LISTS]]);
+  });
+
+  test("names the virtual clusters that have the labels now", () => {
+    const project = managed(["get"], ["projects"], "a");
+    const inEnv = (value: string) => ({
+      virtualClusters: [
+        { project: "a", virtualCluster: "", labels: [{ key: "env", operator: "in" as const, values: [value] }] },
+      ],
+    });
+    expect(tellsOf(inEnv("dev"))).toEqual([[LISTS, ...into("virtualclusterinstances", "v1", "v2"), project]]);
+    expect(tellsOf(inEnv("none"))).toEqual([[LISTS, project]]);
+    expect(tellsOf(inEnv("dev"), "p-b")).toEqual([[LISTS]]);
   });
 
   test("allows clusters from every path", () => {

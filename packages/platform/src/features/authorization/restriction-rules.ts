@@ -1,44 +1,60 @@
 // The limits of an access key as rules for one namespace: one list for the scope and one for each rule set.
 
-import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "@postern/api/access-key-restrictions";
+import type {
+  AccessKeyRestrictions,
+  AccessKeyRule,
+  AccessKeyScope,
+  VirtualClusterEntry,
+} from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { alwaysAllowedRules } from "./always-allowed.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
+import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import { issuesCredential } from "./issues-credential.ts";
 import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
+import type { RestrictionIndex } from "./restriction-index.ts";
 import { allowsAll, matchesName, ruleApplies } from "./rules.ts";
-import type { ScopeContext } from "./scope-context.ts";
+
+export type RestrictionRulesContext = {
+  readonly names: PlatformNames;
+  readonly instances: Pick<InstancePermissionIndex, "entries">;
+  readonly index: RestrictionIndex;
+};
 
 /** Each list must allow a request. They may allow less than the restrictions themselves, never more. */
 export function restrictionRules(
   { scope, ruleSets }: AccessKeyRestrictions,
   namespace: string,
-  { names }: ScopeContext,
+  context: RestrictionRulesContext,
 ): readonly (readonly PolicyRule[])[] {
+  const { names } = context;
   const always = alwaysAllowedRules(names);
   if (scope === undefined && ruleSets.length === 0) return [always];
   return [
-    ...(scope === undefined ? [] : [[...always, ...scopeRules(scope, namespace, names)]]),
+    ...(scope === undefined ? [] : [[...always, ...scopeRules(scope, namespace, context)]]),
     ...ruleSets.map((rules) => [...always, ...rules.flatMap((rule) => rulesOf(rule, namespace, names))]),
   ];
 }
 
-function scopeRules(scope: AccessKeyScope, namespace: string, names: PlatformNames): readonly PolicyRule[] {
+function scopeRules(scope: AccessKeyScope, namespace: string, context: RestrictionRulesContext): readonly PolicyRule[] {
+  const { names } = context;
+  const budget = { left: MAX_COMPARED };
   const project = names.projectOf(namespace);
   /** A star is a wildcard, and names every object. */
-  const managed = (verbs: readonly string[], resources: readonly string[], name: string): PolicyRule => ({
+  const managed = (verbs: readonly string[], resources: readonly string[], ...of: readonly string[]): PolicyRule => ({
     ...NOTHING,
     verbs,
     apiGroups: [names.managementGroup],
     resources,
-    resourceNames: name === "*" ? [] : [name],
+    resourceNames: of.includes("*") ? [] : of,
   });
   const isOfProject = (entry: { readonly project: string }): boolean =>
     project !== undefined && matchesName(entry.project, project);
-  const instanceRules = (resource: string, name: string): readonly PolicyRule[] => [
-    managed(["get", "use"], [resource], name),
-    managed(["create"], [`${resource}/kubeconfig`], name),
+  const instanceRules = (resource: string, of: readonly string[]): readonly PolicyRule[] => [
+    ...(of.length === 0
+      ? []
+      : [managed(["get", "use"], [resource], ...of), managed(["create"], [`${resource}/kubeconfig`], ...of)]),
     ...(project === undefined ? [] : [managed(["get"], ["projects"], project)]),
   ];
   return [
@@ -46,10 +62,29 @@ function scopeRules(scope: AccessKeyScope, namespace: string, names: PlatformNam
     ...scope.projects.filter(isOfProject).map(() => WHOLE_NAMESPACE),
     ...scope.virtualClusters
       .filter(isOfProject)
-      .flatMap(({ virtualCluster }) => instanceRules("virtualclusterinstances", virtualCluster)),
-    ...scope.spaces.filter(isOfProject).flatMap(({ space }) => instanceRules("spaceinstances", space)),
+      .flatMap((entry) => instanceRules("virtualclusterinstances", namesMeant(entry, namespace, context, budget))),
+    ...scope.spaces.filter(isOfProject).flatMap(({ space }) => instanceRules("spaceinstances", [space])),
     ...scope.clusters.map(({ cluster }) => managed(["get", "use"], ["clusters"], cluster)),
   ];
+}
+
+/** Comparisons of virtual clusters with selectors for one answer. It leaves out those beyond. */
+const MAX_COMPARED = 20_000;
+
+/** Names of the virtual clusters that an entry opens; a star for all. */
+function namesMeant(
+  { virtualCluster, labels }: VirtualClusterEntry,
+  namespace: string,
+  { instances, index }: RestrictionRulesContext,
+  budget: { left: number },
+): readonly string[] {
+  if (labels === undefined) return [virtualCluster];
+  const found: string[] = [];
+  for (const [name, { labels: own }] of instances.entries("virtualclusterinstances", namespace)) {
+    if (budget.left-- <= 0) break;
+    if ((virtualCluster === "" || virtualCluster === name) && index.selects(labels, own)) found.push(name);
+  }
+  return found;
 }
 
 const NOTHING: PolicyRule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };

@@ -5,6 +5,7 @@ import {
   type AccessKeyScope,
   SCOPE_ROLES,
   type ScopeRole,
+  type VirtualClusterEntry,
 } from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isAccessKeyRequest } from "./access-key-request.ts";
@@ -85,7 +86,7 @@ function openingEntry(
       ),
     virtualClusters: () =>
       index.findIndex(virtualClusters, isOneProject ? BY_PROJECT : BY_VIRTUAL_CLUSTER, askedOfInstances, (entry) =>
-        virtualClusterOpens(entry, request, names),
+        virtualClusterOpens(entry, request, context),
       ),
     spaces: () =>
       index.findIndex(spaces, isOneProject ? BY_PROJECT : BY_SPACE, askedOfInstances, (entry) =>
@@ -142,8 +143,15 @@ const BY_PROJECT: Filing<{ readonly project: string }> = {
   identityOf: ({ project }) => project,
 };
 const BY_VIRTUAL_CLUSTER: Filing<VirtualClusterEntry> = {
-  valuesOf: ({ project, virtualCluster }) => [unlessStar(project), unlessStar(virtualCluster)],
-  identityOf: (entry) => entry,
+  valuesOf: ({ project, virtualCluster, labels }) => [
+    unlessStar(project),
+    labels !== undefined && virtualCluster === "" ? undefined : unlessStar(virtualCluster),
+  ],
+  identityOf: ({ project, virtualCluster, labels = [] }) => [
+    project,
+    virtualCluster,
+    ...labels.map(({ key, operator, values }) => [key, operator, ...values]),
+  ],
 };
 const BY_SPACE: Filing<SpaceEntry> = {
   valuesOf: ({ project, space }) => [unlessStar(project), unlessStar(space)],
@@ -184,36 +192,58 @@ function projectOpens(project: string, request: PlatformRequest, names: Platform
   return isManaged(inner, "projects", names) && inner.namespace === "" && matchesName(project, inner.name);
 }
 
-type VirtualClusterEntry = AccessKeyScope["virtualClusters"][number];
 type SpaceEntry = AccessKeyScope["spaces"][number];
 
-function virtualClusterOpens(entry: VirtualClusterEntry, request: PlatformRequest, names: PlatformNames): boolean {
+function virtualClusterOpens(entry: VirtualClusterEntry, request: PlatformRequest, context: IndexedContext): boolean {
+  const { names } = context;
   if (request.target === "ProjectVirtualCluster") {
-    return matchesName(entry.project, request.project) && matchesName(entry.virtualCluster, request.virtualCluster);
+    const namespace = names.projectNamespace(request.project);
+    return (
+      matchesName(entry.project, request.project) && meansCluster(entry, namespace, request.virtualCluster, context)
+    );
   }
-  const instance = { project: entry.project, name: entry.virtualCluster, resource: "virtualclusterinstances" };
+  const matches = (namespace: string, name: string) => meansCluster(entry, namespace, name, context);
+  const instance = { project: entry.project, matches, resource: "virtualclusterinstances" };
   return isManagement(request) && instanceOpens(instance, request.inner, names);
+}
+
+/** By its name, and by the labels that it has now. A star beside labels is an ordinary character. */
+function meansCluster(
+  { virtualCluster, labels }: VirtualClusterEntry,
+  namespace: string,
+  name: string,
+  { index, clusterLabels }: IndexedContext,
+): boolean {
+  if (labels === undefined) return matchesName(virtualCluster, name);
+  if (virtualCluster !== "" && virtualCluster !== name) return false;
+  const found = clusterLabels?.of(namespace, name);
+  return found !== undefined && index.selects(labels, found);
 }
 
 function spaceOpens(entry: SpaceEntry, request: PlatformRequest, names: PlatformNames): boolean {
   if (request.target === "ProjectSpace") {
     return matchesName(entry.project, request.project) && matchesName(entry.space, request.space);
   }
-  const instance = { project: entry.project, name: entry.space, resource: "spaceinstances" };
+  const matches = (_: string, name: string) => matchesName(entry.space, name);
+  const instance = { project: entry.project, matches, resource: "spaceinstances" };
   return isManagement(request) && instanceOpens(instance, request.inner, names);
 }
 
-type InstanceEntry = { readonly project: string; readonly name: string; readonly resource: string };
+type InstanceEntry = {
+  readonly project: string;
+  readonly matches: (namespace: string, name: string) => boolean;
+  readonly resource: string;
+};
 
 /** Get the instance and its project, use it, and get into it. */
-function instanceOpens({ project, name, resource }: InstanceEntry, inner: TargetedRequest, names: PlatformNames) {
+function instanceOpens({ project, matches, resource }: InstanceEntry, inner: TargetedRequest, names: PlatformNames) {
   if (isManaged(inner, "projects", names)) {
     return inner.verb === "get" && inner.subresource === "" && matchesName(project, inner.name);
   }
-  if (!isManaged(inner, resource, names) || !matchesName(name, inner.name)) return false;
+  if (!isManaged(inner, resource, names) || !allowedByInstanceEntry(inner)) return false;
   const projectOf = names.projectOf(inner.namespace);
   if (projectOf === undefined || !matchesName(project, projectOf)) return false;
-  return allowedByInstanceEntry(inner);
+  return matches(inner.namespace, inner.name);
 }
 
 const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/kubeconfig"]);

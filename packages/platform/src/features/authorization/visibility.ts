@@ -116,7 +116,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
     const isVisible = (object: CachedObject): boolean => {
       const { namespace, name } = placeOf(object.key, isInstanceResource(resource));
       const request = getRequest(names.managementGroup, resource, namespace, name);
-      if (!isOpenTo(key, request, subject)) return false;
+      if (!isOpenTo(key, request, subject, object)) return false;
       const { all, some } = opened.in(namespace);
       if (all || some.has(name)) return true;
       return (identityPermission(user, request, deps) ?? rightTo(object, request, user)) !== undefined;
@@ -136,10 +136,13 @@ export function createVisibility(deps: DecisionDeps): Visibility {
     key: AccessKeyState | undefined,
     request: TargetedRequest,
     { user, credential }: Subject,
+    object: CachedObject,
   ): boolean => {
     if (key?.restrictions === undefined) return true;
     const isProvisioning = provisionerOf(credential) !== undefined;
-    const context = { names, user, owner: key.owner, isProvisioning, index };
+    // Those of the object itself, so that an event is filtered by the labels that it shows.
+    const clusterLabels = { of: () => instances.of(object).labels };
+    const context = { names, user, owner: key.owner, isProvisioning, clusterLabels, index };
     return inScope(key.restrictions, managementRequest(request), context).open;
   };
 

@@ -75,8 +75,10 @@ export function certificateEntry(certificate: IssuedCertificate, deps: EntryDeps
 function virtualClusterOf({ restrictions }: AccessKeyState): JsonObject {
   const scope = restrictions?.scope;
   const [only, ...more] = scope?.virtualClusters ?? [];
-  if (scope === undefined || only === undefined || more.length > 0 || !isLimitedToVirtualClusters(scope)) return {};
-  const isOne = only.project !== "*" && only.virtualCluster !== "*";
+  if (scope === undefined || only === undefined || !isLimitedToVirtualClusters(scope)) return {};
+  // One may be there several times, with other labels.
+  const isSame = more.every((entry) => entry.project === only.project && entry.virtualCluster === only.virtualCluster);
+  const isOne = isSame && only.project !== "*" && only.virtualCluster !== "*" && only.virtualCluster !== "";
   return isOne ? { virtualCluster: `${only.project}/${only.virtualCluster}` } : {};
 }
 

@@ -57,7 +57,7 @@ export function createKeyMint(
 
     // In the requester's context: what holds for keys that it makes itself holds for this one.
     async mintAccessKey(
-      { owner, groups, displayName, scope, audiences, bound, rules: narrowing, ttl, parent },
+      { owner, groups, displayName, scope, selectors, audiences, bound, rules: narrowing, ttl, parent },
       context,
     ): Promise<MintedKey> {
       const now = clock.now();
@@ -89,7 +89,11 @@ export function createKeyMint(
             ...(rules === undefined ? {} : { rules }),
             audiences: [...audiences],
             ...(bound === undefined ? {} : { confirmation: { certificateSHA256: bound.certificateSHA256 } }),
-            scope: { virtualClusters: [scope], ...(scopeRules === undefined ? {} : { rules: scopeRules }) },
+            scope: {
+              virtualClusters:
+                selectors === undefined ? [scope] : selectors.map((selector) => ({ ...scope, selector })),
+              ...(scopeRules === undefined ? {} : { rules: scopeRules }),
+            },
           },
         },
         context,

@@ -6,6 +6,7 @@ import type {
   AccessKeyScope,
   TargetKind,
 } from "@postern/api/access-key-restrictions";
+import type { LabelRequirement } from "@postern/apimachinery/selectors/label-requirement";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import fc from "fast-check";
 import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
@@ -14,8 +15,8 @@ import type { PlatformRequest, TargetedRequest } from "../platform-request.ts";
 import { type Instance, names, type Project, ruled, userInfo, type World, world } from "./memory-world.ts";
 
 const GROUP = names.managementGroup;
-const pick = <T>(...values: readonly T[]) => fc.constantFrom(...values);
-const few = <T>(arbitrary: fc.Arbitrary<T>, maxLength = 2) => fc.array(arbitrary, { maxLength });
+export const pick = <T>(...values: readonly T[]) => fc.constantFrom(...values);
+export const few = <T>(arbitrary: fc.Arbitrary<T>, maxLength = 2) => fc.array(arbitrary, { maxLength });
 
 const project = pick("a", "ab", "b");
 const instanceName = pick("v1", "v10", "v2");
@@ -200,6 +201,17 @@ const binding = fc
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
   }));
 
+const labelKey = pick("env", "tier");
+const labelValue = pick("dev", "prod", "");
+const labelValues = fc.uniqueArray(labelValue, { minLength: 1, maxLength: 2 });
+export const labelRequirement: fc.Arbitrary<LabelRequirement> = fc.oneof(
+  fc.record({ key: labelKey, operator: fc.constant("in" as const), values: labelValues }),
+  fc.record({ key: labelKey, operator: fc.constant("in" as const), values: labelValues }),
+  fc.record({ key: labelKey, operator: fc.constant("notin" as const), values: labelValues }),
+  fc.record({ key: labelKey, operator: pick("exists" as const, "!" as const), values: fc.constant([]) }),
+);
+const labelRequirements = fc.array(labelRequirement, { minLength: 1, maxLength: 3 });
+
 const aProject: fc.Arbitrary<Project> = fc.record({
   name: project,
   owner,
@@ -221,6 +233,9 @@ const anInstance: fc.Arbitrary<Instance> = fc.record({
     1,
   ),
   extraAccessRules: few(fc.record({ clusterRole: pick("", "view", "admin"), ...people }), 1),
+  labels: fc
+    .array(fc.tuple(labelKey, labelValue), { maxLength: 2 })
+    .map((entries): { readonly [key: string]: string } => Object.fromEntries(entries)),
 });
 
 export const anyWorld: fc.Arbitrary<World> = fc
@@ -257,7 +272,17 @@ export const scope: fc.Arbitrary<AccessKeyScope> = fc.record({
   roles: few(scopeRole, 2),
   projects: few(fc.record({ project: starOr(project) }), 1),
   spaces: few(fc.record({ project: starOr(project), space: starOr(instanceName) }), 1),
-  virtualClusters: few(fc.record({ project: starOr(project), virtualCluster: starOr(instanceName) }), 2),
+  virtualClusters: few(
+    fc.oneof(
+      fc.record({ project: starOr(project), virtualCluster: starOr(instanceName) }),
+      fc.record({
+        project: starOr(project),
+        virtualCluster: fc.oneof(fc.constant(""), fc.constant(""), starOr(instanceName)),
+        labels: labelRequirements,
+      }),
+    ),
+    2,
+  ),
   clusters: few(fc.record({ cluster: starOr(cluster) }), 1),
 });
 
@@ -314,46 +339,6 @@ export const caller: fc.Arbitrary<{ readonly user: UserInfo; readonly owner: Acc
     })),
   },
 );
-
-/** A child of a key's restrictions: every entry is one of the parent's, or a narrower one. */
-export function narrowerThan(
-  parent: AccessKeyRestrictions | undefined,
-): fc.Arbitrary<AccessKeyRestrictions | undefined> {
-  if (parent === undefined) return restrictions;
-  // Allows nothing as it is, and cannot be extended.
-  if (parent.scope === undefined && parent.ruleSets.length === 0) return fc.constant(parent);
-  return fc
-    .record({
-      keep: fc.array(fc.boolean(), { minLength: 16, maxLength: 16 }),
-      name: pick("a", "v1", "c1"),
-      extra: few(fc.array(rule, { maxLength: 2 }), 1),
-    })
-    .map(({ keep, name, extra }) => {
-      let at = 0;
-      const kept = <T>(list: readonly T[]): readonly T[] => list.filter(() => keep[at++ % keep.length]);
-      const narrowed = (value: string): string => (value === "*" && keep[at++ % keep.length] === true ? name : value);
-      const { scope } = parent;
-      return {
-        scope:
-          scope === undefined
-            ? undefined
-            : {
-                roles: kept(scope.roles),
-                projects: kept(scope.projects).map((entry) => ({ project: narrowed(entry.project) })),
-                spaces: kept(scope.spaces).map((entry) => ({
-                  project: narrowed(entry.project),
-                  space: narrowed(entry.space),
-                })),
-                virtualClusters: kept(scope.virtualClusters).map((entry) => ({
-                  project: narrowed(entry.project),
-                  virtualCluster: narrowed(entry.virtualCluster),
-                })),
-                clusters: kept(scope.clusters).map((entry) => ({ cluster: narrowed(entry.cluster) })),
-              },
-        ruleSets: [...parent.ruleSets, ...extra],
-      };
-    });
-}
 
 /** Rules that leave their resources open, where what counts as within them is subtle: requests about access keys ask to be named. */
 export const wideRules: fc.Arbitrary<AccessKeyRestrictions> = fc

@@ -4,7 +4,8 @@ import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions
 import fc from "fast-check";
 import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
 import { type KeyRecord, type KeyWorld, keyRecord } from "../../access-keys/testing/key-world.ts";
-import { narrowerThan, restrictions } from "./arbitraries.ts";
+import { restrictions } from "./arbitraries.ts";
+import { narrowerThan } from "./narrower.ts";
 
 const NOW = 1_000_000;
 const mostly = <T>(usual: T, ...others: readonly T[]) =>

@@ -61,6 +61,7 @@ export const instanceWith = (parts: Partial<Instance>): Instance => ({
   owner: UNOWNED,
   access: [],
   extraAccessRules: [],
+  labels: {},
   ...parts,
 });
 
@@ -251,10 +252,10 @@ export const projectObject = ({ name, owner, members }: Project): KubeObject => 
   spec: { owner: owner as JsonValue, members: members as unknown as JsonValue },
 });
 
-export const instanceObject = ({ name, namespace, owner, access, extraAccessRules }: Instance): KubeObject => ({
+export const instanceObject = ({ name, namespace, owner, access, extraAccessRules, labels }: Instance): KubeObject => ({
   apiVersion: `${names.managementGroup}/v1`,
   kind: "VirtualClusterInstance",
-  metadata: { name, namespace },
+  metadata: { name, namespace, labels },
   spec: {
     owner: owner as JsonValue,
     access: access as unknown as JsonValue,

@@ -163,6 +163,7 @@ export function scopeOpens(
   request: PlatformRequest,
   user: UserInfo,
   owner: AccessKeyOwner,
+  instances: World["instances"],
 ): boolean {
   if (restrictions === undefined || alwaysOpen(request)) return true;
   const { scope, ruleSets } = restrictions;
@@ -172,7 +173,7 @@ export function scopeOpens(
     const isItself = owner.kind === "subject" && owner.name === `postern:vcluster:${namespace}:${name}`;
     if (!isItself || resource !== "virtualclusterinstances") return false;
   }
-  if (scope !== undefined && !entryOpens(scope, request, user, owner)) return false;
+  if (scope !== undefined && !entryOpens(scope, request, user, owner, instances)) return false;
   return ruleSets.every((rules) => rules.some((rule) => ruleAllowsRequest(rule, request)));
 }
 
@@ -216,7 +217,34 @@ function isAboutKeys(r: TargetedRequest): boolean {
   );
 }
 
-function entryOpens(scope: AccessKeyScope, request: PlatformRequest, user: UserInfo, owner: AccessKeyOwner): boolean {
+/** Whether an entry means a virtual cluster: by its name, and by the labels that it has in the world. */
+function meansCluster(
+  { virtualCluster, labels }: AccessKeyScope["virtualClusters"][number],
+  namespace: string,
+  name: string,
+  instances: World["instances"],
+): boolean {
+  if (labels === undefined) return named(virtualCluster, name);
+  if (virtualCluster !== "" && virtualCluster !== name) return false;
+  return instances.some((one) => {
+    if (one.resource !== "virtualclusterinstances" || one.namespace !== namespace || one.name !== name) return false;
+    return labels.every(({ key, operator, values }) => {
+      const has = Object.keys(one.labels).includes(key);
+      const isOne = has && values.some((value) => value === one.labels[key]);
+      if (operator === "in") return isOne;
+      if (operator === "notin") return !isOne;
+      return operator === "exists" ? has : !has;
+    });
+  });
+}
+
+function entryOpens(
+  scope: AccessKeyScope,
+  request: PlatformRequest,
+  user: UserInfo,
+  owner: AccessKeyOwner,
+  instances: World["instances"],
+): boolean {
   const { projects, spaces, virtualClusters, clusters, roles } = scope;
   if (request.target === "Cluster") return clusters.some(({ cluster }) => named(cluster, request.cluster));
   if (request.target === "ProjectSpace") {
@@ -229,7 +257,9 @@ function entryOpens(scope: AccessKeyScope, request: PlatformRequest, user: UserI
     return (
       projects.some(({ project }) => named(project, request.project)) ||
       virtualClusters.some(
-        (entry) => named(entry.project, request.project) && named(entry.virtualCluster, request.virtualCluster),
+        (entry) =>
+          named(entry.project, request.project) &&
+          meansCluster(entry, `p-${request.project}`, request.virtualCluster, instances),
       )
     );
   }
@@ -246,22 +276,26 @@ function entryOpens(scope: AccessKeyScope, request: PlatformRequest, user: UserI
     if (isOurs && r.resource === "projects" && r.namespace === "" && named(project, r.name)) return true;
   }
   const reach = [
-    ...virtualClusters.map(({ project, virtualCluster: name }) => ({
+    ...virtualClusters.map((entry) => ({
       resource: "virtualclusterinstances",
-      project,
-      name,
+      project: entry.project,
+      isMeant: () => meansCluster(entry, r.namespace, r.name, instances),
     })),
-    ...spaces.map(({ project, space: name }) => ({ resource: "spaceinstances", project, name })),
+    ...spaces.map(({ project, space }) => ({
+      resource: "spaceinstances",
+      project,
+      isMeant: () => named(space, r.name),
+    })),
   ];
   const act = r.subresource === "" ? r.verb : `${r.verb} ${r.subresource}`;
-  for (const { resource, project, name } of reach) {
+  for (const { resource, project, isMeant } of reach) {
     if (isOurs && r.resource === "projects" && act === "get" && named(project, r.name)) return true;
     const isIt =
       isOurs &&
       r.resource === resource &&
       projectOfNamespace !== undefined &&
       named(project, projectOfNamespace) &&
-      named(name, r.name);
+      isMeant();
     if (isIt && ["get", "use", "create kubeconfig"].includes(act)) return true;
   }
   for (const { cluster } of clusters) {

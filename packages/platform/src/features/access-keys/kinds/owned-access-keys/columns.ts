@@ -81,7 +81,12 @@ function scopeSummary(key: KubeObject): string {
   if (!isJsonObject(scope)) return isJsonArray(rules) && rules.length > 0 ? `rules:${rules.length}` : "full";
   const parts = LISTS.flatMap((list) => {
     const entries = scope[list];
-    return isJsonArray(entries) && entries.length > 0 ? [`${list}:${entries.length}`] : [];
+    if (!isJsonArray(entries)) return [];
+    const selecting = entries.filter((entry) => isJsonObject(entry) && entry["selector"] !== undefined).length;
+    return [
+      ...(entries.length > selecting ? [`${list}:${entries.length - selecting}`] : []),
+      ...(selecting > 0 ? [`selectors:${selecting}`] : []),
+    ];
   });
   return parts.length === 0 ? "nothing" : parts.join(",");
 }

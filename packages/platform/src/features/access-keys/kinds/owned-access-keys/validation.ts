@@ -22,6 +22,7 @@ import {
   requiredError,
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
+import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
 import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts";
 import type { Directory } from "../../../directory/directory.ts";
@@ -250,10 +251,52 @@ export function validateScope(scope: AccessKeySpec["scope"], aliases: Restrictio
     ...projects.flatMap((entry, index) => namedMembers(entry, ["project"], indexPath(`${path}.projects`, index))),
     ...spaces.flatMap((entry, index) => namedMembers(entry, ["project", "space"], indexPath(`${path}.spaces`, index))),
     ...virtualClusters.flatMap((entry, index) =>
-      namedMembers(entry, ["project", "virtualCluster"], indexPath(`${path}.virtualClusters`, index)),
+      validateVirtualCluster(entry, indexPath(`${path}.virtualClusters`, index)),
     ),
+    ...validateSelectors(virtualClusters, `${path}.virtualClusters`),
     ...clusters.flatMap((entry, index) => namedMembers(entry, ["cluster"], indexPath(`${path}.clusters`, index))),
   ];
+}
+
+type VirtualClusterEntry = NonNullable<NonNullable<AccessKeySpec["scope"]>["virtualClusters"]>[number];
+
+function validateVirtualCluster(entry: VirtualClusterEntry, path: string): readonly FieldError[] {
+  const { project = "", virtualCluster = "", selector } = entry;
+  if (selector === undefined) return namedMembers({ project, virtualCluster }, ["project", "virtualCluster"], path);
+  const at = childPath(path, "selector");
+  return [
+    ...validateName(project, childPath(path, "project")),
+    // A server of an earlier release reads the name alone.
+    ...(virtualCluster.includes("*")
+      ? [
+          invalidError(
+            childPath(path, "virtualCluster"),
+            virtualCluster,
+            "must be one name, or unset, beside a selector",
+          ),
+        ]
+      : []),
+    ...(requirementsIn(selector) === 0
+      ? [requiredError(at, "an empty selector would select all: set virtualCluster to * for that")]
+      : validateLabelSelector(selector, at)),
+  ];
+}
+
+const requirementsIn = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): number =>
+  Object.keys(matchLabels).length + matchExpressions.length;
+
+/** Keys and values of all selectors of a scope: each request, and each virtual cluster of a list, may be compared with all of them. */
+export const MAX_SELECTOR_VALUES = 200;
+
+function validateSelectors(entries: readonly VirtualClusterEntry[], path: string): readonly FieldError[] {
+  const count = entries.reduce((sum, { selector }) => {
+    if (selector === undefined) return sum;
+    const { matchLabels = {}, matchExpressions = [] } = selector;
+    const inExpressions = matchExpressions.reduce((all, { values = [] }) => all + 1 + values.length, 0);
+    return sum + 2 * Object.keys(matchLabels).length + inExpressions;
+  }, 0);
+  const text = `the selectors have ${count} keys and values together, and at most ${MAX_SELECTOR_VALUES} are allowed`;
+  return count > MAX_SELECTOR_VALUES ? [forbiddenError(path, text)] : [];
 }
 
 type Role = NonNullable<NonNullable<AccessKeySpec["scope"]>["roles"]>[number];

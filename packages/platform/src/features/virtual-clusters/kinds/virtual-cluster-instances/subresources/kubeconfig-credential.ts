@@ -1,9 +1,12 @@
 // The credential of a kubeconfig: a token for this one virtual cluster, or a client certificate. Its subject is the requester.
 
+import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
+import { labelSelectorOf } from "@postern/api/cluster-selector";
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import { compileLabelRequirements, type Labels } from "@postern/apimachinery/selectors/label-requirement";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Configuration } from "../../../../../foundation/config/configuration.ts";
 import { isFrontProxyCredential } from "../../../../../foundation/http/front-proxy-credential.ts";
@@ -13,11 +16,12 @@ import { ownerUid } from "../../../../access-keys/access-key-owner.ts";
 import { isForAudience, platformAudience } from "../../../../access-keys/audiences.ts";
 import { originsOf } from "../../../../access-keys/key-origins.ts";
 import { isBoundToSources } from "../../../../access-keys/key-sources.ts";
-import type { MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
+import type { ChildKeyRequest, MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../../access-keys/secret-fields.ts";
 import { virtualClusterIdentity } from "../../../../authorization/caller.ts";
 import type { InsideIdentity } from "../../../../authorization/inside-groups.ts";
 import type { ProjectSources } from "../../../../authorization/project-sources.ts";
+import { matchesName } from "../../../../authorization/rules.ts";
 import { keyReaches } from "../../../../certificates/certificate-is-within.ts";
 import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../../../directory/directory.ts";
@@ -71,6 +75,7 @@ export async function grantToken(
         groups,
         displayName: `Kubeconfig for ${project}/${name}`,
         scope: { project, virtualCluster: name },
+        ...selectorsFor(parent?.restrictions, { project, virtualCluster: name }, metadata.labels ?? {}),
         audiences: [
           own,
           ...(isForAudience(parent?.audiences ?? [], platformAudience(names)) ? [platformAudience(names)] : []),
@@ -91,6 +96,24 @@ export async function grantToken(
   warnOfOtherEnd("token", { ttlSeconds, isDefaultTtl }, expiresAt, context);
   const known = { keyName, keyUid, keyID: deps.keys.byUid(keyUid)?.id ?? "" };
   return { credential: { token: key }, token: key, keyName, notAfter: expiresAt, known };
+}
+
+/** None where the key of the request reaches the virtual cluster by its name or its project. */
+function selectorsFor(
+  restrictions: AccessKeyRestrictions | undefined,
+  { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
+  labels: Labels,
+): Pick<ChildKeyRequest, "selectors"> {
+  const { projects = [], virtualClusters = [] } = restrictions?.scope ?? {};
+  if (projects.some((entry) => matchesName(entry.project, project))) return {};
+  const own = virtualClusters.filter((entry) => matchesName(entry.project, project));
+  if (own.some((entry) => entry.labels === undefined && matchesName(entry.virtualCluster, virtualCluster))) return {};
+  const selectors = own.flatMap(({ virtualCluster: name, labels: wanted }) =>
+    wanted !== undefined && (name === "" || name === virtualCluster) && compileLabelRequirements(wanted)(labels)
+      ? [labelSelectorOf(wanted)]
+      : [],
+  );
+  return selectors.length === 0 ? {} : { selectors };
 }
 
 /**
