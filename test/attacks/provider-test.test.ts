@@ -1,6 +1,7 @@
 // The test of an identity provider says what a sign-in would do, and does nothing: no user, no session, no token that stays anywhere.
 
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import {
   newSigningKey,
   type ServedIssuer,
@@ -9,6 +10,7 @@ import {
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ServedProvider, serveProvider } from "../e2e/testing/identity-provider.ts";
+import { ENTRY, NODE, tool } from "../e2e/testing/postern-process.ts";
 import { provideSignIn } from "./testing/signing-in.ts";
 
 const CLIENT = "client-of-ours";
@@ -160,6 +162,31 @@ describe("the test of an identity provider", () => {
       expect(body.spec).toEqual({});
       for (const secret of [SECRET, idToken, "SENT-BY-ME"]) expect(text).not.toContain(secret);
     }
+  });
+
+  it("is printed by the command line, which fails where users cannot sign in", async () => {
+    const claimsFile = join(platform.directory, "claims.json");
+    await writeFile(claimsFile, JSON.stringify({ sub: "sub-9", name_here: "petra", groups: ["devs"] }));
+    const run = (...args: readonly string[]) =>
+      tool(NODE, [ENTRY, "provider", "test", ...args, "--kubeconfig", platform.server.adminKubeconfigPath]);
+    const good = await run("idp", "--claims-file", claimsFile);
+    expect([good.code, good.stderr]).toEqual([0, ""]);
+    for (const part of [
+      /^Discovery +True/m,
+      /^User +True/m,
+      /user: +petra Created/,
+      /groups: +idp:devs/,
+      /teams: +newcomers/,
+    ])
+      expect(good.stdout).toMatch(part);
+    const refused = await run("strict", "--claims-file", claimsFile, "-o", "json");
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("users cannot sign in with strict by these claims");
+    expect(failed(JSON.parse(refused.stdout))).toEqual(["User False"]);
+    const gone = await run("gone");
+    expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining("users cannot sign in with gone")]);
+    await writeFile(claimsFile, "[]");
+    expect((await run("idp", "--claims-file", claimsFile)).stderr).toContain("must have claims as a JSON object");
   });
 
   it("is asked by those that may, with one question, about a provider that there is", async () => {

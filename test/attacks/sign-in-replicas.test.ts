@@ -80,6 +80,32 @@ describe.skipIf(whyNoEtcd() !== undefined)("sign-ins on two servers", () => {
     for (const which of [0, 1]) expect((await browse(which)("/profile/access-keys", cookies)).status).toBe(200);
   });
 
+  it("have one key of the client, whichever makes it", async () => {
+    await clients[0]?.must({
+      path: "identityproviders",
+      body: {
+        metadata: { name: "by-key" },
+        spec: {
+          issuer: { url: issuer.url, certificateAuthority: issuer.certificateAuthorityPem },
+          clientId: CLIENT,
+          clientAuthentication: "PrivateKeyJWT",
+          claimMappings: { username: { claim: "name_here" } },
+        },
+      },
+    });
+    while ((await clients[1]?.send({ path: "identityproviders/by-key" }))?.status !== 200)
+      await new Promise((resolve) => setImmediate(resolve));
+    const path = "identityproviders/by-key/test";
+    const tests = await Promise.all(clients.map((client) => client.must({ path, body: { spec: {} } })));
+    expect(tests.map(({ status }) => status.accepted)).toEqual([true, true]);
+    // A set is shown again for a second.
+    const sets = async () =>
+      await Promise.all([0, 1].map(async (which) => JSON.parse((await browse(which)("/oauth/client-keys")).text).keys));
+    await expect.poll(async () => (await sets()).map((keys) => keys.length)).toEqual([1, 1]);
+    const [one, other] = await sets();
+    expect(one).toEqual(other);
+  });
+
   it("agree to a device on one server, which asks the other", async () => {
     const begun = JSON.parse(
       (await browse(0)("/oauth/device_authorization", new Map(), { client_id: "postern-cli" })).text,

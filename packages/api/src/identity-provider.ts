@@ -59,8 +59,20 @@ const spec = s.object({
     })
     .describe("Reference to the Secret with the client secret. If unset, the client is public and PKCE protects it."),
   clientAuthentication: s
-    .string({ enum: ["Basic", "Post"] })
-    .describe("How the secret is sent: in the header (Basic, the default) or in the body (Post)."),
+    .string({ enum: ["Basic", "Post", "PrivateKeyJWT", "FederatedToken"] })
+    .describe(
+      "How the client authenticates: with the secret in the header (Basic, the default) or in the body (Post); without a secret, by an assertion that the server signs with its own key (PrivateKeyJWT), or by a token that the server reads from a file (FederatedToken, option --federated-token-file).",
+    ),
+  clientAssertion: s
+    .object({
+      algorithm: s.string({ enum: ["ES256", "RS256"] }).describe("Algorithm of the key. Defaults to ES256."),
+      audience: s
+        .string({ enum: ["Issuer", "TokenEndpoint"] })
+        .describe(
+          "Audience (aud) of the assertion: issuer.url (Issuer, the default), or the URL of the token endpoint, which some providers require.",
+        ),
+    })
+    .describe("The assertion, if clientAuthentication is PrivateKeyJWT."),
   scopes: s
     .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 32 })
     .describe(`Scopes to request; openid is always included. Defaults to ${DEFAULT_SCOPES.join(", ")}.`),
@@ -135,6 +147,11 @@ export const identityProviderFields = s
       .object({
         conditions: conditionsField,
         redirectURI: s.string().describe("The redirect URI that the client needs at the provider."),
+        clientKeysURI: s
+          .string()
+          .describe(
+            "URI of the server's public keys (JWK set), which the client needs at the provider for PrivateKeyJWT.",
+          ),
         backChannelLogoutURI: s.string().describe("The back-channel logout URI of the client at the provider."),
       })
       .describe("Observed state of the provider. Read-only."),

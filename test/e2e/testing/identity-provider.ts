@@ -28,11 +28,12 @@ export type ServedProvider = AsyncDisposable & {
   rollOver(): Promise<void>;
 };
 
-/** `platformUrl` tells where the client is, once it is known. `platformCa` verifies it at back-channel logout. */
+/** `platform`: where the client is, and the CA that verifies it. `authentication`: metadata of the client, in place of its secret. */
 export async function serveProvider(
   platform: { readonly url: string; readonly ca: string | Buffer },
   name = "idp",
   certificate = createTestCertificate(),
+  authentication: object = {},
 ): Promise<ServedProvider> {
   const people = new Map<string, Person>();
   const refused = new Set<string>();
@@ -63,7 +64,7 @@ export async function serveProvider(
       clients: [
         {
           client_id: clientId,
-          client_secret: clientSecret,
+          ...(Object.keys(authentication).length === 0 ? { client_secret: clientSecret } : authentication),
           redirect_uris: [`${platform.url}/login/callback/${name}`],
           grant_types: ["authorization_code", "refresh_token"],
           response_types: ["code"],

@@ -21,7 +21,13 @@ const MAPPED = ["username", "groups", "uid"] as const;
 
 type Mapping = { readonly claim: string; readonly expression: string; readonly prefix: string };
 
+/** How the client authenticates; the first with the secret, if there is one. */
+const METHODS = ["Basic", "Post", "PrivateKeyJWT", "FederatedToken"] as const;
+type Method = (typeof METHODS)[number];
+const hasSecret = (method: Method): boolean => method === "Basic" || method === "Post";
+
 type Draft = Names & {
+  readonly method: Method;
   readonly url: string;
   readonly certificateAuthority: string;
   readonly clientId: string;
@@ -43,6 +49,7 @@ const mappingOf = ({ claim = "", expression = "", prefix = "" }: ClaimMapping = 
 
 const EMPTY: Draft = {
   ...NO_NAMES,
+  method: "Basic",
   url: "",
   certificateAuthority: "",
   clientId: "",
@@ -60,6 +67,7 @@ const draftOf = (provider: IdentityProvider): Draft => {
   const { issuer, clientId, clientSecretRef, claimMappings, ...spec } = provider.spec;
   return {
     ...namesOf(provider),
+    method: METHODS.find((method) => method === spec.clientAuthentication) ?? "Basic",
     url: issuer.url,
     certificateAuthority: issuer.certificateAuthority ?? "",
     clientId,
@@ -84,7 +92,8 @@ const specOf = (draft: Draft): JsonObject =>
     description: draft.description,
     issuer: { url: draft.url.trim(), certificateAuthority: draft.certificateAuthority },
     clientId: draft.clientId.trim(),
-    clientSecretRef: secretRefOf(draft.secret),
+    clientAuthentication: draft.method === "Basic" ? "" : draft.method,
+    clientSecretRef: hasSecret(draft.method) ? secretRefOf(draft.secret) : undefined,
     claimMappings: { ...draft.mappings },
     allowedGroups: linesIn(draft.allowedGroups),
     teams: linesIn(draft.teams),
@@ -112,6 +121,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
     "spec.issuer.certificateAuthority",
     "spec.issuer",
     "spec.clientId",
+    "spec.clientAuthentication",
     "spec.clientSecretRef",
     ...MAPPED.map((member) => `spec.claimMappings.${member}`),
     "spec.allowedGroups",
@@ -156,14 +166,27 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         isRequired
         autoComplete="off"
       />
-      <SecretFields
-        label={t("provider.secret")}
-        hint={t("provider.secret.hint")}
-        secret={draft.secret}
-        defaults={{ key: "clientSecret" }}
-        error={errorAt("spec.clientSecretRef")}
-        onChange={(secret) => onChange({ secret })}
+      <SelectField<Method>
+        label={t("provider.method")}
+        value={draft.method}
+        choices={METHODS.map((id) => ({ id, label: t(`provider.method.${id}`) }))}
+        onChange={(method) => onChange({ method })}
+        {...(draft.method === "FederatedToken" ? { description: t("provider.method.FederatedToken.hint") } : {})}
+        error={errorAt("spec.clientAuthentication")}
       />
+      {draft.method === "PrivateKeyJWT" && (
+        <Code label={t("provider.clientKeys")} text={`${location.origin}/oauth/client-keys`} />
+      )}
+      {hasSecret(draft.method) && (
+        <SecretFields
+          label={t("provider.secret")}
+          hint={t("provider.secret.hint")}
+          secret={draft.secret}
+          defaults={{ key: "clientSecret" }}
+          error={errorAt("spec.clientSecretRef")}
+          onChange={(secret) => onChange({ secret })}
+        />
+      )}
       <h2>{t("provider.claims")}</h2>
       {MAPPED.map((member) => (
         <fieldset key={member} className="rows">

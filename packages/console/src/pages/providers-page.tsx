@@ -93,6 +93,7 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
           ]}
         />
         {status.redirectURI !== undefined && <Code label={t("provider.redirect")} text={status.redirectURI} />}
+        {status.clientKeysURI !== undefined && <Code label={t("provider.clientKeys")} text={status.clientKeysURI} />}
         {status.backChannelLogoutURI !== undefined && (
           <Code label={t("provider.logout")} text={status.backChannelLogoutURI} />
         )}

@@ -1,6 +1,7 @@
 // Sign-in with identity providers: the providers, their client, the users and teams that they bring, and the sessions.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { parseFederatedToken } from "../../foundation/config/rules.ts";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
@@ -13,6 +14,8 @@ import type { AccessKeys } from "../access-keys/feature.ts";
 import type { KeyMint } from "../access-keys/kinds/mint-keys.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { BackChannelLogoutDeps } from "./back-channel-logout.ts";
+import { createClientAssertions } from "./client-assertion.ts";
+import { type ClientKeys, openClientKeys } from "./client-keys.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import { createMintChild, createMintLogin } from "./login-keys.ts";
 import { sessionGrants } from "./oauth-routes.ts";
@@ -28,6 +31,7 @@ import { createSignInUsers, type SignInUsers } from "./sign-in-users.ts";
 export type SignIn = {
   readonly providers: IdentityProviders;
   readonly client: ProviderClient;
+  readonly clientKeys: ClientKeys;
   readonly users: SignInUsers;
   readonly isReserved: (name: string) => boolean;
   /** Sign-ins in progress. */
@@ -51,7 +55,15 @@ export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
   const { names, storage, signal } = base;
   const { clock, scheduler } = base.runtime;
   const { keys: issuerKeys, takenTokens } = issuers;
+  const clientKeys = openClientKeys(base);
+  const tokenFiles = new Map(
+    base.configuration.federatedTokenFiles.flatMap((text) => {
+      const found = parseFederatedToken(text);
+      return found === undefined ? [] : [[found.issuer, found.file] as const];
+    }),
+  );
   const client = createProviderClient({
+    assertions: createClientAssertions({ keys: clientKeys, tokenFiles, clock, random: base.runtime.random }),
     fetchFrom: fetchFromProviders(base),
     issuerKeys,
     secretAt(namespace, name, key) {
@@ -72,6 +84,7 @@ export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
   return {
     providers,
     client,
+    clientKeys,
     users,
     isReserved,
     records,
@@ -105,12 +118,13 @@ export function signInRoute(
 } {
   const { names, signal, onError } = base;
   const { clock, random } = base.runtime;
-  const { providers, client, users, isReserved, publicUrl } = signIn;
+  const { providers, client, clientKeys, users, isReserved, publicUrl } = signIn;
   const deps: SignInRoutesDeps = {
     names,
     keys: keys.index,
     providers,
     client,
+    clientKeys,
     transactions: createSignInTransactions(keys.secrets, clock, random),
     records: createSignInRecords(signIn.records, keys.secrets, clock),
     service: createSignInService({

@@ -3,7 +3,7 @@
 
 import { createHash } from "node:crypto";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import {
   oauthAnswer,
   oauthFailure,
@@ -40,6 +40,19 @@ export function describeServer({ publicUrl, providers }: SignInRoutesDeps): ApiR
     token_endpoint_auth_methods_supported: ["none"],
     authorization_response_iss_parameter_supported: true,
     sign_in_available: providers.all().some(({ isOff }) => !isOff),
+  });
+}
+
+/** Shorter than a new key is published before it signs. */
+const MAX_AGE_SECONDS = 3600;
+
+/** GET /oauth/client-keys: for providers at which this server is a client that authenticates with a key of its own. */
+export async function showClientKeys({ clientKeys }: Pick<SignInRoutesDeps, "clientKeys">): Promise<ApiResponse> {
+  const set = await clientKeys.published();
+  return jsonResponse(200, JSON.stringify(set), {
+    "content-type": "application/jwk-set+json",
+    // The first key may come at any time.
+    "cache-control": set.keys.length === 0 ? "no-store" : `public, max-age=${MAX_AGE_SECONDS}`,
   });
 }
 

@@ -26,6 +26,7 @@ function clientOf(answers: (url: string) => Promise<Response>) {
     fetchFrom: () => answers,
     issuerKeys: { find: async () => ({ keys: [], fetchedAt: undefined, fault: undefined }) },
     secretAt: () => undefined,
+    assertions: { assertionFor: () => Promise.reject(new Error("unused")) },
     clock: time.clock,
     scheduler: time.scheduler,
   });

@@ -26,6 +26,7 @@ import {
 import { discoveryUrlOf, httpsUrl } from "../../foundation/issuers/fetch-key-set.ts";
 import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
 import { candidateKeys, decodeToken, isSignedBy, timeError } from "../../foundation/issuers/signed-token.ts";
+import { type ClientAssertions, JWT_BEARER, usesAssertion } from "./client-assertion.ts";
 import { withDistributedClaims } from "./distributed-claims.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import {
@@ -67,7 +68,7 @@ export type ProviderClient = {
   takeCode(provider: IdentityProviderState, answer: URL, checks: SignInChecks): Promise<ProviderAnswer>;
   /** `subject` is that of the session. Rejects with ProviderRefusal and ProviderError. */
   refresh(provider: IdentityProviderState, refreshToken: string, subject: string): Promise<ProviderAnswer>;
-  /** Why users cannot sign in: discovery fails, or the provider has refused the client since its settings were changed. Undefined if they can. */
+  /** Why users cannot sign in: discovery fails, the server has nothing to authenticate with, or the provider has refused the client since its settings were changed. Undefined if they can. */
   faultOf(provider: IdentityProviderState): Promise<ProviderFault | undefined>;
   /** The discovery document, in the words of the provider. Rejects with ProviderError. */
   describe(provider: IdentityProviderState): Promise<ProviderDescription>;
@@ -85,11 +86,15 @@ export type ProviderDescription = {
   readonly clientAuthentication: readonly string[];
 };
 
-export type ProviderFault = { readonly reason: "DiscoveryFailed" | "ClientRefused"; readonly message: string };
+export type ProviderFault = {
+  readonly reason: "DiscoveryFailed" | "ClientRefused" | "NoClientCredential";
+  readonly message: string;
+};
 
 export type ProviderClientDeps = {
   readonly fetchFrom: ProviderFetch;
   readonly issuerKeys: Pick<IssuerKeys, "find">;
+  readonly assertions: ClientAssertions;
   /** The value of a Secret; undefined without one. */
   readonly secretAt: (namespace: string, name: string, key: string) => string | undefined;
   readonly clock: Clock;
@@ -119,6 +124,7 @@ type Known = {
 export function createProviderClient({
   fetchFrom,
   issuerKeys,
+  assertions,
   secretAt,
   clock,
   scheduler,
@@ -135,6 +141,26 @@ export function createProviderClient({
     if (message === undefined) refusing.delete(name);
     else refusing.set(name, { terms, secret: secretOf(provider, secretAt), message });
     if (before !== message) listeners.call(name);
+  };
+
+  /** By provider, of its last request: the provider may repeat it in its error. */
+  const sentAssertions = new Map<string, string>();
+  const assertionOf = async (provider: IdentityProviderState, tokenEndpoint = ""): Promise<string> => {
+    const assertion = await assertions.assertionFor(provider, tokenEndpoint);
+    sentAssertions.set(provider.name, assertion);
+    return assertion;
+  };
+  const authenticationOf = (provider: IdentityProviderState, secret: string): ClientAuth => {
+    const { spec } = provider;
+    if (usesAssertion(spec)) {
+      return async ({ token_endpoint: tokenEndpoint }, { client_id: clientId }, body) => {
+        body.set("client_id", clientId);
+        body.set("client_assertion_type", JWT_BEARER);
+        body.set("client_assertion", await assertionOf(provider, tokenEndpoint));
+      };
+    }
+    if (spec.clientSecretRef === undefined) return None();
+    return spec.clientAuthentication === "Post" ? ClientSecretPost(secret) : ClientSecretBasic(secret);
   };
 
   const inTime = async <T>({ name }: IdentityProviderState, work: () => Promise<T>): Promise<T> => {
@@ -163,7 +189,7 @@ export function createProviderClient({
     const isCurrent = before?.terms === terms && before.secret === secret && before.until > clock.elapsed();
     if (isCurrent) return await before.made;
     // All waiting callers get the same message.
-    const made = discover(provider, secret, fetchFrom).catch((error: unknown) => {
+    const made = discover(provider, authenticationOf(provider, secret), fetchFrom).catch((error: unknown) => {
       throw faultFrom(error, "its discovery document is not valid", [secret]);
     });
     known.set(name, { terms, secret, until: clock.elapsed() + CONFIGURATION_MS, made });
@@ -234,7 +260,7 @@ export function createProviderClient({
       return answer;
     } catch (error) {
       if (error instanceof ProviderError || error instanceof SignInRefusal) throw error;
-      const hidden = [...secrets, secretOf(provider, secretAt)];
+      const hidden = [...secrets, secretOf(provider, secretAt), sentAssertions.get(provider.name) ?? ""];
       if (error instanceof ResponseBodyError && error.error === "invalid_grant")
         throw new ProviderRefusal(`the provider refused the grant: ${answeredBy(error, hidden)}`, { cause: error });
       const fault = faultFrom(error, "its response is not valid", hidden);
@@ -281,10 +307,18 @@ export function createProviderClient({
         return await answerOf(configuration, provider, tokens, subject);
       }),
     async faultOf(provider) {
+      let tokenEndpoint: string | undefined;
       try {
-        await inTime(provider, () => configurationOf(provider));
+        const configuration = await inTime(provider, () => configurationOf(provider));
+        tokenEndpoint = configuration.serverMetadata().token_endpoint;
       } catch (error) {
         return { reason: "DiscoveryFailed", message: error instanceof Error ? error.message : String(error) };
+      }
+      try {
+        if (usesAssertion(provider.spec)) await assertions.assertionFor(provider, tokenEndpoint ?? "");
+      } catch (error) {
+        if (!(error instanceof ProviderError)) throw error;
+        return { reason: "NoClientCredential", message: error.message };
       }
       const found = refusing.get(provider.name);
       const isCurrent = found?.terms === provider.terms && found.secret === secretOf(provider, secretAt);
@@ -316,13 +350,13 @@ function descriptionOf(configuration: Configuration): ProviderDescription {
 
 async function discover(
   provider: IdentityProviderState,
-  secret: string,
+  authentication: ClientAuth,
   fetchFrom: ProviderFetch,
 ): Promise<Configuration> {
   const { source, spec } = provider;
   const fetch = fetchFrom(source);
   const options = { algorithm: "oidc", [customFetch]: fetch } as const;
-  const found = await discovery(discoveryUrlOf(source), spec.clientId, {}, authenticationOf(provider, secret), options);
+  const found = await discovery(discoveryUrlOf(source), spec.clientId, {}, authentication, options);
   const metadata = found.serverMetadata();
   // Otherwise another issuer's endpoints would be used under this name.
   if (metadata.issuer !== source.issuer)
@@ -333,15 +367,10 @@ async function discover(
     metadata,
     spec.clientId,
     { [clockTolerance]: TOLERANCE_SECONDS },
-    authenticationOf(provider, secret),
+    authentication,
   );
   configuration[customFetch] = fetch;
   return configuration;
-}
-
-function authenticationOf({ spec }: IdentityProviderState, secret: string): ClientAuth {
-  if (spec.clientSecretRef === undefined) return None();
-  return spec.clientAuthentication === "Post" ? ClientSecretPost(secret) : ClientSecretBasic(secret);
 }
 
 function secretOf(

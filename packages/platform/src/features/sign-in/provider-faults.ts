@@ -84,7 +84,8 @@ function causeIn(error: unknown): string | undefined {
   let current = error;
   for (let depth = 0; depth < MAX_CAUSES && current instanceof Error; depth++) {
     if (isApiError(current)) return `it cannot be reached: ${faultOf(current).message}`;
-    if (current instanceof FetchError || current instanceof TokenError) return current.message;
+    if (current instanceof FetchError || current instanceof TokenError || current instanceof ProviderError)
+      return current.message;
     const found = issuerFaultIn(current);
     if (found !== undefined) return found;
     current = current.cause;

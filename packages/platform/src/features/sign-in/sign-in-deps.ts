@@ -4,6 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { ClientKeys } from "./client-keys.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import type { OneTimeLink } from "./one-time-link.ts";
 import type { ProviderClient } from "./provider-client.ts";
@@ -16,6 +17,7 @@ export type SignInRoutesDeps = {
   readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
   readonly providers: Pick<IdentityProviders, "get" | "all">;
   readonly client: ProviderClient;
+  readonly clientKeys: Pick<ClientKeys, "published">;
   readonly transactions: SignInTransactions;
   readonly records: SignInRecords;
   readonly service: SignInService;

@@ -17,6 +17,8 @@ export const DEVICE_PATH = "/device";
 export const PROFILE_PATH = "/profile/access-keys";
 export const SIGN_OUT_PATH = "/profile/sign-out";
 export const METADATA_PATH = "/.well-known/oauth-authorization-server";
+/** The public keys of this server as a client. */
+export const CLIENT_KEYS_PATH = "/oauth/client-keys";
 export const BACK_CHANNEL_PATH = "/oauth/backchannel-logout";
 
 /** Light or dark, as the console sets it. */

@@ -13,7 +13,7 @@ import { type BackChannelLogoutDeps, logOutByBackChannel } from "./back-channel-
 import { authorizeDevice, devicePage, takeUserCode } from "./device-codes.ts";
 import { showLink, signInWithLink } from "./link-routes.ts";
 import { confirmPage, confirmSignIn, finishSignIn, openLogin, signInWithKey, startSignIn } from "./login-routes.ts";
-import { authorize, describeServer } from "./oauth-routes.ts";
+import { authorize, describeServer, showClientKeys } from "./oauth-routes.ts";
 import { errorPage, inTheme, redirectResponse } from "./pages.ts";
 import { profilePage, signOut } from "./profile-routes.ts";
 import { closeSession, openSession, showSession } from "./session-routes.ts";
@@ -22,6 +22,7 @@ import {
   AUTHORIZE_PATH,
   BACK_CHANNEL_PATH,
   CALLBACK_PATH,
+  CLIENT_KEYS_PATH,
   CONFIRM_PATH,
   DEVICE_AUTHORIZATION_PATH,
   DEVICE_PATH,
@@ -51,6 +52,7 @@ const ROUTES: { readonly [path: string]: Routes } = {
   [DEVICE_PATH]:               { GET: (context) => devicePage(context), POST: takeUserCode },
   [DEVICE_AUTHORIZATION_PATH]: { POST: authorizeDevice },
   [METADATA_PATH]:             { GET: (_, deps) => describeServer(deps) },
+  [CLIENT_KEYS_PATH]:          { GET: (_, deps) => showClientKeys(deps) },
   [PROFILE_PATH]:              { GET: profilePage },
   [SIGN_OUT_PATH]:             { POST: signOut },
 };

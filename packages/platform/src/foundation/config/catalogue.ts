@@ -8,11 +8,13 @@ import { limitOptions } from "./options/limit-options.ts";
 import { noticeOptions } from "./options/notice-options.ts";
 import { platformOptions } from "./options/platform-options.ts";
 import { serverOptions } from "./options/server-options.ts";
+import { signInOptions } from "./options/sign-in-options.ts";
 
 export const CATALOGUE = {
   ...serverOptions,
   ...etcdOptions,
   ...platformOptions,
+  ...signInOptions,
   ...frontProxyOptions,
   ...noticeOptions,
   ...auditOptions,

@@ -1,6 +1,7 @@
 // Validation rules for option values.
 
 import { isIP } from "node:net";
+import { isAbsolute } from "node:path";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
 import { quote, type Rule } from "./option.ts";
@@ -57,6 +58,23 @@ export const networks: Rule<readonly string[]> = (values) => {
   return wrong === undefined
     ? undefined
     : `must contain IP addresses and networks such as 10.20.0.0/16, and ${quote(wrong)} is neither`;
+};
+
+/** The parts of `issuer=file`; undefined when it is malformed. URLs of issuers have no equals sign. */
+export function parseFederatedToken(text: string): { readonly issuer: string; readonly file: string } | undefined {
+  const at = text.indexOf("=");
+  const [issuer, file] = [text.slice(0, at), text.slice(at + 1)];
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  return at > 0 && url?.protocol === "https:" && isAbsolute(file) ? { issuer, file } : undefined;
+}
+
+export const federatedTokenFiles: Rule<readonly string[]> = (values) => {
+  const wrong = values.find((value) => parseFederatedToken(value) === undefined);
+  if (wrong !== undefined)
+    return `must contain pairs such as https://issuer.example.com=/var/run/secrets/tokens/issuer, and ${quote(wrong)} is none`;
+  const issuers = values.map((value) => parseFederatedToken(value)?.issuer ?? "");
+  const twice = issuers.find((issuer, at) => issuers.indexOf(issuer) !== at);
+  return twice === undefined ? undefined : `must have one file for each issuer, and ${quote(twice)} has two`;
 };
 
 export const someNames: Rule<readonly string[]> = (values) =>

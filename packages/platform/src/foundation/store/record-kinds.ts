@@ -29,6 +29,11 @@ export const RECORD_KINDS = {
     limit: "2,000 and 4 MiB",
     whenFull: "expired and revoked ones go; then 403, or the condition Failed of the CertificateSigningRequest",
   },
+  "client-keys": {
+    owner: "the platform",
+    limit: "one; three keys for each of two algorithms",
+    whenFull: "old keys go in time",
+  },
   "cluster-agents": {
     owner: "the connected cluster that an agent connects",
     limit: "one for each; deleted with it",

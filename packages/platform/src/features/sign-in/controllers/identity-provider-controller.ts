@@ -10,7 +10,7 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { SignIn } from "../feature.ts";
-import { BACK_CHANNEL_PATH, callbackUrl } from "../sign-in-paths.ts";
+import { BACK_CHANNEL_PATH, CLIENT_KEYS_PATH, callbackUrl } from "../sign-in-paths.ts";
 
 const RECHECK_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
@@ -45,6 +45,9 @@ export function createIdentityProviderController(
     const status = {
       conditions: withCondition(before?.conditions ?? [], state, clock.now()),
       redirectURI: callbackUrl(publicUrl(), name),
+      ...(provider.spec.clientAuthentication === "PrivateKeyJWT"
+        ? { clientKeysURI: `${publicUrl()}${CLIENT_KEYS_PATH}` }
+        : {}),
       backChannelLogoutURI: `${publicUrl()}${BACK_CHANNEL_PATH}/${name}`,
     };
     // Both are JSON; only their named types hide it.

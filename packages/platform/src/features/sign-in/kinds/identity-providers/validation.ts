@@ -4,12 +4,14 @@ import type { IdentityProvider, IdentityProviderSpec } from "@postern/api/identi
 import {
   duplicateError,
   type FieldError,
+  forbiddenError,
   indexPath,
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { claimExpressionError, conditionError } from "../../../../foundation/issuers/claim-conditions.ts";
 import { validateIssuerAddress, validateIssuerCertificates } from "../../../../foundation/issuers/validate-issuer.ts";
+import { usesAssertion } from "../../client-assertion.ts";
 
 type Mapping = IdentityProviderSpec["claimMappings"]["username"];
 
@@ -17,6 +19,7 @@ export function validateIdentityProvider({ spec }: IdentityProvider): readonly F
   const { issuer, claimMappings, claimValidationRules = [], scopes = [] } = spec;
   const { extra = [], ...mappings } = claimMappings;
   return [
+    ...validateAuthentication(spec),
     ...validateIssuerAddress(issuer.url, "spec.issuer.url", false),
     ...(issuer.discoveryURL === undefined
       ? []
@@ -48,6 +51,19 @@ export function validateIdentityProvider({ spec }: IdentityProvider): readonly F
         ? [requiredError(`${path}.requiredValue`, "the required value of the claim")]
         : [];
     }),
+  ];
+}
+
+/** The client has a secret, or an assertion, or neither. */
+function validateAuthentication(spec: IdentityProviderSpec): readonly FieldError[] {
+  const { clientAuthentication: method = "Basic", clientSecretRef, clientAssertion } = spec;
+  return [
+    ...(usesAssertion(spec) && clientSecretRef !== undefined
+      ? [forbiddenError("spec.clientSecretRef", `must not be set together with clientAuthentication ${method}`)]
+      : []),
+    ...(method !== "PrivateKeyJWT" && clientAssertion !== undefined
+      ? [forbiddenError("spec.clientAssertion", "may be set with clientAuthentication PrivateKeyJWT only")]
+      : []),
   ];
 }
 

@@ -19,6 +19,7 @@ import {
 } from "../../../../../foundation/issuers/signed-token.ts";
 import type { Directory } from "../../../../directory/directory.ts";
 import { shownClaims } from "../../../../trust/trust-rule-state.ts";
+import { usesAssertion } from "../../../client-assertion.ts";
 import type { SignIn } from "../../../feature.ts";
 import { type MappedIdentity, mapClaims, SignInRefusal } from "../../../map-claims.ts";
 import { MAX_ID_TOKEN_LENGTH } from "../../../provider-client.ts";
@@ -102,7 +103,7 @@ async function describeProvider(
     checks: [
       enabled,
       discovery,
-      check("Client", "spec.clientId", fault?.message, "the provider has not refused the client"),
+      check("Client", "spec.clientId", fault?.message ?? methodFault(provider, description), goodClient(provider)),
       check("Keys", "spec.issuer", isKnown ? undefined : `its keys are not known: ${keyFault}`, "its keys are known"),
     ],
     ...(description === undefined
@@ -117,6 +118,21 @@ async function describeProvider(
           },
         }),
   };
+}
+
+const goodClient = ({ spec }: IdentityProviderState): string =>
+  usesAssertion(spec)
+    ? "the server can authenticate, and the provider has not refused the client"
+    : "the provider has not refused the client";
+
+/** Absent: the provider does not say which methods it has. */
+function methodFault(
+  { spec }: IdentityProviderState,
+  description: { readonly clientAuthentication: readonly string[] } | undefined,
+): string | undefined {
+  const { clientAuthentication: methods = [] } = description ?? {};
+  if (!usesAssertion(spec) || methods.length === 0 || methods.includes("private_key_jwt")) return undefined;
+  return `the provider does not offer private_key_jwt, which clientAuthentication ${spec.clientAuthentication} needs`;
 }
 
 /** Claims are mapped although a check fails: an old token shows them as well. */
