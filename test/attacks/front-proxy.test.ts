@@ -294,6 +294,31 @@ describe("the management API behind another kube-apiserver", () => {
     ]);
   });
 
+  it("has names that neither an identity provider nor a directory gives to its own users", async () => {
+    const claimMappings = { username: { claim: "name" }, groups: { claim: "groups" } };
+    // Nothing answers there: claims are mapped all the same.
+    const spec = { issuer: { url: "https://127.0.0.1:1" }, clientId: "x", claimMappings, createUsers: true };
+    await ask(`${API}/identityproviders`, { key: admin, body: { metadata: { name: "claims" }, spec } });
+    const mapped = async (claims: object) => {
+      const { body } = await ask(`${API}/identityproviders/claims/test`, { key: admin, body: { spec: { claims } } });
+      return [body.status.identity?.groups, body.status.checks.at(-1).message];
+    };
+    expect(await mapped({ sub: "1", name: "host:ops" })).toEqual([undefined, "your username is reserved"]);
+    expect(await mapped({ sub: "1", name: "Host:ops" })).toEqual([undefined, "your username is reserved"]);
+    expect(await mapped({ sub: "1", name: "ops", groups: ["host:devs", "devs"] })).toEqual([
+      ["devs"],
+      "the user would be created",
+    ]);
+    await ask(`${API}/users`, { key: admin, body: { metadata: { name: "people" }, spec: { kind: "Bot" } } });
+    await bind("people", "postern:directory", { kind: "User", name: "people" });
+    const directoryKey = { spec: { user: "people", scope: { roles: [{ role: "scim" }] } } };
+    const { key } = (await ask(KEYS, { key: admin, body: { metadata: { name: "people" }, ...directoryKey } })).body
+      .spec;
+    const provision = async (userName: string) => (await ask("/scim/v2/Users", { key, body: { userName } })).status;
+    expect(await provision("host:ops")).toBe(403);
+    expect(await provision("ops@example.com")).toBe(201);
+  });
+
   it("ends what a User has open when it is locked, and refuses it", async () => {
     await ask(`${API}/users`, { key: admin, body: { metadata: { name: "gina" }, spec: { subject: "host:gina" } } });
     await bind("gina", "postern:project-viewer", { kind: "User", name: "host:gina" }, "p-default");

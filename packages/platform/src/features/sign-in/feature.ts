@@ -9,6 +9,7 @@ import type { CallManagement } from "../../foundation/http/management-call.ts";
 import type { Issuers } from "../../foundation/issuers/issuers.ts";
 import { MAX_TOKEN_FORM_BYTES, type TokenGrants } from "../../foundation/issuers/token-endpoint.ts";
 import { markTokenUsed } from "../../foundation/issuers/used-tokens.ts";
+import { isReservedName } from "../../foundation/kinds/claimed-names.ts";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import type { KeyMint } from "../access-keys/kinds/mint-keys.ts";
@@ -77,10 +78,7 @@ export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
   });
   const users = createSignInUsers(base, directory);
   const records = { ...base.records("sign-ins"), storage };
-  const isReserved = (name: string): boolean => {
-    const folded = name.trim().toLowerCase();
-    return folded.startsWith("system:") || folded.startsWith(`${names.name.toLowerCase()}:`);
-  };
+  const isReserved = (name: string): boolean => isReservedName(name, base);
   return {
     providers,
     client,

@@ -26,6 +26,7 @@ export function directoryKinds(
   const { authorizer, ruleResolver, rbac, visibilityOf } = authorization;
   const owners = {
     ...credentials,
+    configuration,
     lookup,
     directory,
     authorizer,

@@ -9,13 +9,18 @@ import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-ru
 import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import { uncoveredRules } from "@postern/apiserver/authorization/rbac/rule-coverage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Configuration } from "../../../foundation/config/configuration.ts";
+import { isNameOfOtherCluster } from "../../../foundation/kinds/claimed-names.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
 import { mayImpersonate } from "../../authorization/impersonation.ts";
 import { provisionerOf } from "../../authorization/key-standing.ts";
 import type { GrantCheckDeps } from "../../authorization/kinds/grant-check.ts";
 import type { Directory, DirectoryUser } from "../directory.ts";
 
-export type ProvisionedDeps = GrantCheckDeps & { readonly directory: Directory };
+export type ProvisionedDeps = GrantCheckDeps & {
+  readonly directory: Directory;
+  readonly configuration: Pick<Configuration, "frontProxy">;
+};
 
 type Holder = AccessKeyOwner & { readonly kind: "user" | "team" };
 
@@ -73,8 +78,14 @@ export function checkProvisioned(
   );
 }
 
-/** Throws ApiError 403 where roles are bound to the name already: their administrator meant another holder, or none. */
+/** Throws ApiError 403 where roles are bound to the name already, or may be: their administrator meant another holder, or none. */
 export function checkPowerless(holder: Holder, as: UserInfo, deps: ProvisionedDeps): void {
+  if (isNameOfOtherCluster(as.name, deps.configuration))
+    throw refusal(
+      holder,
+      `names that begin with ${deps.configuration.frontProxy.prefix} are those of another cluster: an administrator must create the ${holder.kind}`,
+      deps,
+    );
   if (policyRulesOf(createRbacAuthorizer({ source: deps.rbac }).rulesFor(as, "")).length === 0) return;
   throw refusal(holder, `roles are bound to its name already: an administrator must create the ${holder.kind}`, deps);
 }
