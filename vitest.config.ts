@@ -139,6 +139,11 @@ const LONG_PARALLEL = [
   "test/e2e/onboarding.test.ts",
   "test/e2e/two-posterns.test.ts",
   "test/attacks/shared-etcd.test.ts",
+  // Beside front-proxy and kubeconfig-generators of one server.
+  "test/attacks/front-proxy-replicas.test.ts",
+  "test/attacks/generator-replicas.test.ts",
+  // Beside the unit tests of the last use.
+  "test/attacks/last-use.test.ts",
   // Beside the unit tests of rotated clusters.
   "test/attacks/authority-rotation.test.ts",
   "test/attacks/platform-authority.test.ts",

@@ -13,6 +13,7 @@ import {
   temporaryDirectory,
   tool,
 } from "../e2e/testing/postern-process.ts";
+import { createFrontProxyFiles, type FrontProxyFiles } from "./testing/front-proxy-files.ts";
 
 const API = "/apis/management.postern/v1";
 const KEYS = `${API}/ownedaccesskeys`;
@@ -32,22 +33,9 @@ describe("the management API behind another kube-apiserver", () => {
   let ask: HttpClient;
   let admin: string;
 
+  let files: FrontProxyFiles;
+
   const path = (name: string): string => join(directory.path, name);
-  const openssl = (...args: readonly string[]): Promise<string> => succeed(tool("openssl", args));
-  const KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  const makeAuthority = (name: string) =>
-    openssl(
-      ...["req", "-x509", ...KEY, "-subj", "/CN=front-proxy-ca"],
-      ...["-keyout", path(`${name}.key`), "-out", path(`${name}.pem`)],
-    );
-  const makeCertificate = async (name: string, commonName: string, authority: string) => {
-    const request = path(`${name}.csr`);
-    await openssl("req", ...KEY, "-subj", `/CN=${commonName}`, "-keyout", path(`${name}.key`), "-out", request);
-    await openssl(
-      ...["x509", "-req", "-in", request, "-CA", path(`${authority}.pem`), "-CAkey", path(`${authority}.key`)],
-      ...["-CAcreateserial", "-extfile", path("usage"), "-out", path(`${name}.pem`)],
-    );
-  };
   const curlArgs = (
     at: string,
     headers: readonly string[],
@@ -92,12 +80,12 @@ describe("the management API behind another kube-apiserver", () => {
 
   beforeAll(async () => {
     directory = await temporaryDirectory();
-    await writeFile(path("usage"), "extendedKeyUsage=clientAuth\n");
-    for (const name of ["authority", "other", "next"]) await makeAuthority(name);
-    await makeCertificate("front-proxy", "front-proxy-client", "authority");
-    await makeCertificate("kubelet", "system:node:one", "authority");
-    await makeCertificate("forged", "front-proxy-client", "other");
-    await makeCertificate("later", "front-proxy-client", "next");
+    files = await createFrontProxyFiles(directory.path);
+    for (const name of ["authority", "other", "next"]) await files.makeAuthority(name);
+    await files.makeCertificate("front-proxy", "front-proxy-client", "authority");
+    await files.makeCertificate("kubelet", "system:node:one", "authority");
+    await files.makeCertificate("forged", "front-proxy-client", "other");
+    await files.makeCertificate("later", "front-proxy-client", "next");
     await writeFile(path("trusted.pem"), await readFile(path("authority.pem")));
     server = await startPostern(path("data"), [
       ...["--audit-log-path", path("audit.log"), "--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"],
