@@ -10,7 +10,7 @@ import { makeKeyPair } from "@postern/platform/foundation/pki/p256-key-pair";
 import { signClientCertificate } from "@postern/platform/foundation/pki/sign-client-certificate";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
-import { kubectlWith, postern, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { kubectlWith, postern, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
 import { clusterPath, INSTANCES, KEYS, keepKubeconfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
 import { type Attack, attackerOf, MERGE } from "./testing/attacking.ts";
 
@@ -199,8 +199,10 @@ describe("a certificate through the platform", () => {
       const way = ["--client-cert", "--endpoint", "Platform", ...flags, "--out", path];
       await succeed(postern("kubeconfig", "remote", ...way, ...from));
       expect(parse(await readFile(path, "utf8")).clusters[0].cluster.server).toBe(`${near.process.url}${REMOTE}`);
-      const kubectl = kubectlWith(path, join(directory.path, `${name}-cache`));
-      expect(await succeed(kubectl(["get", "namespace", "default", "-o", "name"]))).toContain("namespace/default");
+      // The plugin keeps its credential below the home directory.
+      const kubectl = ["env", `HOME=${join(directory.path, name)}`, "kubectl", "--kubeconfig", path] as const;
+      const [program, ...args] = [...kubectl, "get", "namespace", "default", "-o", "name"];
+      expect(await succeed(tool(program, args))).toContain("namespace/default");
     }
     const both = await postern("kubeconfig", "remote", "--endpoint", "Platform", "--cluster-server", "x", ...from);
     expect(both.code).not.toBe(0);
