@@ -5,6 +5,7 @@
 // removal of everything are measured until the server is quiet. PRODUCT_TABLE names a file to which all figures are appended, one JSON text a line.
 
 import { appendFile, readFile, writeFile } from "node:fs/promises";
+import { Agent } from "node:https";
 import { join } from "node:path";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import {
@@ -15,9 +16,10 @@ import {
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { everyCase } from "../../tools/test-cost/by-night.ts";
-import type { HttpRequest } from "../e2e/testing/http-client.ts";
+import { agentClient, type HttpRequest } from "../e2e/testing/http-client.ts";
 import { API } from "./testing/attacked-server.ts";
 import { startTenants, type Tenants } from "./testing/denial/tenants.ts";
+import { createFrontProxyFiles } from "./testing/front-proxy-files.ts";
 import { costOf, costUntilQuiet } from "./testing/processor-time.ts";
 import { CHANGES } from "./testing/products/changes.ts";
 import { createTemplate } from "./testing/products/project-things.ts";
@@ -99,17 +101,27 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   let bystander: string;
   let directoryKey: string;
   let webhook: WebhookServer;
+  /** Connections of another kube-apiserver. */
+  let frontProxy: Agent;
   let clusters = 0;
   let lastRefusal = "";
 
   beforeAll(async () => {
     directory = await temporaryDirectory();
     file = join(directory.path, "turns.json");
+    const hosting = await createFrontProxyFiles(directory.path);
+    await hosting.makeAuthority("authority");
+    await hosting.makeCertificate("front-proxy", "front-proxy-client", "authority");
     tenants = await startTenants({
       objects: 0,
-      flags: ["--proxy-allowed-addresses", "127.0.0.1/32"],
+      flags: [
+        ...["--proxy-allowed-addresses", "127.0.0.1/32"],
+        ...["--requestheader-client-ca-file", hosting.path("authority.pem")],
+      ],
       env: { NODE_OPTIONS: `--import=${WATCH}`, TURN_WATCH_FILE: file },
     });
+    const [cert, key] = await Promise.all(["pem", "key"].map((kind) => readFile(hosting.path(`front-proxy.${kind}`))));
+    frontProxy = new Agent({ ca: tenants.ca, ...(cert && { cert }), ...(key && { key }), keepAlive: true });
     await createTemplate((path, body) => tenants.send(path, { key: tenants.admin, body }));
     bystander = await tenants.newKey("bystander", { user: "good" });
     directoryKey = await createDirectory();
@@ -120,6 +132,7 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     );
   });
   afterAll(async () => {
+    frontProxy?.destroy();
     await tenants?.[Symbol.asyncDispose]();
     await webhook?.[Symbol.asyncDispose]();
     await directory?.[Symbol.asyncDispose]();
@@ -220,7 +233,8 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
   /** By what they are narrowed to. */
   const narrowed = new Map<string, string>();
 
-  async function keyFor({ by, base, narrowedTo }: SentThing, times: number): Promise<string> {
+  async function keyFor({ by, base, narrowedTo }: SentThing, times: number): Promise<string | undefined> {
+    if (by === "front proxy") return undefined;
     if (by === "directory") return directoryKey;
     if (narrowedTo === undefined) return by === "tenant" ? tenants.target.key : bystander;
     const spec = { user: "attacker", ...narrowedTo(base * times) };
@@ -235,10 +249,11 @@ describe(`what tenants store times what is sent (seed ${seed})`, () => {
     const target = path(base * times);
     const whole = target.startsWith("/") ? target : `${cluster}/${target}`;
     const key = await keyFor(thing, times);
+    const client = by === "front proxy" ? agentClient(tenants.url, frontProxy) : tenants.send;
     const tries: Measured[] = [];
     for (let each = 0; each < TRIES; each++) {
       const { ms, value } = await costOf(tenants.process.pid ?? 0, () =>
-        tenants.send(whole, { ...(by === "directory" ? { headers: SCIM } : {}), key, ...request?.(base * times) }),
+        client(whole, { ...(by === "directory" ? { headers: SCIM } : {}), key, ...request?.(base * times) }),
       );
       // The server refuses more often while it is busy with what was stored.
       if (value.status === 429) each--;

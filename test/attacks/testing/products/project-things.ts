@@ -1,6 +1,6 @@
 // Things that a tenant can store in its project of the management API (see stored-things.ts).
 
-import { members, RBAC, RBAC_GROUP, range, roleRef, SPACES, type StoredThing } from "./stored-thing.ts";
+import { hostGroup, members, RBAC, RBAC_GROUP, range, roleRef, SPACES, type StoredThing } from "./stored-thing.ts";
 import { ISSUER, WORKLOAD_KEYS } from "./workload-tokens.ts";
 
 const TEMPLATE = "parameterized";
@@ -75,6 +75,27 @@ export const PROJECT_THINGS: readonly StoredThing[] = [
       metadata: { name: `b${size}-${index}` },
       roleRef: roleRef("Role", `wide-${size}`),
       subjects: [{ kind: "Group", name: "system:authenticated", apiGroup: RBAC_GROUP }],
+    }),
+  },
+  {
+    name: "RoleBindings of a project for groups of another cluster",
+    place: "project",
+    base: { count: 50, size: 100 },
+    before: (store, size) =>
+      store(`/${RBAC}/namespaces/p-tenant/roles`, {
+        metadata: { name: `hosted-${size}` },
+        rules: range(size).map((index) => ({
+          verbs: ["get"],
+          apiGroups: [""],
+          resources: ["secrets"],
+          resourceNames: [`n${index}`],
+        })),
+      }),
+    path: `/${RBAC}/namespaces/p-tenant/rolebindings`,
+    object: (index, size) => ({
+      metadata: { name: `hosted-${size}-${index}` },
+      roleRef: roleRef("Role", `hosted-${size}`),
+      subjects: range(size).map((each) => ({ kind: "Group", name: `host:${hostGroup(each)}`, apiGroup: RBAC_GROUP })),
     }),
   },
   {

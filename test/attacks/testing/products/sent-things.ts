@@ -3,13 +3,16 @@
 import type { HttpRequest } from "../../../e2e/testing/http-client.ts";
 import { keyed, SERVICES } from "./applied-things.ts";
 import { DEPLOYMENTS, GROUPS } from "./served-things.ts";
-import { DEFAULT, ITEMS, members, range, SPACES, SUBJECT } from "./stored-thing.ts";
+import { DEFAULT, hostGroup, ITEMS, members, range, SPACES, SUBJECT } from "./stored-thing.ts";
 import { workloadToken } from "./workload-tokens.ts";
 
 export type SentThing = {
   readonly name: string;
-  /** `bystander`: a user without a role in the project. `directory`: a key that provisions over SCIM. */
-  readonly by: "tenant" | "bystander" | "directory";
+  /**
+   * `bystander`: a user without a role in the project. `directory`: a key that provisions over SCIM. `front proxy`: another kube-apiserver, for a user of
+   * its cluster.
+   */
+  readonly by: "tenant" | "bystander" | "directory" | "front proxy";
   /** Doubled, together with what is stored. */
   readonly base: number;
   /** A path that begins with a slash is one of the management API. */
@@ -19,6 +22,8 @@ export type SentThing = {
   readonly narrowedTo?: (size: number) => object;
 };
 
+/** Of which rules of the project name others. */
+const NO_SECRET = "/api/v1/namespaces/p-tenant/secrets/none";
 const TABLE = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
 const asSomebody = (groups: number): NonNullable<HttpRequest["headers"]> => ({
   "impersonate-user": SUBJECT,
@@ -32,6 +37,25 @@ export const SENT_THINGS: readonly SentThing[] = [
     base: 20,
     path: () => `${DEFAULT}/configmaps/kube-root-ca.crt`,
     request: (size) => ({ headers: asSomebody(size) }),
+  },
+  {
+    name: "a GET by a user of another cluster with groups",
+    by: "front proxy",
+    base: 200,
+    path: () => NO_SECRET,
+    request: (size) => ({ headers: { "x-remote-user": SUBJECT, "x-remote-group": range(size).map(hostGroup) } }),
+  },
+  {
+    name: "a GET by a user of another cluster with attributes",
+    by: "front proxy",
+    base: 200,
+    path: () => NO_SECRET,
+    request: (size) => ({
+      headers: {
+        "x-remote-user": SUBJECT,
+        ...Object.fromEntries(range(size).map((index) => [`x-remote-extra-k${index}`, range(3).map((at) => `v${at}`)])),
+      },
+    }),
   },
   {
     name: "a list with a selector",

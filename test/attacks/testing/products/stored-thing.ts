@@ -34,6 +34,8 @@ export const DEFAULT = "api/v1/namespaces/default";
 export const SPACES = "/apis/management.postern/v1/namespaces/p-tenant/spaceinstances";
 export const ITEMS = "apis/products.example/v1/columnars";
 
+/** Of another cluster, as its kube-apiserver names it. */
+export const hostGroup = (index: number): string => `g${index}`;
 export const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 export const members = (count: number, value: unknown): object =>
   Object.fromEntries(range(count).map((index) => [`k${index}`, value]));
