@@ -84,7 +84,7 @@ async function filesIn(directory: string): Promise<FrontProxyFiles> {
 }
 
 const suite = (world: () => World): void => {
-  /** What each connection is answered, without repetitions. */
+  /** Statuses of the answers on all connections, without repetitions. */
   const answers = async (certificate: string, user: string, path: string): Promise<readonly unknown[]> => {
     using connections = await world().proxies(certificate);
     const { clients } = connections;
