@@ -4,6 +4,7 @@ import { constants, performServerHandshake, type ServerHttp2Stream } from "node:
 import type { Duplex } from "node:stream";
 import { AGENT_ROTATE_PATH, API_SERVER_AUTHORITY, TUNNEL_PING } from "@postern/api/cluster-tunnel";
 import { Http2StreamSocket } from "@postern/client/transport/http2-stream-socket";
+import { createStreamWindows } from "@postern/client/transport/stream-windows";
 
 export type AgentTunnel = Disposable & {
   /** Says that no new stream may come, and closes the connection behind the last one. */
@@ -18,20 +19,25 @@ export type ServeTunnelDeps = {
   readonly onRotate: () => void;
 };
 
-const STREAM_WINDOW_BYTES = 1 << 20;
+/** Uploads and input that a pod does not read wait here. */
+const STREAM_WINDOWS = { most: 1 << 20, least: 64 << 10, total: 8 << 20 };
 const CONNECTION_WINDOW_BYTES = 16 << 20;
 const MAX_STREAMS = 2_000;
 const MAX_SESSION_MEMORY_MB = 256;
 
 export function serveTunnel(socket: Duplex, { serve, onRotate }: ServeTunnelDeps): AgentTunnel {
   const session = performServerHandshake(socket, {
-    settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxConcurrentStreams: MAX_STREAMS, enablePush: false },
+    settings: { initialWindowSize: STREAM_WINDOWS.most, maxConcurrentStreams: MAX_STREAMS, enablePush: false },
     maxSessionMemory: MAX_SESSION_MEMORY_MB,
   });
   session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
   session.on("error", ignore);
+  const windows = createStreamWindows(session, STREAM_WINDOWS);
+  let open = 0;
   session.on("stream", (stream, headers) => {
     stream.on("error", ignore);
+    windows.adjust(++open);
+    stream.once("close", () => windows.adjust(--open));
     const { ":method": method, ":authority": authority, ":path": path } = headers;
     if (method === "CONNECT" && authority === API_SERVER_AUTHORITY) {
       stream.respond({ ":status": 200 });

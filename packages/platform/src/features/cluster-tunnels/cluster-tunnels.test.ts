@@ -193,12 +193,16 @@ describe("a tunnel", () => {
     ],
     ["its key is disabled", (name) => disableKeyOf(name)],
     ["the cluster joins again", async (name) => exchange(platform, await nextJoinValue(platform, name))],
-  ])("is closed when %s, and opens no more", async (what, end) => {
+  ])("is closed when %s, with the requests in it, and opens no more", async (what, end) => {
     const name = `cut-${what.replaceAll(/[^a-z]/g, "").slice(-12)}`;
     const key = await joinedKey(platform, name);
-    await using agent = await openFakeTunnel(platform, { key }, answerWith(GOOD_ANSWER));
+    const begun =
+      "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{}\n\r\n";
+    await using agent = await openFakeTunnel(platform, { key }, answerWith(begun));
+    const watch = await platform.open({ path: `/kubernetes/cluster/${name}/api/v1/configmaps?watch=1` });
     await end(name, key);
-    await agent.closed;
+    await Promise.all([agent.closed, watch.ended]);
+    expect([watch.status, watch.text()]).toEqual([200, "{}\n"]);
     expect((await askForTunnel(platform, { key })).status).toBeGreaterThanOrEqual(401);
   });
 

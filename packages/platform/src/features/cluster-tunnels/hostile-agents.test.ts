@@ -97,6 +97,16 @@ describe("an agent", () => {
     await servesOthers();
   });
 
+  it("that sends heads before its answer loses its tunnel", async () => {
+    const key = await joinedKey(platform, "interim");
+    await using agent = await openFakeTunnel(platform, { key }, (stream) =>
+      stream.additionalHeaders({ ":status": 103 }),
+    );
+    const [[status]] = await Promise.all([reasonAt("interim"), agent.closed]);
+    expect(status).toBeGreaterThanOrEqual(502);
+    await servesOthers();
+  });
+
   it("that pushes a stream asks for nothing: it is not read", async () => {
     const key = await joinedKey(platform, "pushes");
     const errors: unknown[] = [];
@@ -119,6 +129,11 @@ describe("an agent", () => {
     ["frames without settings", Buffer.from("000000040000000001".repeat(200), "hex")],
     // HEADERS of stream 2, as a server opens it: a request of the agent to the platform.
     ["a stream of its own", Buffer.from("00000004000000000000000b010500000002828487410669782e636f6d", "hex")],
+    ["names of other servers", Buffer.from("0000000400000000000000030c0000000000000161", "hex")],
+    [
+      "that it leaves, again and again",
+      Buffer.from(`000000040000000000${"0000080700000000007fffffff00000000".repeat(9)}`, "hex"),
+    ],
     ["a push without an ask", Buffer.from("0000000400000000000000090504000000010000000282848741", "hex")],
   ])("that sends %s behind the 101 loses its tunnel alone", async (what, bytes) => {
     const name = `sends-${what.replaceAll(/[^a-z]/g, "")}`;

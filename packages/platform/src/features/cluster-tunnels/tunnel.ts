@@ -5,13 +5,14 @@ import type { Duplex } from "node:stream";
 import { API_SERVER_AUTHORITY, TUNNEL_PING } from "@postern/api/cluster-tunnel";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { Http2StreamSocket } from "@postern/client/transport/http2-stream-socket";
+import { createStreamWindows } from "@postern/client/transport/stream-windows";
 
 /** The agent at the other end, as it said. */
 export type TunnelAgent = { readonly id: string; readonly version: string };
 
 export type Tunnel = Disposable & {
   readonly agent: TunnelAgent;
-  /** Milliseconds of the last ping and its answer; undefined before the first. */
+  /** Milliseconds of a ping and its answer, as they were when they last changed much; undefined before the first. */
   readonly roundTripMs: number | undefined;
   /** Streams that are open. */
   readonly streams: number;
@@ -32,12 +33,14 @@ export type TunnelDeps = {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly agent: TunnelAgent;
-  /** Called after each answer to a ping, and when the agent begins to leave. */
+  /** Called when the round trip has changed much, and when the agent begins to leave. */
   readonly onChange: () => void;
 };
 
-/** One stream may have so much on the way, or here unread: a list of some megabytes takes a few round trips. */
-const STREAM_WINDOW_BYTES = 512 << 10;
+type WaitingStream = { readonly begin: () => void; readonly fail: (error: Error) => void };
+
+/** What one stream may have on the way, or here unread, so that a list of some megabytes takes a few round trips; and what all streams may have. */
+const STREAM_WINDOWS = { most: 512 << 10, least: 64 << 10, total: 16 << 20 };
 /** Of all streams together. Node gives the window back as bytes come, whether or not they are read. */
 const CONNECTION_WINDOW_BYTES = 16 << 20;
 /** Node refuses new streams above it. Bytes that wait for their readers are bounded by the windows of the streams. */
@@ -47,6 +50,18 @@ const ASK_TIMEOUT_MS = 10_000;
 /** The answer to a CONNECT has a status alone. */
 const MAX_HEADER_LIST_BYTES = 4 << 10;
 const MAX_HEADER_PAIRS = 16;
+/** One that leaves gracefully says so twice. */
+const MAX_GOAWAYS = 4;
+
+/** The cluster is looked at again when its tunnels change: not with each ping. */
+const SAME_ROUND_TRIP = { share: 0.25, milliseconds: 5 };
+
+/** The round trip as it is shown, where it is `now` and was shown as `before`. */
+export function steadyRoundTrip(now: number, before: number | undefined): number {
+  if (before === undefined) return now;
+  const { share, milliseconds } = SAME_ROUND_TRIP;
+  return Math.abs(now - before) <= Math.max(milliseconds, before * share) ? before : now;
+}
 
 /** `head` came behind the request for the upgrade. The 101 has been written. */
 export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): Tunnel {
@@ -57,7 +72,7 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
     settings: {
       // The agent may open no stream here.
       enablePush: false,
-      initialWindowSize: STREAM_WINDOW_BYTES,
+      initialWindowSize: STREAM_WINDOWS.most,
       maxHeaderListSize: MAX_HEADER_LIST_BYTES,
     },
     maxHeaderListPairs: MAX_HEADER_PAIRS,
@@ -65,23 +80,48 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
     maxReservedRemoteStreams: 0,
   });
   const open = new Set<ClientHttp2Stream>();
+  /** Streams that begin once the agent has acknowledged that each of them may have less. */
+  const waiting = new Set<WaitingStream>();
+  const isUsable = (): boolean => !isLeaving && !session.closed && !session.destroyed;
+  const beginWaiting = (): void => {
+    for (const stream of waiting) {
+      if (isUsable() && !windows.hasRoom(open.size)) return;
+      waiting.delete(stream);
+      if (isUsable()) stream.begin();
+      else stream.fail(tunnelClosed());
+    }
+  };
+  const windows = createStreamWindows(session, STREAM_WINDOWS, beginWaiting);
   let roundTripMs: number | undefined;
   let isLeaving = false;
-  session.once("connect", () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
+  session.once("connect", () => {
+    // A key may be revoked while the 101 is written.
+    if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+  });
   session.on("error", ignore);
   // A client of HTTP/2 is pushed nothing: where something comes all the same, it is not read.
   session.on("stream", (stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM));
-  session.once("goaway", () => {
+  // Each of these costs far more than its bytes do, and agents send none: heads before the answer, and names of other servers.
+  const refuse = (): void => session.destroy(new Error("the agent sends what was not asked for"));
+  session.on("altsvc", refuse).on("origin", refuse);
+  let goaways = 0;
+  session.on("goaway", () => {
+    if (++goaways > MAX_GOAWAYS) return refuse();
+    if (isLeaving) return;
     isLeaving = true;
+    beginWaiting();
     onChange();
   });
   const stopPings = pingRegularly(session, { clock, scheduler }, (milliseconds) => {
-    roundTripMs = milliseconds;
+    const shown = steadyRoundTrip(milliseconds, roundTripMs);
+    if (shown === roundTripMs) return;
+    roundTripMs = shown;
     onChange();
   });
   const closed = new Promise<void>((resolve) => {
     session.once("close", () => {
       stopPings[Symbol.dispose]();
+      beginWaiting();
       // Node leaves the socket of a session open that never began.
       socket.destroy();
       resolve();
@@ -91,8 +131,14 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
 
   const request = (headers: { readonly [name: string]: string }, endStream: boolean): ClientHttp2Stream => {
     const stream = session.request(headers, { endStream });
+    stream.on("headers", refuse);
     open.add(stream);
-    stream.once("close", () => open.delete(stream));
+    windows.adjust(open.size + waiting.size);
+    stream.once("close", () => {
+      open.delete(stream);
+      windows.adjust(open.size + waiting.size);
+      beginWaiting();
+    });
     return stream;
   };
 
@@ -102,35 +148,46 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
       return roundTripMs;
     },
     get streams() {
-      return open.size;
+      return open.size + waiting.size;
     },
     get isUsable() {
-      return !isLeaving && !session.closed && !session.destroyed;
+      return isUsable();
     },
     open(callback) {
-      const stream = request({ ":method": "CONNECT", ":authority": API_SERVER_AUTHORITY }, false);
       let isSettled = false;
+      let stream: ClientHttp2Stream | undefined;
       const fail = (error: Error): void => {
         if (isSettled) return;
         isSettled = true;
         callback(error, null);
       };
-      stream.on("error", fail);
-      stream.once("close", () => fail(new Error("the tunnel was closed")));
-      stream.once("response", ({ ":status": status }) => {
-        if (isSettled) return;
-        if (status !== 200) {
-          fail(new TunnelRefusedError(`the agent answered with ${status}`));
-          stream.close(constants.NGHTTP2_CANCEL);
-          return;
-        }
-        isSettled = true;
-        callback(null, new Http2StreamSocket(stream));
-      });
+      const begin = (): void => {
+        const begun = request({ ":method": "CONNECT", ":authority": API_SERVER_AUTHORITY }, false);
+        stream = begun;
+        begun.on("error", fail);
+        begun.once("close", () => fail(tunnelClosed()));
+        begun.once("response", ({ ":status": status }) => {
+          if (isSettled) return;
+          if (status !== 200) {
+            fail(new TunnelRefusedError(`the agent answered with ${status}`));
+            begun.close(constants.NGHTTP2_CANCEL);
+            return;
+          }
+          isSettled = true;
+          callback(null, new Http2StreamSocket(begun));
+        });
+      };
+      const own: WaitingStream = { begin, fail };
+      if (waiting.size === 0 && windows.hasRoom(open.size)) begin();
+      else {
+        waiting.add(own);
+        windows.adjust(open.size + waiting.size);
+      }
       return {
         cancel(error) {
+          waiting.delete(own);
           fail(error);
-          stream.close(constants.NGHTTP2_CANCEL);
+          stream?.close(constants.NGHTTP2_CANCEL);
         },
       };
     },
@@ -145,7 +202,7 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
         stream.once("close", () => {
           timer[Symbol.dispose]();
           signal.removeEventListener("abort", onAbort);
-          reject(new Error("the tunnel was closed"));
+          reject(tunnelClosed());
         });
         stream.once("response", ({ ":status": status }) => {
           resolve(Number(status));
@@ -190,5 +247,6 @@ function pingRegularly(
   return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
 }
 
+const tunnelClosed = (): Error => new Error("the tunnel was closed");
 const silentAgent = (): Error => new Error("the agent does not answer");
 const ignore = (): void => undefined;
