@@ -2,6 +2,7 @@
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { parse } from "yaml";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 import { answerWith, askForTunnel, exchange, GOOD_ANSWER, openFakeTunnel } from "./testing/fake-agent.ts";
 
@@ -71,15 +72,31 @@ describe("a virtual cluster that an agent connects", () => {
     await expect.poll(reasons).toEqual(expect.arrayContaining(["AgentJoined", "AgentConnected", "AgentLost"]));
   });
 
-  it("has kubeconfigs through the platform, and with a certificate for an address that the caller names", async () => {
-    await joinedKey("addressed");
+  it("has kubeconfigs through the platform, with tokens and with certificates, and past it where the caller names an address", async () => {
+    const key = await joinedKey("addressed");
     const ask = (spec: object) => platform.send({ path: `${INSTANCES}/addressed/kubeconfig`, body: { spec } });
     const { status, body } = await ask({});
     expect([status, body.status.kubeConfig]).toEqual([
       201,
       expect.stringContaining("/kubernetes/project/default/virtualcluster/addressed\n"),
     ]);
-    const refused = await ask({ clientCert: true });
+    const certified = await ask({ clientCert: true });
+    expect(certified.status, certified.text).toBe(201);
+    const { clusters, users } = parse(certified.body.status.kubeConfig);
+    const { pathname } = new URL(clusters[0].cluster.server);
+    expect(pathname).toBe("/kubernetes/project/default/virtualcluster/addressed");
+    const heads: string[] = [];
+    await using _ = await openFakeTunnel(
+      platform,
+      { key },
+      answerWith(GOOD_ANSWER, (head) => heads.push(head)),
+    );
+    const pem = (name: string): string => Buffer.from(users[0].user[name], "base64").toString();
+    const certificate = { cert: pem("client-certificate-data"), key: pem("client-key-data") };
+    const through = await platform.send({ path: `${pathname}/api`, certificate });
+    expect([through.status, through.body?.kind], through.text).toEqual([200, "APIVersions"]);
+    expect(heads.find((text) => text.startsWith("GET /api "))).toContain("impersonate-user: admin");
+    const refused = await ask({ clientCert: true, endpoint: "Cluster" });
     expect([refused.status, refused.body.message]).toEqual([
       400,
       expect.stringContaining("set spec.server to it, or request a token"),

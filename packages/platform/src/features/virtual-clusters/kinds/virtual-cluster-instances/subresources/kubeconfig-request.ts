@@ -40,7 +40,7 @@ export const kubeconfigFields = s
         endpoint: s
           .string({ enum: KUBECONFIG_ENDPOINTS })
           .describe(
-            "Where the kubeconfig of a connected or external virtual cluster leads. Platform: through the platform, also with a client certificate, which is then revoked like a token. Cluster: to its own address. Both: one context for each; the name of the second one ends with -direct. Not together with server. Defaults to the address that the credential is valid at; for client certificates to spec.certificateEndpoint of the project. Embedded virtual clusters are always reached through the platform.",
+            "Where the kubeconfig of a connected or external virtual cluster leads. Platform: through the platform, also with a client certificate, which is then revoked like a token. Cluster: to its own address. Both: one context for each; the name of the second one ends with -direct. Not together with server. Defaults to the address that the credential is valid at; for client certificates to spec.certificateEndpoint of the project, and to Platform where an agent connects the virtual cluster. Embedded virtual clusters are always reached through the platform.",
           ),
         contextName: s
           .string({ maxLength: MAX_CONTEXT_NAME_LENGTH })

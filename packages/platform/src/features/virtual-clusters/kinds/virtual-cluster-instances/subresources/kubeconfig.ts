@@ -1,6 +1,6 @@
 // POST virtualclusterinstances/{name}/kubeconfig: a kubeconfig for the caller. Only its access key is stored.
 
-import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { isTunnelled, type VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import {
   conflictError,
   forbiddenRequestError,
@@ -217,13 +217,16 @@ function waysOf(
 function endpointFor(
   { clientCert, server, endpoint }: KubeconfigRequest,
   isPlatforms: boolean,
-  { metadata }: VirtualClusterInstance,
+  instance: VirtualClusterInstance,
   { names, lookup }: KubeconfigDeps,
 ): KubeconfigEndpoint | undefined {
   const named = endpoint ?? (server === undefined || !clientCert ? undefined : isPlatforms ? "Platform" : "Cluster");
   if (!clientCert) return named;
-  const { namespace = "", name = "" } = metadata;
-  if (lookup.project(names.projectOf(namespace) ?? "")?.spec?.certificateEndpoint !== "Platform") return named;
+  const { namespace = "", name = "" } = instance.metadata;
+  if (lookup.project(names.projectOf(namespace) ?? "")?.spec?.certificateEndpoint !== "Platform") {
+    // The platform knows no address of a cluster that its agent connects.
+    return named ?? (isTunnelled(instance) ? "Platform" : undefined);
+  }
   if (named === undefined || named === "Platform") return "Platform";
   throw forbiddenRequestError(
     { group: names.managementGroup, resource: "virtualclusterinstances" },
