@@ -4,9 +4,16 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";
 import { succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
-import { type AgentProcess, connectByAgent } from "./testing/tunnelled-cluster.ts";
+import {
+  type AgentProcess,
+  type AgentStart,
+  connectByAgent,
+  startAgent,
+  writeAgentState,
+} from "./testing/tunnelled-cluster.ts";
 import { clusterPath, INSTANCES, MANAGEMENT, ownAddress, type Server, startServer } from "./testing/two-posterns.ts";
 
 const WAIT = { timeout: 60_000, interval: 100 };
@@ -21,6 +28,7 @@ let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let near: Server;
 let far: Server;
 let agent: AgentProcess;
+let farAuthority: Buffer;
 
 const clusterStatus = async (): Promise<any> => (await near.send(`${MANAGEMENT}/clusters/edge`)).status;
 const conditionOf = async (type: string): Promise<any> =>
@@ -48,6 +56,7 @@ beforeAll(async () => {
     startServer(join(directory.path, "near"), flags),
     startServer(join(directory.path, "far"), FAR_ADDRESS === undefined ? [] : ["--bind-address", FAR_ADDRESS]),
   ]);
+  farAuthority = await readFile(far.process.caFile);
   ({ agent } = await connectByAgent({ near, far, directory: directory.path }, "edge"));
 });
 afterAll(async () => {
@@ -195,6 +204,70 @@ describe("a cluster that an agent connects", () => {
     const { userInfo } = (await near.send(path, review)).status;
     expect(userInfo.username).toBe("admin");
     expect(userInfo.groups.filter((group: string) => group.startsWith("system:"))).toEqual(["system:authenticated"]);
+  });
+});
+
+describe("an external virtual cluster whose agent is known by its ServiceAccount", () => {
+  const OUTER = "/kubernetes/project/default/virtualcluster/outer";
+  let start: AgentStart;
+  let outer: AgentProcess;
+  const isReached = () =>
+    expect.poll(async () => (await near.http(`${OUTER}/version`, { key: near.key })).status, WAIT).toBe(200);
+
+  beforeAll(async () => {
+    const accounts = `${DIRECT}/api/v1/namespaces/default/serviceaccounts`;
+    await far.send(accounts, { metadata: { name: "agent" } });
+    const asked = await far.send(`${accounts}/agent/token`, { spec: { audiences: [near.process.url] } });
+    const tokenFile = join(directory.path, "token");
+    await writeFile(tokenFile, asked.status.token, { mode: 0o600 });
+    const spec = { external: true, networkPeer: true };
+    await near.create(INSTANCES, { kind: "VirtualClusterInstance", metadata: { name: "outer" }, spec });
+    const { status } = await near.create(`${INSTANCES}/outer/join`, { kind: "ClusterJoin" });
+    const value = status.url.slice(status.url.lastIndexOf("/") + 1);
+    start = {
+      stateFile: await writeAgentState(near, join(directory.path, "outer-agent.key"), value),
+      kubeconfig: join(directory.path, "edge.kubeconfig"),
+      flags: ["--identity-token-file", tokenFile],
+    };
+    outer = startAgent(start);
+  });
+  afterAll(() => outer?.[Symbol.asyncDispose]());
+
+  it("keeps no key: it connects again with the token of its ServiceAccount", async () => {
+    await isReached();
+    const state = JSON.parse(await readFile(start.stateFile, "utf8"));
+    expect(state).toMatchObject({ identity: "token", cluster: "outer", namespace: "p-default" });
+    expect(Object.keys(state).filter((member) => ["key", "join", "key-made"].includes(member))).toEqual([]);
+    await outer.stop("SIGKILL");
+    outer = startAgent(start);
+    await isReached();
+    expect(outer.output()).toContain("token exchanged for a key");
+  });
+
+  it("signs client certificates, as asked through the tunnel, that are good at its own address", async () => {
+    await isReached();
+    const spec = { clientCert: true, server: `${far.process.url}${DIRECT}` };
+    const { status } = await near.send(`${INSTANCES}/outer/kubeconfig`, { spec });
+    const { user } = parse(status.kubeConfig).users[0];
+    const [cert, key] = ["client-certificate-data", "client-key-data"].map((name) => Buffer.from(user[name], "base64"));
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    const { userInfo } = await new Promise<any>((resolve, reject) => {
+      const sent = request(`${spec.server}/apis/authentication.k8s.io/v1/selfsubjectreviews`, {
+        ...{ method: "POST", ca: farAuthority, cert, key, agent: false },
+        headers: { "content-type": "application/json" },
+      });
+      sent.on("error", reject);
+      sent.once("response", (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+        response.on("end", () => {
+          if (response.statusCode === 201) resolve(JSON.parse(text).status);
+          else reject(new Error(text));
+        });
+      });
+      sent.end(JSON.stringify(review));
+    });
+    expect(userInfo.username).toBe("admin");
   });
 });
 

@@ -9,7 +9,7 @@ export const TUNNEL_PATH = "/tunnel";
 export const TUNNEL_KEY_PATH = `${TUNNEL_PATH}/key`;
 /** GET says how many servers there are. */
 export const TUNNEL_SERVERS_PATH = `${TUNNEL_PATH}/servers`;
-/** POST exchanges a join value for the agent's key; a GET below it serves the manifests. */
+/** POST exchanges a join value, or a token of the ServiceAccount of an agent that has joined, for the agent's key; a GET below it serves the manifests. */
 export const JOIN_PATH = "/join";
 
 /** Headers of a request for a tunnel. */
@@ -40,7 +40,27 @@ export const AGENT_ROTATE_PATH = "/rotate-key";
 /** Milliseconds. Each side pings, and closes the tunnel where no answer comes: a dead peer is found after the sum at the latest. */
 export const TUNNEL_PING = { intervalMs: 5_000, timeoutMs: 10_000 } as const;
 
-/** The answer to a join value, or to the key that an agent has. */
+/** With a join value: the identity that an agent has in its own cluster. Its later tokens take the place of a stored key. */
+export type AgentProof = {
+  /** A token of its ServiceAccount, for the platform alone. */
+  readonly token: string;
+  /** Public keys of the cluster's issuer, as a JWK set in JSON. */
+  readonly jwks: string;
+};
+
+/** The body of a POST to the path of joins. */
+export type JoinRequest =
+  | { readonly value: string; readonly clusterUid: string; readonly identity?: AgentProof }
+  | {
+      readonly token: string;
+      /** As they are now: the platform takes them over. */
+      readonly jwks?: string;
+      readonly cluster: string;
+      readonly namespace?: string;
+      readonly clusterUid: string;
+    };
+
+/** The answer to a join value, to a token, or to the key that an agent has. */
 export type AgentKey = {
   /** Name of the Cluster, or of the VirtualClusterInstance. */
   readonly cluster: string;
@@ -51,4 +71,26 @@ export type AgentKey = {
   readonly expirationTimestamp?: string;
   /** CA certificates of the platform in PEM, to be trusted from now on; absent: those of before. */
   readonly certificateAuthority?: string;
+  /** Present where tokens of the agent's ServiceAccount are exchanged for further keys: this one need not be kept. */
+  readonly identity?: "token";
+  /** Present where the agent has sent a token that is not accepted: the reason. */
+  readonly identityFault?: string;
 };
+
+/** Releases between those of agent and server that work with each other. */
+const MAX_MINORS_APART = 1;
+
+/** How an agent is too far from its server; undefined where both work together, or a version is no release. */
+export function releaseGap(server: string, agent: string): "AgentTooOld" | "AgentTooNew" | undefined {
+  const [ours, theirs] = [server, agent].map(releaseOf);
+  if (ours === undefined || theirs === undefined) return undefined;
+  const majors = ours.major - theirs.major;
+  const minors = ours.minor - theirs.minor;
+  if (majors === 0 && Math.abs(minors) <= MAX_MINORS_APART) return undefined;
+  return majors > 0 || (majors === 0 && minors > 0) ? "AgentTooOld" : "AgentTooNew";
+}
+
+function releaseOf(version: string): { readonly major: number; readonly minor: number } | undefined {
+  const [, major, minor] = /^v?(\d{1,6})\.(\d{1,6})/.exec(version) ?? [];
+  return major === undefined || minor === undefined ? undefined : { major: Number(major), minor: Number(minor) };
+}

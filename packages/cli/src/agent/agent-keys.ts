@@ -1,9 +1,12 @@
-// The key of an agent: exchanged for the join value, and replaced from time to time by one of the replicas.
+// The key of an agent. Exchanged for the join value, kept, and replaced from time to time by one of the replicas; or exchanged by each of them for a token
+// of its ServiceAccount, and kept nowhere.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentKey } from "@postern/api/cluster-tunnel";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentState, AgentStore } from "./agent-state.ts";
+import { createHeldKey } from "./held-key.ts";
+import type { OwnIdentity } from "./own-cluster.ts";
 import { PlatformRefusal, type PlatformRequests } from "./platform-requests.ts";
 
 export type AgentKeys = {
@@ -15,7 +18,9 @@ export type AgentKeys = {
 
 export type AgentKeysDeps = {
   readonly store: AgentStore;
-  readonly requests: Pick<PlatformRequests, "join" | "nextKey">;
+  readonly requests: Pick<PlatformRequests, "join" | "nextKey" | "exchange">;
+  /** Of the agent in its own cluster; undefined where there is none. */
+  readonly identity: () => Promise<OwnIdentity | undefined>;
   readonly log: AgentLog;
   readonly now: () => number;
   readonly signal: AbortSignal;
@@ -30,7 +35,9 @@ const READ_AGAIN_MS = 30_000;
 const OTHER_REPLICA_MS = 2_000;
 const WRITE_ATTEMPTS = 20;
 
-export function createAgentKeys({ store, requests, log, now, signal, onAuthority }: AgentKeysDeps): AgentKeys {
+export function createAgentKeys(deps: AgentKeysDeps): AgentKeys {
+  const { store, requests, identity, log, now, signal, onAuthority } = deps;
+  const held = createHeldKey(deps);
   let state: AgentState | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
 
@@ -43,19 +50,25 @@ export function createAgentKeys({ store, requests, log, now, signal, onAuthority
     return state;
   }
 
-  const stateWith = ({ key, expirationTimestamp, certificateAuthority }: AgentKey) => ({
-    key,
-    // One that trusts public CAs keeps doing so.
-    ...(certificateAuthority === undefined || state?.["ca.crt"] === undefined
-      ? {}
-      : { "ca.crt": certificateAuthority }),
-    "key-made": new Date(now()).toISOString(),
-    "key-expires": expirationTimestamp,
-    "key-claimed": undefined,
-    join: undefined,
-  });
+  const stateWith = ({ key, expirationTimestamp, certificateAuthority, ...issued }: AgentKey) => {
+    const isHeld = issued.identity !== undefined;
+    return {
+      key: isHeld ? undefined : key,
+      // One that trusts public CAs keeps doing so.
+      ...(certificateAuthority === undefined || state?.["ca.crt"] === undefined
+        ? {}
+        : { "ca.crt": certificateAuthority }),
+      "key-made": isHeld ? undefined : new Date(now()).toISOString(),
+      "key-expires": isHeld ? undefined : expirationTimestamp,
+      "key-claimed": undefined,
+      identity: issued.identity,
+      cluster: isHeld ? issued.cluster : undefined,
+      namespace: isHeld ? issued.namespace : undefined,
+      join: undefined,
+    };
+  };
 
-  /** The key is in no other place: it has to be written. */
+  /** The key, or how to get one, is in no other place: it has to be written. */
   async function keep(issued: AgentKey): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -71,30 +84,44 @@ export function createAgentKeys({ store, requests, log, now, signal, onAuthority
 
   async function join(value: string): Promise<string> {
     try {
-      const issued = await requests.join(value, signal);
+      const issued = await requests.join(value, await identity(), signal);
       await keep(issued);
-      log.info("joined", { cluster: issued.cluster });
+      const isHeld = issued.identity !== undefined;
+      log.info("joined", { cluster: issued.cluster, credential: isHeld ? "ServiceAccount token" : "stored key" });
+      const { identityFault: reason } = issued;
+      if (reason !== undefined) log.warn("the token is not accepted: the key is stored", { reason });
+      if (isHeld) held.take(issued);
       return issued.key;
     } catch (error) {
       if (!(error instanceof PlatformRefusal)) throw error;
       await sleep(OTHER_REPLICA_MS, undefined, { signal });
-      const { key } = await read();
-      if (key !== undefined) return key;
-      throw error;
+      const found = await read();
+      if (found.key === undefined && found.identity === undefined) throw error;
+      return await keyOf(found, true);
     }
+  }
+
+  async function keyOf(found: AgentState, isRefused: boolean): Promise<string> {
+    if (found.identity !== undefined) return await held.current(found, isRefused);
+    if (found.key === undefined) throw new Error("there is neither a key nor a join value: join the cluster again");
+    return found.key;
   }
 
   return {
     async current(isRefused) {
       const isOld = state === undefined || isRefused || performance.now() - readAt > READ_AGAIN_MS;
       const found = isOld ? await read() : (state ?? {});
+      const isJoined = found.key !== undefined || found.identity !== undefined;
       // A new value in the Secret means that an administrator joins the cluster again.
-      if (found.join !== undefined && (found.key === undefined || isRefused)) return await join(found.join);
-      if (found.key === undefined) throw new Error("there is neither a key nor a join value: join the cluster again");
-      return found.key;
+      if (found.join !== undefined && (!isJoined || isRefused)) return await join(found.join);
+      return await keyOf(found, isRefused);
     },
     async rotate(isWanted, stop) {
       const found = await read();
+      if (found.identity !== undefined) {
+        if (isWanted) await held.current(found, true);
+        return isWanted;
+      }
       const { key } = found;
       if (key === undefined) return false;
       const ageMs = now() - Date.parse(found["key-made"] ?? "");

@@ -20,11 +20,19 @@ export type AgentState = {
   readonly "key-made"?: string;
   /** RFC 3339; absent for a key without an end. */
   readonly "key-expires"?: string;
+  /** "token": the agent's ServiceAccount is known at the platform, and its tokens are exchanged for keys that no state has. */
+  readonly identity?: string;
+  /** With an identity: the Cluster, or the VirtualClusterInstance in the namespace. */
+  readonly cluster?: string;
+  readonly namespace?: string;
   /** RFC 3339: until then one replica replaces the key, and others leave it alone. */
   readonly "key-claimed"?: string;
 };
 
-const MEMBERS = ["server", "ca.crt", "join", "key", "key-made", "key-expires", "key-claimed"] as const;
+const MEMBERS = [
+  ...(["server", "ca.crt", "join", "key", "key-made", "key-expires", "key-claimed"] as const),
+  ...(["identity", "cluster", "namespace"] as const),
+];
 
 export type AgentStore = {
   read(): Promise<AgentState>;

@@ -15,6 +15,7 @@ type AgentFlags = {
   readonly certificateAuthority?: string;
   readonly joinValueFile?: string;
   readonly probePort?: number;
+  readonly identityTokenFile?: string;
 };
 
 const MAX_PORT = 65_535;
@@ -32,6 +33,10 @@ export const createAgentCommand = (context: CommandContext): Command =>
     .option("--join-value-file <file>", "file with the join value (default: that of the Secret)")
     .option("--kubeconfig <file>", "for development: reach the cluster with this kubeconfig, outside of it")
     .option("--state-file <file>", "for development: keep the key in this file instead of a Secret")
+    .option(
+      "--identity-token-file <file>",
+      "token of the agent's ServiceAccount for the platform (default: where the manifests have it)",
+    )
     .option("--probe-port <port>", "serve /healthz, /readyz and /metrics on this port", parsePort)
     .action(async (flags: AgentFlags) => {
       // Nothing that other commands need is loaded for it, and the other way round.
@@ -43,7 +48,7 @@ export const createAgentCommand = (context: CommandContext): Command =>
       const stop = new AbortController();
       using signals = listenForStop({ source: process, now: () => performance.now(), exit: process.exit });
       void signals.stopped.then(() => stop.abort());
-      const { kubeconfig, secret, stateFile, platform, probePort } = flags;
+      const { kubeconfig, secret, stateFile, platform, probePort, identityTokenFile } = flags;
       const [certificateAuthority, joinValue] = await Promise.all(
         [flags.certificateAuthority, flags.joinValueFile].map((path) => path && readFile(path, "utf8")),
       );
@@ -56,6 +61,7 @@ export const createAgentCommand = (context: CommandContext): Command =>
           ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
           ...(joinValue === undefined ? {} : { joinValue: joinValue.trim() }),
           ...(probePort === undefined ? {} : { probePort }),
+          ...(identityTokenFile === undefined ? {} : { identityTokenFile }),
         },
         {
           environment: context.environment,

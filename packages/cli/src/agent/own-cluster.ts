@@ -3,7 +3,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
-import { loadConnection } from "@postern/client/load-kubeconfig";
 import { createNodeTransport, type NodeTransportOptions } from "@postern/client/transport/node";
 
 export type OwnCluster = {
@@ -14,18 +13,41 @@ export type OwnCluster = {
   readonly client: ApiClient;
   /** The namespace of the agent. */
   readonly namespace: string;
+  /** A token of the agent's ServiceAccount for the platform; undefined where there is none. */
+  identityToken(): Promise<string | undefined>;
+};
+
+/** The identity of an agent in its cluster. */
+export type OwnIdentity = {
+  readonly token: string;
+  /** Keys of the cluster's issuer, as a JWK set in JSON; undefined where the agent may not read them. */
+  readonly jwks: string | undefined;
 };
 
 const ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
+/** The manifests of the agent have it projected there. */
+const IDENTITY = "/var/run/secrets/postern/token";
 
-/** Throws Error outside of a pod, where there is no kubeconfig either. */
+/** `identity`: file with a token for the platform. Throws Error outside of a pod, where there is no kubeconfig either. */
 export async function findOwnCluster(
   environment: { readonly [name: string]: string | undefined },
   kubeconfig: string | undefined,
+  identity = IDENTITY,
 ): Promise<OwnCluster> {
+  const followed = followTokenFile(identity);
+  const identityToken = async (): Promise<string | undefined> => {
+    try {
+      return await followed();
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    }
+  };
   if (kubeconfig !== undefined) {
+    // In a pod no kubeconfig is read, and what reads them takes memory.
+    const { loadConnection } = await import("@postern/client/load-kubeconfig");
     const { transport, token, namespace } = await loadConnection({ path: kubeconfig, environment });
-    return withClient({ transport, namespace, token: async () => token });
+    return withClient({ transport, namespace, token: async () => token, identityToken });
   }
   const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "443" } = environment;
   if (host === "") throw new Error("this is no pod with a ServiceAccount: use --kubeconfig");
@@ -36,6 +58,7 @@ export async function findOwnCluster(
     transport: { server, certificateAuthorityPem },
     namespace,
     token: followTokenFile(`${ACCOUNT}/token`),
+    identityToken,
   });
 }
 
@@ -68,4 +91,9 @@ export async function readClusterUid({ client }: Pick<OwnCluster, "client">, sig
   const uid = isJsonObject(metadata) ? metadata["uid"] : undefined;
   if (typeof uid !== "string") throw new Error("the namespace kube-system has no uid");
   return uid;
+}
+
+/** The keys with which the cluster signs tokens of ServiceAccounts: a JWK set in JSON. */
+export async function readIssuerKeys({ client }: Pick<OwnCluster, "client">, signal: AbortSignal): Promise<string> {
+  return JSON.stringify((await client.request({ method: "GET", path: "/openid/v1/jwks", signal })) ?? {});
 }

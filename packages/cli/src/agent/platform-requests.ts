@@ -6,6 +6,7 @@ import {
   AGENT_HEADERS,
   type AgentKey,
   JOIN_PATH,
+  type JoinRequest,
   SERVER_HEADERS,
   TUNNEL_KEY_PATH,
   TUNNEL_PATH,
@@ -14,6 +15,7 @@ import {
 } from "@postern/api/cluster-tunnel";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { dialPlatform, type PlatformAddress } from "./dial-platform.ts";
+import type { OwnIdentity } from "./own-cluster.ts";
 
 /** The agent as it says itself. */
 export type AgentIdentity = { readonly id: string; readonly version: string; readonly clusterUid: string };
@@ -42,7 +44,9 @@ const ANSWER_TIMEOUT_MS = 30_000;
 const MAX_ANSWER_BYTES = 128 << 10;
 
 export type PlatformRequests = {
-  join(value: string, signal: AbortSignal): Promise<AgentKey>;
+  join(value: string, identity: OwnIdentity | undefined, signal: AbortSignal): Promise<AgentKey>;
+  /** Exchanges the token of an agent that has joined. */
+  exchange(place: Pick<AgentKey, "cluster" | "namespace">, own: OwnIdentity, signal: AbortSignal): Promise<AgentKey>;
   nextKey(key: string, signal: AbortSignal): Promise<AgentKey>;
   servers(key: string, signal: AbortSignal): Promise<number>;
   openTunnel(key: string, signal: AbortSignal): Promise<OpenedTunnel>;
@@ -50,12 +54,13 @@ export type PlatformRequests = {
 
 export function createPlatformRequests(address: PlatformAddress, agent: AgentIdentity): PlatformRequests {
   const { host } = new URL(address.server);
+  const { clusterUid } = agent;
   const identity = {
     host,
     "user-agent": `postern-agent/${agent.version}`,
     [AGENT_HEADERS.version]: agent.version,
     [AGENT_HEADERS.id]: agent.id,
-    [AGENT_HEADERS.clusterUid]: agent.clusterUid,
+    [AGENT_HEADERS.clusterUid]: clusterUid,
   };
 
   /** One connection for each: they are seldom. */
@@ -104,20 +109,35 @@ export function createPlatformRequests(address: PlatformAddress, agent: AgentIde
   }
 
   const keyIn = (answer: { readonly [member: string]: unknown }): AgentKey => {
-    const { cluster, key, expirationTimestamp, certificateAuthority } = answer;
+    const { cluster, key, ...more } = answer;
     if (typeof cluster !== "string" || typeof key !== "string")
       throw new Error("the answer of the platform has no key");
     return {
       cluster,
       key,
-      ...(typeof expirationTimestamp === "string" ? { expirationTimestamp } : {}),
-      ...(typeof certificateAuthority === "string" ? { certificateAuthority } : {}),
+      ...(more["identity"] === "token" ? { identity: "token" } : {}),
+      ...textsIn(more, ["namespace", "expirationTimestamp", "certificateAuthority", "identityFault"]),
     };
   };
+  const joinWith = async (body: JoinRequest, signal: AbortSignal): Promise<AgentKey> =>
+    keyIn(await ask("POST", JOIN_PATH, "", body, signal));
 
   return {
-    join: async (value, signal) =>
-      keyIn(await ask("POST", JOIN_PATH, "", { value, clusterUid: agent.clusterUid }, signal)),
+    async join(value, { token, jwks } = { token: "", jwks: undefined }, signal) {
+      const asked = { value, clusterUid };
+      if (jwks === undefined) return await joinWith(asked, signal);
+      try {
+        return await joinWith({ ...asked, identity: { token, jwks } }, signal);
+      } catch (error) {
+        // Servers of the release before take less, and have not used the value up.
+        if (!(error instanceof PlatformRefusal) || error.status !== 413) throw error;
+        return await joinWith(asked, signal);
+      }
+    },
+    exchange({ cluster, namespace }, { token, jwks }, signal) {
+      const place = { cluster, ...(namespace === undefined ? {} : { namespace }) };
+      return joinWith({ token, ...(jwks === undefined ? {} : { jwks }), ...place, clusterUid }, signal);
+    },
     nextKey: async (key, signal) => keyIn(await ask("POST", TUNNEL_KEY_PATH, key, {}, signal)),
     async servers(key, signal) {
       const { count } = await ask("GET", TUNNEL_SERVERS_PATH, key, undefined, signal);
@@ -162,6 +182,18 @@ export function createPlatformRequests(address: PlatformAddress, agent: AgentIde
       return opened;
     },
   };
+}
+
+function textsIn<Name extends string>(
+  answer: { readonly [member: string]: unknown },
+  names: readonly Name[],
+): { readonly [name in Name]?: string } {
+  const texts: { [name in Name]?: string } = {};
+  for (const name of names) {
+    const value = answer[name];
+    if (typeof value === "string") texts[name] = value;
+  }
+  return texts;
 }
 
 async function readAnswer(response: IncomingMessage): Promise<string> {

@@ -9,10 +9,11 @@ import type { AgentLog } from "./agent-log.ts";
 import { type AgentStore, createFileStore, createSecretStore } from "./agent-state.ts";
 import { createForwarder } from "./forward-requests.ts";
 import { createConnections } from "./keep-connected.ts";
-import { findOwnCluster, type OwnCluster, readClusterUid } from "./own-cluster.ts";
+import { findOwnCluster, type OwnCluster, type OwnIdentity, readClusterUid, readIssuerKeys } from "./own-cluster.ts";
 import { createPlatformRequests } from "./platform-requests.ts";
 import { serveProbes } from "./probes.ts";
 import { serveTunnel } from "./serve-tunnel.ts";
+import { createVersionCheck } from "./server-version.ts";
 
 export type AgentOptions = {
   readonly kubeconfig?: string;
@@ -22,6 +23,8 @@ export type AgentOptions = {
   readonly certificateAuthority?: string;
   readonly joinValue?: string;
   readonly probePort?: number;
+  /** File with a token of the agent's ServiceAccount for the platform. */
+  readonly identityTokenFile?: string;
 };
 
 export type AgentDeps = {
@@ -36,7 +39,7 @@ const START_RETRY_MS = 5_000;
 
 /** Resolves when everything is closed. Rejects with an error of the options, or of the first state. */
 export async function runAgent(options: AgentOptions, { environment, log, signal }: AgentDeps): Promise<void> {
-  const cluster = await findOwnCluster(environment, options.kubeconfig);
+  const cluster = await findOwnCluster(environment, options.kubeconfig, options.identityTokenFile);
   const store = await openStore(options, cluster, log, signal);
   const first = await store.read();
   const { server } = first;
@@ -58,7 +61,9 @@ export async function runAgent(options: AgentOptions, { environment, log, signal
   const onAuthority = (pem: string): void => {
     authority = pem;
   };
-  const keys = createAgentKeys({ store, requests, log, now: Date.now, signal, onAuthority });
+  const identity = () => identityOf(cluster, log, signal);
+  const keys = createAgentKeys({ store, requests, identity, log, now: Date.now, signal, onAuthority });
+  const checkVersion = createVersionCheck(agent.version, log);
   const forwarder = createForwarder(cluster);
   const rotate = (isWanted: boolean): void => {
     keys.rotate(isWanted, signal).then(
@@ -69,7 +74,10 @@ export async function runAgent(options: AgentOptions, { environment, log, signal
   const connections = createConnections({
     requests,
     key: (isRefused) => keys.current(isRefused),
-    serve: ({ socket }) => serveTunnel(socket, { serve: forwarder.serve, onRotate: () => rotate(true) }),
+    serve({ socket, serverVersion }) {
+      checkVersion(serverVersion);
+      return serveTunnel(socket, { serve: forwarder.serve, onRotate: () => rotate(true) });
+    },
     drain: () => forwarder.drain(),
     log,
     random: () => randomInt(1 << 20) / (1 << 20),
@@ -109,6 +117,21 @@ async function openStore(
   };
   if (Object.keys(given).length > 0) await store.write(given);
   return store;
+}
+
+/** Undefined where the agent has no token for the platform. */
+async function identityOf(cluster: OwnCluster, log: AgentLog, signal: AbortSignal): Promise<OwnIdentity | undefined> {
+  const token = await cluster.identityToken();
+  if (token === undefined) return undefined;
+  try {
+    return { token, jwks: await readIssuerKeys(cluster, signal) };
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn("the keys of the cluster's issuer cannot be read", {
+      reason: error instanceof Error ? error.message : "",
+    });
+    return { token, jwks: undefined };
+  }
 }
 
 /** The API server may start later than the agent. */

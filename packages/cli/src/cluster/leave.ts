@@ -40,7 +40,7 @@ export const createClusterRotateCommand = (context: CommandContext): Command =>
   withOutputOption(
     withPlaceOptions(
       new Command("rotate")
-        .description("have the agent of a cluster replace its key now; it does so every week by itself")
+        .description("have the agent of a cluster replace its key now; it does so regularly by itself")
         .argument("<name>", "name of the Cluster"),
     ),
   ).action((name: string, flags: ConnectionFlags & OutputFlags & PlaceFlags) =>

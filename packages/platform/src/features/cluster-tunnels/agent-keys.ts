@@ -1,28 +1,38 @@
-// The keys of agents: issued for a join value, replaced by the agent itself, and revoked once a newer one has been used.
+// The keys of agents: issued for a join value or a token of the agent's ServiceAccount, replaced by the agent itself, and revoked once a newer one has
+// been used.
 
-import type { AgentKey } from "@postern/api/cluster-tunnel";
+import type { AgentKey, AgentProof } from "@postern/api/cluster-tunnel";
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Foundation } from "../../foundation/foundation.ts";
+import { TokenError } from "../../foundation/issuers/signed-token.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { RevokeAccessKey } from "../access-keys/mint-access-key.ts";
+import { checkIdentity, identityIn, keysFault, type ProvenIdentity } from "./agent-identity.ts";
 import type { AgentKeyRecord, AgentRecord, AgentRecords } from "./agent-records.ts";
 import type { AgentPlace, AgentTarget, AgentTargets } from "./agent-targets.ts";
 import type { JoinValues } from "./join-values.ts";
+import { isRunning, keptBeside } from "./live-agent-keys.ts";
 
 export const AGENT_KEY_TYPE = "NetworkPeer";
 /** An agent replaces its key long before. One that was away for longer has to join again. */
-const AGENT_KEY_TTL_SECONDS = 90 * 24 * 60 * 60;
+const STORED_TTL_SECONDS = 90 * 24 * 60 * 60;
+/** Of a key that stays in the memory of one pod. Tunnels end with their key: logs that are followed break off so often at most. */
+const IDENTITY_TTL_SECONDS = 24 * 60 * 60;
 /** Replicas of an agent read the new key from their Secret within this time. */
 export const OLD_KEY_MS = 5 * 60_000;
 /** A uid, and no more than an annotation would hold. */
 const PEER_UID = /^[A-Za-z0-9-]{1,64}$/;
 
 export type AgentKeys = {
-  /** Exchanges a join value. Rejects with ApiError 403 for one that is not good any more. */
-  join(value: string, peerUid: string, signal: AbortSignal): Promise<AgentKey>;
+  /** Exchanges a join value. `proof`: the identity whose tokens are exchanged from then on. Rejects with ApiError 403 for a value that is not good any more. */
+  join(value: string, peerUid: string, proof: AgentProof | undefined, signal: AbortSignal): Promise<AgentKey>;
+  /** The agent that a token belongs to; undefined for a token of another one. */
+  identify(place: AgentPlace, token: string): Promise<IdentifiedAgent | undefined>;
+  /** Makes a key for one pod of the agent. `jwks`: keys of its cluster's issuer from now on. */
+  exchange(agent: IdentifiedAgent, jwks: string | undefined, signal: AbortSignal): Promise<ExchangedToken>;
   /** Makes the next key for the holder of the newest. The one that it has stays good until the next one has been used. */
   rotate(agent: KnownAgent, signal: AbortSignal): Promise<AgentKey>;
   /** Notes that a key has opened a tunnel: those before it are revoked soon. */
@@ -40,7 +50,20 @@ export type KnownAgent = {
   readonly record: AgentRecord;
 };
 
-export const JOIN_REFUSED = "the join value is unknown, was used, or has expired: create another one for the cluster";
+/** An agent that its ServiceAccount's token belongs to. */
+export type IdentifiedAgent = {
+  readonly target: AgentTarget;
+  readonly record: AgentRecord;
+  readonly holder: string;
+  /** Why it gets no key all the same. */
+  readonly fault: string | undefined;
+};
+
+export type ExchangedToken = {
+  readonly issued: AgentKey;
+  /** Whether the keys of the cluster's issuer are others than before. */
+  readonly hasOtherKeys: boolean;
+};
 
 export function createAgentKeys(
   { runtime: { clock } }: Pick<Foundation, "runtime">,
@@ -52,7 +75,7 @@ export function createAgentKeys(
     mint,
     revoke,
   }: {
-    readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
+    readonly keys: Pick<AccessKeyIndex, "find" | "whenFound" | "byUid" | "refusalOf">;
     readonly targets: AgentTargets;
     readonly joins: JoinValues;
     readonly agents: AgentRecords;
@@ -63,7 +86,12 @@ export function createAgentKeys(
     readonly revoke: RevokeAccessKey;
   },
 ): AgentKeys {
-  async function issue(place: AgentPlace, signal: AbortSignal): Promise<{ issued: AgentKey; kept: AgentKeyRecord }> {
+  /** `holder`: the pod that keeps the key in its memory; undefined for a key that the cluster stores. */
+  async function issue(
+    place: AgentPlace,
+    holder: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ issued: AgentKey; kept: AgentKeyRecord }> {
     const { cluster, namespace } = place;
     const key = await mint(
       {
@@ -72,7 +100,7 @@ export function createAgentKeys(
           displayName: `Agent of cluster ${namespace === undefined ? cluster : `${namespace}/${cluster}`}`,
           subject: targets.identityOf(place),
           type: AGENT_KEY_TYPE,
-          ttl: AGENT_KEY_TTL_SECONDS,
+          ttl: holder === undefined ? STORED_TTL_SECONDS : IDENTITY_TTL_SECONDS,
           // The key alone has no permissions: the route of the tunnel checks the record.
           scope: { roles: [{ role: "network-peer" }] },
         },
@@ -84,37 +112,103 @@ export function createAgentKeys(
     if (state === undefined) throw new Error("the key of the agent is not in the index");
     const { uid, name, expiresAt } = state;
     const expiry = expiresAt === undefined ? {} : { expirationTimestamp: formatTimestamp(expiresAt) };
-    return { issued: { ...placeOf(place), key, ...expiry }, kept: { uid, name, madeAt: clock.now() } };
+    const held = holder === undefined || expiresAt === undefined ? {} : { holder, expiresAt };
+    return { issued: { ...placeOf(place), key, ...expiry }, kept: { uid, name, madeAt: clock.now(), ...held } };
   }
 
   async function revokeAll(records: readonly AgentKeyRecord[], signal: AbortSignal): Promise<void> {
     for (const { name } of records) await revoke(name, signal);
   }
 
+  /** An agent whose token is not good keeps its key as others do. */
+  async function identityOrFault(proof: AgentProof): Promise<ProvenIdentity | string> {
+    try {
+      return await identityIn(proof, clock.now());
+    } catch (error) {
+      if (error instanceof TokenError) return error.message;
+      throw error;
+    }
+  }
+
+  function whyRefused(value: string): string {
+    const spent = joins.spent(value);
+    const how =
+      spent === undefined
+        ? "is unknown, or a newer one has replaced it"
+        : spent.used === undefined
+          ? "has expired: it is valid for an hour"
+          : `was used at ${formatTimestamp(spent.used.at)}, and is valid once`;
+    return `the join value ${how}: join the cluster again`;
+  }
+
+  /** Disabling or deleting a key of the agent ends its identity as well, until the next join. */
+  function isRevoked({ keys: records }: AgentRecord): boolean {
+    return records.some((each) => {
+      if (!isRunning(each, clock.now())) return false;
+      const state = keys.byUid(each.uid);
+      return state === undefined || keys.refusalOf(state) !== undefined;
+    });
+  }
+
   return {
-    async join(value, peerUid, signal) {
+    async join(value, peerUid, proof, signal) {
       const found = joins.find(value);
       if (found === undefined || targets.find(found, found.clusterUid) === undefined) {
-        throw forbiddenPathError(JOIN_REFUSED);
+        throw forbiddenPathError(whyRefused(value));
       }
       if (!PEER_UID.test(peerUid)) throw forbiddenPathError("the uid of the namespace kube-system is missing");
-      if (!(await joins.take(value))) throw forbiddenPathError(JOIN_REFUSED);
+      const proven = proof && (await identityOrFault(proof));
+      if (!(await joins.take(value, peerUid))) throw forbiddenPathError(whyRefused(value));
       const { clusterUid } = found;
-      const { issued, kept } = await issue(found, signal);
+      const { identity, holder } = typeof proven === "object" ? proven : {};
+      const { issued, kept } = await issue(found, holder, signal);
       let former: readonly AgentKeyRecord[] = [];
       await agents.change(clusterUid, (record) => {
         former = record?.keys ?? [];
-        return { ...placeOf(found), peerUid, keys: [kept] };
+        return { ...placeOf(found), peerUid, ...(identity === undefined ? {} : { identity }), keys: [kept] };
       });
       await revokeAll(former, signal);
-      return issued;
+      if (identity !== undefined) return { ...issued, identity: "token" };
+      return typeof proven === "string" ? { ...issued, identityFault: proven } : issued;
+    },
+
+    async identify(place, token) {
+      const target = targets.ofIdentity(targets.identityOf(place));
+      const record = target && agents.of(target.uid);
+      if (target === undefined || record?.identity === undefined) return undefined;
+      const checked = await checkIdentity(token, record.identity, clock.now());
+      if (checked === undefined) return undefined;
+      const { holder, fault } = checked;
+      const revoked = "a key of the agent was disabled or deleted: join the cluster again";
+      return { target, record, holder, fault: fault ?? (isRevoked(record) ? revoked : undefined) };
+    },
+
+    async exchange({ target, record, holder }, jwks, signal) {
+      const { issued, kept } = await issue(record, holder, signal);
+      const isGood = jwks !== undefined && keysFault(jwks) === undefined;
+      let hasOtherKeys = false;
+      let left: readonly AgentKeyRecord[] = [];
+      const after = await agents.change(target.uid, (now) => {
+        // Another join has come between.
+        if (now?.identity === undefined || now.identity.accountUid !== record.identity?.accountUid) return undefined;
+        const stay = keptBeside(now.keys, holder, clock.now());
+        left = now.keys.filter((each) => !stay.includes(each));
+        hasOtherKeys = isGood && jwks !== now.identity.jwks;
+        return { ...now, identity: { ...now.identity, ...(isGood ? { jwks } : {}) }, keys: [...stay, kept] };
+      });
+      const isKept = after?.keys.some(({ uid }) => uid === kept.uid) === true;
+      await revokeAll(isKept ? left : [kept], signal);
+      if (!isKept) throw forbiddenPathError("the agent has left");
+      return { issued: { ...issued, identity: "token" }, hasOtherKeys };
     },
 
     async rotate({ target, key, record }, signal) {
-      if (record.keys.find(({ uid }) => uid === key.uid)?.until !== undefined) {
-        throw forbiddenPathError("a newer key of the agent is in use");
-      }
-      const { issued, kept } = await issue(record, signal);
+      const own = record.keys.find(({ uid }) => uid === key.uid);
+      // A key of a day must not become one of months.
+      if (own?.holder !== undefined)
+        throw forbiddenPathError("the agent gets its keys for its ServiceAccount's tokens");
+      if (own?.until !== undefined) throw forbiddenPathError("a newer key of the agent is in use");
+      const { issued, kept } = await issue(record, undefined, signal);
       let unused: readonly AgentKeyRecord[] = [];
       const after = await agents.change(target.uid, (now) => {
         const at = now?.keys.findIndex(({ uid }) => uid === key.uid) ?? -1;
@@ -130,16 +224,18 @@ export function createAgentKeys(
 
     async used({ target, key }) {
       const until = clock.now() + OLD_KEY_MS;
-      const isOld = (record: AgentRecord): boolean => {
-        const at = record.keys.findIndex(({ uid }) => uid === key.uid);
-        return record.keys.slice(0, Math.max(at, 0)).some((each) => each.until === undefined);
+      /** Keys before this one, of the same holder. */
+      const older = ({ keys: records }: AgentRecord): readonly AgentKeyRecord[] => {
+        const at = records.findIndex(({ uid }) => uid === key.uid);
+        return records.slice(0, Math.max(at, 0)).filter(({ holder }) => holder === records[at]?.holder);
       };
+      const isLeft = (record: AgentRecord): boolean => older(record).some((each) => each.until === undefined);
       const known = agents.of(target.uid);
-      if (known === undefined || !isOld(known)) return;
+      if (known === undefined || !isLeft(known)) return;
       await agents.change(target.uid, (record) => {
-        if (record === undefined || !isOld(record)) return undefined;
-        const at = record.keys.findIndex(({ uid }) => uid === key.uid);
-        return { ...record, keys: record.keys.map((each, index) => (index < at ? { until, ...each } : each)) };
+        if (record === undefined || !isLeft(record)) return undefined;
+        const over = older(record);
+        return { ...record, keys: record.keys.map((each) => (over.includes(each) ? { until, ...each } : each)) };
       });
     },
 
@@ -152,10 +248,11 @@ export function createAgentKeys(
     },
 
     async revoke(clusterUid, all, signal) {
-      const isOver = ({ until }: AgentKeyRecord): boolean => all || (until !== undefined && until <= clock.now());
       const record = agents.of(clusterUid);
       if (record === undefined) return undefined;
-      const over = record.keys.filter(isOver);
+      const endOf = ({ until, expiresAt }: AgentKeyRecord): number =>
+        Math.min(until ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY);
+      const over = record.keys.filter((each) => all || endOf(each) <= clock.now());
       // The record goes last: after a fault the rest is found again.
       await revokeAll(over, signal);
       if (all) {
@@ -169,8 +266,8 @@ export function createAgentKeys(
             : { ...now, keys: now.keys.filter(({ uid }) => over.every((each) => each.uid !== uid)) },
         );
       }
-      const ends = record.keys.flatMap(({ until }) => (until === undefined || until <= clock.now() ? [] : [until]));
-      return ends.length === 0 ? undefined : Math.min(...ends) - clock.now();
+      const next = Math.min(...record.keys.filter((each) => !over.includes(each)).map(endOf));
+      return Number.isFinite(next) ? next - clock.now() : undefined;
     },
   };
 }

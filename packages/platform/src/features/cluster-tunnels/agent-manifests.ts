@@ -16,6 +16,9 @@ const NAME = "postern-agent";
 export const AGENT_IMAGE = `postern:${BUILD_INFO.version}`;
 const REPLICAS = 2;
 const PROBE_PORT = 8080;
+/** Where the agent looks for a token for the platform. */
+const IDENTITY_PATH = "/var/run/secrets/postern";
+const TOKEN_SECONDS = 3_600;
 
 /** In the order in which they are applied. */
 export function agentManifests(options: AgentManifestOptions): readonly object[] {
@@ -51,6 +54,8 @@ export const AGENT_RULES = [
   // Which cluster this is, and whether it is ready.
   { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
   { nonResourceURLs: ["/readyz", "/healthz", "/version"], verbs: ["get"] },
+  // The keys that its tokens for the platform are signed with.
+  { nonResourceURLs: ["/openid/v1/jwks"], verbs: ["get"] },
   // Spaces.
   { apiGroups: [""], resources: ["namespaces"], verbs: ["create", "update", "patch", "delete"] },
   {
@@ -116,7 +121,7 @@ const secret = ({ server, joinValue, certificateAuthority }: AgentManifestOption
   },
 });
 
-const deployment = ({ image }: AgentManifestOptions): object => ({
+const deployment = ({ image, server }: AgentManifestOptions): object => ({
   apiVersion: "apps/v1",
   kind: "Deployment",
   metadata: inNamespace,
@@ -142,12 +147,22 @@ const deployment = ({ image }: AgentManifestOptions): object => ({
             ],
           },
         },
+        volumes: [
+          {
+            name: "identity",
+            // For the platform alone: no other server takes it.
+            projected: {
+              sources: [{ serviceAccountToken: { path: "token", audience: server, expirationSeconds: TOKEN_SECONDS } }],
+            },
+          },
+        ],
         containers: [
           {
             name: "agent",
             image,
             args: ["agent", "--probe-port", String(PROBE_PORT)],
             env: [{ name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }],
+            volumeMounts: [{ name: "identity", mountPath: IDENTITY_PATH, readOnly: true }],
             ports: [{ name: "probes", containerPort: PROBE_PORT }],
             livenessProbe: { httpGet: { path: "/healthz", port: "probes" }, periodSeconds: 10 },
             readinessProbe: { httpGet: { path: "/readyz", port: "probes" }, periodSeconds: 5 },

@@ -4,6 +4,7 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentPlace } from "./agent-targets.ts";
 
 /** A key that opens the tunnel. */
@@ -14,11 +15,17 @@ export type AgentKeyRecord = {
   readonly madeAt: number;
   /** Milliseconds since the epoch at which it is revoked; absent while no newer one has been used. */
   readonly until?: number;
+  /** The pod that exchanged its token for the key. Absent: the key is kept in the cluster, and all replicas have it. */
+  readonly holder?: string;
+  /** Milliseconds since the epoch at which it expires; present with `holder`. */
+  readonly expiresAt?: number;
 };
 
 export type AgentRecord = AgentPlace & {
   /** Uid of the namespace kube-system there: a copied key is refused in any other cluster. */
   readonly peerUid: string;
+  /** The ServiceAccount with whose tokens the agent gets its keys. Absent where it keeps its key. */
+  readonly identity?: AgentIdentity;
   /** The newest is the last one. */
   readonly keys: readonly AgentKeyRecord[];
 };
@@ -43,8 +50,12 @@ export function createAgentRecords(
   const readEntry = CachedObject.entryReader();
   // This file writes the records.
   const recordIn = (object: CachedObject): AgentRecord => {
-    const { cluster, namespace, peerUid, keys } = object.decode() as unknown as AgentRecord;
-    return { cluster, ...(namespace === undefined ? {} : { namespace }), peerUid, keys };
+    const { cluster, namespace, peerUid, identity, keys } = object.decode() as unknown as AgentRecord;
+    return {
+      ...{ cluster, peerUid, keys },
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(identity === undefined ? {} : { identity }),
+    };
   };
   const newest = async (key: string): Promise<CachedObject | undefined> => {
     const entry = await storage.get(key);

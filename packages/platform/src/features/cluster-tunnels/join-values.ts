@@ -1,4 +1,4 @@
-// One-time values with which clusters join: one of each Cluster, stored as a hash, until it is used or has expired.
+// One-time values with which clusters join: one of each Cluster, stored as a hash. A used or expired one is remembered for a day, to say so.
 
 import { createHash } from "node:crypto";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
@@ -10,6 +10,7 @@ import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
 import type { AgentPlace } from "./agent-targets.ts";
 
 export const JOIN_VALUE_MS = 60 * 60_000;
+const REMEMBERED_MS = 24 * 60 * 60_000;
 
 /** A value that is still good. */
 export type JoinValue = AgentPlace & {
@@ -18,15 +19,39 @@ export type JoinValue = AgentPlace & {
   readonly until: number;
 };
 
+/** A value that was good once. */
+export type SpentJoinValue = AgentPlace & {
+  readonly clusterUid: string;
+  /** Undefined for one that has expired. */
+  readonly used: JoinValueUse | undefined;
+};
+
+export type JoinValueUse = {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Uid of the cluster that joined. */
+  readonly peerUid: string;
+};
+
 export type JoinValues = Disposable & {
   /** Resolves with a new value. It replaces the one that the Cluster had. */
   create(place: AgentPlace, uid: string): Promise<{ readonly value: string; readonly until: number }>;
   /** Undefined for a value that is unknown, used or expired. */
   find(value: string): JoinValue | undefined;
-  /** Resolves with false where another request was first. */
-  take(value: string): Promise<boolean>;
+  /** A value that was used, or has expired, in the last day. */
+  spent(value: string): SpentJoinValue | undefined;
+  /** Uses the value up. Resolves with false where another request was first. */
+  take(value: string, peerUid: string): Promise<boolean>;
   /** Forgets the value of a Cluster. */
   remove(clusterUid: string): Promise<void>;
+};
+
+type StoredJoinValue = AgentPlace & {
+  readonly clusterUid: string;
+  readonly hash: string;
+  readonly until: number;
+  readonly goodUntil: number;
+  readonly used?: JoinValueUse;
 };
 
 const hashOf = (value: string): string => createHash("sha256").update(value).digest("base64");
@@ -64,25 +89,37 @@ export function createJoinValues(
   const recordOf = (value: string): CachedObject | undefined =>
     format.idOf(value) === undefined ? undefined : records.get(hashOf(value));
 
-  function valueIn(record: CachedObject): JoinValue | undefined {
+  /** `goodUntil` ends the value, `until` the record. */
+  const contentOf = (record: CachedObject): StoredJoinValue => {
     // This file writes the records.
-    const { cluster, namespace, clusterUid, until } = record.decode() as unknown as JoinValue;
-    const place = { cluster, ...(namespace === undefined ? {} : { namespace }) };
-    return until > clock.now() ? { ...place, clusterUid, until } : undefined;
+    const stored = record.decode() as unknown as StoredJoinValue;
+    const { cluster, namespace, clusterUid, hash, until, goodUntil = until, used } = stored;
+    return {
+      ...{ cluster, clusterUid, hash, until, goodUntil },
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(used === undefined ? {} : { used }),
+    };
+  };
+  function valueIn(record: CachedObject): JoinValue | undefined {
+    const { cluster, namespace, clusterUid, goodUntil, used } = contentOf(record);
+    if (used !== undefined || goodUntil <= clock.now()) return undefined;
+    return { cluster, ...(namespace === undefined ? {} : { namespace }), clusterUid, until: goodUntil };
   }
+  const bytesOf = (content: StoredJoinValue): Uint8Array =>
+    encodeStoredValue({ apiVersion: "v1", kind: "ClusterJoin", metadata: { name: content.clusterUid }, ...content });
 
   return {
     async create(place, uid) {
       const { value } = format.generate(random);
-      const until = clock.now() + JOIN_VALUE_MS;
-      const content = { until, ...place, clusterUid: uid, hash: hashOf(value) };
-      const bytes = encodeStoredValue({ apiVersion: "v1", kind: "ClusterJoin", metadata: { name: uid }, ...content });
+      const goodUntil = clock.now() + JOIN_VALUE_MS;
+      const until = goodUntil + REMEMBERED_MS;
+      const bytes = bytesOf({ until, goodUntil, ...place, clusterUid: uid, hash: hashOf(value) });
       const key = prefix + uid;
       for (;;) {
         const entry = await storage.get(key);
         try {
           await (entry === undefined ? storage.create(key, bytes) : storage.update(key, bytes, entry.revision));
-          return { value, until };
+          return { value, until: goodUntil };
         } catch (error) {
           if (!(error instanceof KeyExistsError || error instanceof RevisionConflictError)) throw error;
         }
@@ -92,11 +129,18 @@ export function createJoinValues(
       const record = recordOf(value);
       return record && valueIn(record);
     },
-    async take(value) {
+    spent(value) {
+      const record = recordOf(value);
+      if (record === undefined || valueIn(record) !== undefined) return undefined;
+      const { cluster, namespace, clusterUid, used } = contentOf(record);
+      return { cluster, ...(namespace === undefined ? {} : { namespace }), clusterUid, used };
+    },
+    async take(value, peerUid) {
       const record = recordOf(value);
       if (record === undefined || valueIn(record) === undefined) return false;
+      const bytes = bytesOf({ ...contentOf(record), used: { at: clock.now(), peerUid } });
       try {
-        await storage.delete(record.key, record.revision);
+        await storage.update(record.key, bytes, record.revision);
         return true;
       } catch (error) {
         if (error instanceof RevisionConflictError) return false;

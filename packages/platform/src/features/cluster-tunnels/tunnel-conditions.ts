@@ -1,8 +1,10 @@
 // The conditions of a Cluster, or of a virtual cluster that others run, that are about its agent.
 
 import type { Cluster } from "@postern/api/cluster";
+import { releaseGap } from "@postern/api/cluster-tunnel";
 import { type Condition, type ConditionState, withCondition } from "@postern/api/conditions";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import { steadyRoundTrip } from "./tunnel.ts";
 import { AGENT_NOT_CONNECTED, type TunnelRegistry } from "./tunnel-registry.ts";
 
 export type AgentStatus = {
@@ -10,11 +12,6 @@ export type AgentStatus = {
   readonly agent: NonNullable<Cluster["status"]>["agent"];
   readonly conditions: readonly ConditionState[];
 };
-
-/** A status that is written with each ping would keep every watch of Clusters busy. */
-const SAME_ROUND_TRIP = { share: 0.25, milliseconds: 5 };
-/** Releases between those of agent and server that work with each other. */
-const MAX_MINORS_APART = 1;
 
 /** `before`: as the status shows it now. */
 export function agentStatus(
@@ -38,7 +35,9 @@ export function agentStatus(
     agent: {
       version,
       connections: open.length,
-      ...(roundTrip === undefined ? {} : { roundTripMilliseconds: steady(roundTrip, before?.roundTripMilliseconds) }),
+      ...(roundTrip === undefined
+        ? {}
+        : { roundTripMilliseconds: steadyRoundTrip(roundTrip, before?.roundTripMilliseconds) }),
     },
     conditions: [
       { type: "Connected", holds: true, reason: "AgentConnected", message: `Agent ${version} is connected${also}` },
@@ -60,28 +59,15 @@ export function withAgentConditions(
   return agent.reduce<readonly Condition[]>((list, state) => withCondition(list, state, now), left);
 }
 
-function steady(now: number, before: number | undefined): number {
-  if (before === undefined) return now;
-  const { share, milliseconds } = SAME_ROUND_TRIP;
-  return Math.abs(now - before) <= Math.max(milliseconds, before * share) ? before : now;
-}
-
 function outdated(version: string): ConditionState {
-  const [server, agent] = [BUILD_INFO.version, version].map(releaseOf);
-  const isKnown = server !== undefined && agent !== undefined;
-  const isApart = isKnown && (server.major !== agent.major || Math.abs(server.minor - agent.minor) > MAX_MINORS_APART);
+  const reason = releaseGap(BUILD_INFO.version, version);
   const words = `agent ${version}, server ${BUILD_INFO.version}`;
-  return isApart
-    ? {
+  return reason === undefined
+    ? { type: "AgentOutdated", holds: false, reason: "VersionsMatch", message: `They work together: ${words}` }
+    : {
         type: "AgentOutdated",
         holds: true,
-        reason: server.minor > agent.minor || server.major > agent.major ? "AgentTooOld" : "AgentTooNew",
+        reason,
         message: `They are more than one minor release apart: ${words}`,
-      }
-    : { type: "AgentOutdated", holds: false, reason: "VersionsMatch", message: `They work together: ${words}` };
-}
-
-function releaseOf(version: string): { readonly major: number; readonly minor: number } | undefined {
-  const [, major, minor] = /^v?(\d{1,6})\.(\d{1,6})/.exec(version) ?? [];
-  return major === undefined || minor === undefined ? undefined : { major: Number(major), minor: Number(minor) };
+      };
 }

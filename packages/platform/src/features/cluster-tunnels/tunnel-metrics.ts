@@ -48,7 +48,7 @@ export function gaugeTunnels({ registry }: Pick<ServerMetrics, "registry">, tunn
     refused: labelledCounter(
       registry,
       "postern_tunnels_refused_total",
-      "Tunnels and joins that were refused, by reason: join, key, cluster, protocol or limit",
+      "Tunnels and joins that were refused, by reason: join, identity, cluster, protocol or limit",
       "reason",
     ),
     opened: totalCounter(registry, "postern_tunnels_opened_total", "Tunnels that agents have opened"),

@@ -39,7 +39,7 @@ export type TunnelDeps = {
 
 type WaitingStream = { readonly begin: () => void; readonly fail: (error: Error) => void };
 
-/** What one stream may have on the way, or here unread, so that a list of some megabytes takes a few round trips; and what all streams may have. */
+/** Bytes on the way, or here unread: of one stream, so that a list of some megabytes takes a few round trips, and of all streams together. */
 const STREAM_WINDOWS = { most: 512 << 10, least: 64 << 10, total: 16 << 20 };
 /** Of all streams together. Node gives the window back as bytes come, whether or not they are read. */
 const CONNECTION_WINDOW_BYTES = 16 << 20;

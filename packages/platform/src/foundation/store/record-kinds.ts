@@ -41,7 +41,7 @@ export const RECORD_KINDS = {
   },
   "cluster-joins": {
     owner: "the connected cluster that is about to join",
-    limit: "one for each, for an hour",
+    limit: "one for each, for a day after it was good",
     whenFull: "a new value replaces it",
   },
   "key-activity": {

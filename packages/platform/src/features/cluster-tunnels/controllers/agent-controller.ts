@@ -8,6 +8,7 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-infor
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { AgentRecord } from "../agent-records.ts";
 import type { ClusterTunnels } from "../feature.ts";
 
 export type AgentControllerDeps = Pick<ClusterTunnels, "registry" | "targets" | "joins" | "agents" | "keys"> & {
@@ -41,14 +42,19 @@ export function createAgentController(
     const next = await keys.revoke(uid, false, signal);
     if (next !== undefined) queue.addAfter(uid, next);
     const wanted = parseTimestamp(found.annotations[names.key(ROTATE_ANNOTATION)] ?? "") ?? 0;
-    if ((record.keys.at(-1)?.madeAt ?? 0) < wanted) await rotate(uid, signal);
+    if ((record.keys.at(-1)?.madeAt ?? 0) < wanted) await rotate(uid, record, signal);
   }
 
   /** Where no agent is connected, the next one that is brings the key back here. */
-  async function rotate(uid: string, signal: AbortSignal): Promise<void> {
-    const [tunnel] = registry.of(uid);
-    const status = await tunnel?.ask("POST", AGENT_ROTATE_PATH, signal);
-    if (status !== undefined && status >= 300) throw new Error(`the agent did not replace its key: ${status}`);
+  async function rotate(uid: string, { identity }: AgentRecord, signal: AbortSignal): Promise<void> {
+    const open = registry.of(uid);
+    // Replicas share a key that the cluster stores. Keys of tokens are each pod's own.
+    const asked =
+      identity === undefined ? open.slice(0, 1) : new Map(open.map((each) => [each.agent.id, each])).values();
+    for (const tunnel of asked) {
+      const status = await tunnel.ask("POST", AGENT_ROTATE_PATH, signal);
+      if (status >= 300) throw new Error(`the agent did not replace its key: ${status}`);
+    }
   }
 
   const uidOf = (object: { decode(): { metadata: { uid?: string } } }): string => object.decode().metadata.uid ?? "";

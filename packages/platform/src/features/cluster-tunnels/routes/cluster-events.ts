@@ -9,7 +9,7 @@ const WARNINGS: readonly string[] = ["AgentRefused", "AgentLost"];
 export const clusterEvent = (
   { managementGroup }: Pick<PlatformNames, "managementGroup">,
   { kind, cluster, namespace, uid }: Omit<AgentTarget, "annotations">,
-  reason: "AgentJoined" | "AgentConnected" | "AgentLost" | "AgentRefused",
+  reason: "AgentJoined" | "AgentConnected" | "AgentLost" | "AgentRefused" | "AgentKeysChanged",
   message: string,
 ): ObjectEvent => ({
   involvedObject: {

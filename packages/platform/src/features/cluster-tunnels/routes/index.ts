@@ -13,7 +13,7 @@ import { createTunnelAuthorizer, createTunnelRoute } from "./tunnel-route.ts";
 type Needs = { readonly tunnels: ClusterTunnels; readonly keys: AccessKeys };
 
 export const joinRoute = (
-  { configuration, names, recordEvent, signal }: Foundation,
+  { configuration, names, recordEvent, signal, runtime, rateLimiter }: Foundation,
   {
     tunnels,
     keys,
@@ -23,6 +23,7 @@ export const joinRoute = (
   handle: createJoinRoute({
     names,
     tunnels,
+    runtime,
     idOf: keys.secrets.format.idOf,
     manifests: (): Omit<AgentManifestOptions, "joinValue"> => ({
       server: endpoint.url(),
@@ -32,9 +33,11 @@ export const joinRoute = (
     recordEvent,
     signal,
   }),
-  // The value is the credential.
+  // The value or token is the credential.
   authenticator: anonymousCallers,
-  authorizer: allowAnybody("the join value is the credential"),
+  authorizer: allowAnybody("the join value or token is the credential"),
+  // Each token costs a signature. All agents of a company may share an address.
+  rateLimits: { perSource: rateLimiter({ qps: 20, burst: 1_000 }) },
 });
 
 export const tunnelRoute = (

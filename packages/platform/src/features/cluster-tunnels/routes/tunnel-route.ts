@@ -14,7 +14,6 @@ import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import {
   ApiError,
   badRequestError,
-  forbiddenPathError,
   methodNotAllowedError,
   resourceNotFoundError,
   unauthorizedError,
@@ -32,6 +31,7 @@ import type { KnownAgent } from "../agent-keys.ts";
 import type { ClusterTunnels } from "../feature.ts";
 import { openTunnel } from "../tunnel.ts";
 import { clusterEvent } from "./cluster-events.ts";
+import { mustRunInItsCluster } from "./refuse-agent.ts";
 
 export type TunnelRouteDeps = {
   readonly names: PlatformNames;
@@ -74,7 +74,7 @@ export function createTunnelRoute(deps: TunnelRouteDeps): Handler {
     const agent = tunnels.keys.agentOf(keys.byId(credential.id));
     if (path === TUNNEL_KEY_PATH) {
       if (method !== "POST") throw methodNotAllowedError();
-      mustRunInItsCluster(context, agent, deps);
+      mustRunInItsCluster(context.request, agent, headerOf(context.request, AGENT_HEADERS.clusterUid), deps);
       return await rotate(context, agent, deps);
     }
     if (path === TUNNEL_SERVERS_PATH) {
@@ -107,7 +107,7 @@ async function open(context: RequestContext, agent: KnownAgent, deps: TunnelRout
     metrics.refused("protocol");
     throw upgradeRequired();
   }
-  mustRunInItsCluster(context, agent, deps);
+  mustRunInItsCluster(context.request, agent, headerOf(context.request, AGENT_HEADERS.clusterUid), deps);
   const { target } = agent;
   const { uid, namespace } = target;
   const place = registry.claim(uid, namespace);
@@ -175,24 +175,6 @@ async function openAt(
     recordEvent(clusterEvent(names, target, "AgentLost", "The last tunnel of the agent to a server was closed"));
   });
   return { done };
-}
-
-/** A key that was copied to another cluster would lead requests for this one there. Throws ApiError 403. */
-function mustRunInItsCluster(
-  { request }: RequestContext,
-  { target, record }: KnownAgent,
-  { names, tunnels, runtime, recordEvent }: TunnelRouteDeps,
-): void {
-  const given = headerOf(request, AGENT_HEADERS.clusterUid);
-  if (given === record.peerUid) return;
-  const message =
-    given === ""
-      ? "the agent does not say which cluster it runs in"
-      : "an agent in another cluster has a copy of the key";
-  tunnels.metrics.refused("cluster");
-  tunnels.registry.refuse(target.uid, { at: runtime.clock.now(), message });
-  recordEvent(clusterEvent(names, target, "AgentRefused", `${message} and was refused, from ${request.remoteAddress}`));
-  throw forbiddenPathError(`${message}: join this cluster with a value of its own`);
 }
 
 /** A write that is under way when HTTP/2 takes the socket over ends the process: an assertion in Node fails. */

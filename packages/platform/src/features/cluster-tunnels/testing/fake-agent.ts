@@ -43,8 +43,11 @@ export type TunnelCall = {
   readonly headers?: { readonly [name: string]: string };
 };
 
+/** The part that an agent knows. */
+type TunnelPlatform = { readonly server: { readonly caPath: string; readonly url: string } };
+
 export async function askForTunnel(
-  { server }: RunningPlatform,
+  { server }: TunnelPlatform,
   { key = "", clusterUid = PEER_UID, headers = {} }: TunnelCall,
 ): Promise<TunnelAnswer> {
   const ca = await readFile(server.caPath);
@@ -83,7 +86,7 @@ export type FakeAgent = AsyncDisposable & {
 
 /** Opens a tunnel, and answers its streams as `onStream` does. */
 export async function openFakeTunnel(
-  platform: RunningPlatform,
+  platform: TunnelPlatform,
   call: TunnelCall,
   onStream: (stream: ServerHttp2Stream, headers: { readonly [name: string]: unknown }) => void,
 ): Promise<FakeAgent> {

@@ -1,0 +1,87 @@
+// The reasons that an agent gives where it does not get through to the platform: over real sockets, TLS and HTTP proxies.
+
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+import { createCertificateAuthority } from "@postern/platform/foundation/pki/certificate-authority";
+import { afterEach, describe, expect, it } from "vitest";
+import { dialPlatform, proxyFor } from "./dial-platform.ts";
+
+const DAY = 86_400_000;
+const running = new Set<Server>();
+afterEach(() => {
+  for (const server of running) server.close();
+  running.clear();
+});
+
+async function listening(server: Server): Promise<number> {
+  running.add(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+/** Self-signed, for no address, and made at that time. */
+const certificateOf = (aheadMs: number, lifetimeMs = 5_000 * DAY) =>
+  createCertificateAuthority({
+    commonName: "platform",
+    clock: { now: () => Date.now() + aheadMs, elapsed: () => performance.now() },
+    random: { bytes: randomBytes },
+    lifetimeMs,
+  });
+
+const dial = (port: number, ca: string | undefined, environment: Record<string, string> = {}) =>
+  dialPlatform(
+    { server: `https://127.0.0.1:${port}`, certificateAuthority: ca, environment },
+    new AbortController().signal,
+  );
+
+describe("the agent's connection to the platform", () => {
+  it.each<[string, number, number, boolean, string]>([
+    ["signed by another CA", 0, 5_000 * DAY, false, "not signed by the CA of the join"],
+    ["expired", -2 * DAY, DAY, true, "not valid now (CERT_HAS_EXPIRED): compare the clocks"],
+    ["not valid yet", 1_000 * DAY, 5_000 * DAY, true, "not valid now (CERT_NOT_YET_VALID): compare the clocks"],
+    ["for another address", 0, 5_000 * DAY, true, "for another name"],
+  ])("is refused with the reason where the certificate is %s", async (_what, aheadMs, lifetimeMs, isKnown, message) => {
+    const { certificatePem, privateKeyPem } = certificateOf(aheadMs, lifetimeMs);
+    const server = createTlsServer({ cert: certificatePem, key: privateKeyPem });
+    server.on("tlsClientError", () => undefined);
+    const port = await listening(server);
+    const trusted = isKnown ? certificatePem : certificateOf(0).certificatePem;
+    await expect(dial(port, trusted)).rejects.toThrow(message);
+  });
+
+  it("is refused where no server is", async () => {
+    const server = createServer();
+    const port = await listening(server);
+    server.close();
+    await once(server, "close");
+    await expect(dial(port, undefined)).rejects.toThrow("ECONNREFUSED");
+    const proxy = { HTTPS_PROXY: `http://127.0.0.1:${port}` };
+    await expect(dial(port, undefined, proxy)).rejects.toThrow(`the proxy 127.0.0.1:${port} cannot be used`);
+  });
+
+  it.each([403, 407])("is refused with the words of a proxy that answers %d", async (status) => {
+    const proxy = createHttpServer();
+    proxy.on("connect", (_request, socket) => socket.end(`HTTP/1.1 ${status} No\r\n\r\n`));
+    const port = await listening(proxy);
+    const environment = { HTTPS_PROXY: `http://127.0.0.1:${port}` };
+    await expect(dial(9, undefined, environment)).rejects.toThrow(`answers CONNECT with ${status}`);
+  });
+
+  it("goes through no proxy where the environment excludes its host", () => {
+    const environment = { HTTPS_PROXY: "http://proxy.example:3128", NO_PROXY: "example.com,.internal:8443" };
+    const proxied = ([host, port]: readonly [string, number]) => proxyFor(host, port, environment)?.host;
+    const hosts = [
+      ["postern.example.com", 443],
+      ["badexample.com", 443],
+      ["a.internal", 8443],
+      ["a.internal", 443],
+    ] as const;
+    expect(hosts.map(proxied)).toEqual([undefined, "proxy.example:3128", undefined, "proxy.example:3128"]);
+    expect(proxyFor("a", 443, { ...environment, no_proxy: "*" })).toBeUndefined();
+    expect(() => proxyFor("a", 443, { https_proxy: "socks5://a" })).toThrow("must be an http URL");
+  });
+});
