@@ -1,14 +1,26 @@
 // The palette of the console in a real browser: objects and actions, found and opened from the keyboard.
 
+import { brotliCompressSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
 import { simulateTenants } from "./testing/simulated-tenants.ts";
 
+const GUIDE = "<article><h1>Kubeconfigs</h1></article>";
+/** As the build hands them over, with one page. */
+const documents = `${JSON.stringify({
+  navigation: [],
+  places: { "/docs/guides/kubeconfigs": { title: "Kubeconfigs", from: 0, to: GUIDE.length } },
+})}\n${GUIDE}`;
+
 let served: ServedConsole;
 let page: Page;
 beforeAll(async () => {
-  served = await serveConsole();
+  const loadDocumentation = async () => ({
+    documents: brotliCompressSync(documents).toString("base64"),
+    styles: { system: "", light: "", dark: "" },
+  });
+  served = await serveConsole({}, { loadDocumentation });
   await simulateTenants(served.platform, { tenants: 12 });
   page = await served.openAs(served.platform.adminKey, "/");
 }, 120_000);
@@ -62,6 +74,20 @@ test("people, pages and what there is not", async () => {
   await page.keyboard.press("Enter");
   await expect.poll(() => page.getByRole("combobox").inputValue()).toBe("nothing like this");
   await page.keyboard.press("Escape");
+});
+
+test("a page of the documentation is found, and opens beside the console", async () => {
+  await find("kubeconfigs guides", "Kubeconfigs");
+  const [opened] = await Promise.all([page.context().waitForEvent("page"), page.keyboard.press("Enter")]);
+  await opened.getByRole("heading", { level: 1, name: "Kubeconfigs" }).waitFor();
+  expect(new URL(opened.url()).pathname).toBe("/docs/guides/kubeconfigs");
+  await opened.close();
+  // After all else that has the word.
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("kubeconfig");
+  await expect.poll(() => page.getByRole("option").last().textContent()).toContain("guides/kubeconfigs");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
 });
 
 test("it opens from the navigation, and leads to a page with a click", async () => {

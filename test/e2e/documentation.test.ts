@@ -57,6 +57,17 @@ it("leads from the index to every page of docs/", async () => {
   expect([...pages.keys()].sort()).toEqual([...new Set(sources.map(addressOf))].sort());
 });
 
+it("lists every page, with the title that it has", async () => {
+  const listed: { readonly path: string; readonly title: string }[] = JSON.parse(await read("/docs/pages.json")).pages;
+  expect(listed.map(({ path }) => path).sort()).toEqual([...pages.keys()].sort());
+  const titleOf = (text = ""): string => /<title>(.*) · Postern<\/title>/.exec(text)?.[1] ?? "";
+  const plain = (text: string): string => text.replaceAll(/&(\w+|#\d+);/g, "");
+  const wrong = listed.filter(
+    ({ path, title }) => plain(titleOf(pages.get(path))) !== title.replaceAll(/[&<>"']/g, ""),
+  );
+  expect(wrong).toEqual([]);
+});
+
 it("leads from every page to pages and sections that are there", () => {
   const ids = new Map([...pages].map(([path, text]) => [path, idsOf(text)]));
   const dead = [...pages].flatMap(([page, text]) =>

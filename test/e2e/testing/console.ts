@@ -19,8 +19,11 @@ export type ServedConsole = AsyncDisposable & {
   openAs(key: string, path: string, options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
 };
 
-export async function serveConsole(flags: Parameters<typeof startPlatform>[0] = {}): Promise<ServedConsole> {
-  const platform = await startPlatform(flags, { loadConsole });
+export async function serveConsole(
+  flags: Parameters<typeof startPlatform>[0] = {},
+  surroundings: Parameters<typeof startPlatform>[1] = {},
+): Promise<ServedConsole> {
+  const platform = await startPlatform(flags, { loadConsole, ...surroundings });
   const browser = await startBrowser();
   const pageErrors: string[] = [];
   const watch = (page: Page): void => {

@@ -5,6 +5,8 @@ import type { DocumentsHead } from "./documentation-build.ts";
 
 export const ROOT = "/docs";
 export const STYLE_PATH = `${ROOT}/style.css`;
+/** The palette of the console searches it. */
+export const INDEX_PATH = `${ROOT}/pages.json`;
 
 const LOGO = new Html(
   '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="#4f55d8"/><g fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round"><path d="M10 25V13a6 6 0 0 1 12 0v12M16 18v4"/></g><circle cx="16" cy="17" r="2.3" fill="#fff"/></svg>',

@@ -46,6 +46,12 @@ it("serves a page with the navigation around it, whatever the client accepts, an
   expect(text).toContain("<title>CI jobs · Postern</title>");
 });
 
+it("lists the pages with their titles, for searches", async () => {
+  const { status, headers, body } = await get("/docs/pages.json");
+  expect([status, headers["content-type"], headers["vary"]]).toEqual([200, "application/json", "Accept-Encoding"]);
+  expect(body).toEqual({ pages: [{ path: "/docs/guides/ci", title: "CI jobs" }] });
+});
+
 it("allows no script, no frame and nothing from elsewhere", async () => {
   const { headers } = await get("/docs/guides/ci");
   const policy = String(headers["content-security-policy"]).split("; ");
@@ -86,7 +92,7 @@ it.each(["/docsx", "/doc", "/apis/docs"])("leaves %s to the API", async (path) =
 });
 
 it("sends a page and its style once", async () => {
-  for (const path of ["/docs/guides/ci", "/docs/style.css"]) {
+  for (const path of ["/docs/guides/ci", "/docs/style.css", "/docs/pages.json"]) {
     const etag = String((await get(path)).headers["etag"]);
     const again = await get(path, { "if-none-match": `"other", W/${etag}` });
     expect([again.status, again.text]).toEqual([304, ""]);

@@ -14,7 +14,7 @@ import { codingOf, isKnown, PER_SOURCE, PUBLIC_HEADERS } from "../console/public
 import { cookieOf } from "../sign-in/cookies-and-origins.ts";
 import { THEME_COOKIE } from "../sign-in/sign-in-paths.ts";
 import type { DocumentationBuild, DocumentsHead } from "./documentation-build.ts";
-import { documentOf, MISSING, ROOT, STYLE_PATH } from "./documentation-page.ts";
+import { documentOf, INDEX_PATH, MISSING, ROOT, STYLE_PATH } from "./documentation-page.ts";
 
 export type LoadDocumentation = () => Promise<DocumentationBuild>;
 
@@ -54,16 +54,21 @@ type Loaded = {
   readonly pages: Buffer;
   readonly contents: Map<string, Content>;
   readonly styles: Styles;
+  /** JSON: the address and title of each page, for searches. */
+  readonly index: Content;
 };
 
 async function openBuild({ documents, styles }: DocumentationBuild): Promise<Loaded> {
   const all = await promisify(brotliDecompress)(Buffer.from(documents, "base64"));
   const line = all.indexOf("\n");
+  const head: DocumentsHead = JSON.parse(all.toString("utf8", 0, line));
+  const pages = Object.entries(head.places).map(([path, { title }]) => ({ path, title }));
   return {
-    head: JSON.parse(all.toString("utf8", 0, line)),
+    head,
     pages: all.subarray(line + 1),
     contents: new Map(),
     styles: new Map(Object.entries(styles).map(([theme, text]) => [theme, contentOf(text)])),
+    index: contentOf(JSON.stringify({ pages })),
   };
 }
 
@@ -81,6 +86,7 @@ export function createDocumentationRoute(load: LoadDocumentation): Handler {
     if (request.method !== "GET" && request.method !== "HEAD") throw resourceNotFoundError();
     const loaded = await loadOnce();
     if (path === STYLE_PATH) return await styleResponse(loaded.styles, request);
+    if (path === INDEX_PATH) return await responseOf(loaded.index, 200, request, "application/json", "Accept-Encoding");
     const address = path.replace(/\/$/, "");
     const isThere = Object.hasOwn(loaded.head.places, address);
     return await pageResponse(pageOf(isThere ? address : "", loaded), isThere ? 200 : 404, request);
