@@ -22,6 +22,7 @@ import { ErrorNotice, Notice } from "./notice.tsx";
 import { LISTS, ListLink, ObjectPage, type PageKind } from "./object-page.tsx";
 import { PageHead } from "./page-head.tsx";
 import { type ErrorAt, placeErrors } from "./place-errors.ts";
+import { MayNot } from "./why-not.tsx";
 
 export type FieldsProps<Draft> = {
   readonly draft: Draft;
@@ -145,7 +146,7 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
             <Button onPress={onReload}>{t("form.reload")}</Button>
           </div>
         )}
-        {right.isKnown && !right.isAllowed && <Notice tone="warn">{right.reason}</Notice>}
+        <MayNot right={right} />
         <div className="actions">
           <Button
             kind="primary"

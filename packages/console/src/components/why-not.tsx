@@ -2,6 +2,7 @@
 
 import type { Right } from "../api/use-may.ts";
 import { AskLink } from "./ask-link.tsx";
+import { Notice } from "./notice.tsx";
 
 /** Renders nothing if the action is allowed, or before the server has answered. */
 export function WhyNot({ right }: { readonly right: Right }) {
@@ -11,4 +12,9 @@ export function WhyNot({ right }: { readonly right: Right }) {
       {reason} <AskLink message={reason} />
     </span>
   ) : null;
+}
+
+/** The same as a notice, above the buttons of a form. */
+export function MayNot({ right: { isKnown, isAllowed, reason } }: { readonly right: Right }) {
+  return isKnown && !isAllowed ? <Notice tone="warn">{reason}</Notice> : null;
 }

@@ -15,7 +15,7 @@ import { ObjectActions } from "../components/object-actions.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
 import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
-import { TestProvider } from "./test-provider.tsx";
+import { TestProvider } from "./trust/test-provider.tsx";
 import { NotReady, ReadyBadge } from "./trust/trust-page.tsx";
 
 /** The server's default. */

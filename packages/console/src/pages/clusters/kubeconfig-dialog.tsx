@@ -9,8 +9,9 @@ import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Code, CopyButton, DownloadButton } from "../../components/copy-text.tsx";
 import { Dialog } from "../../components/dialog.tsx";
+import { DialogEnd } from "../../components/dialog-end.tsx";
 import { Checkbox, RadioField, SelectField } from "../../components/fields.tsx";
-import { ErrorNotice, Notice } from "../../components/notice.tsx";
+import { Notice } from "../../components/notice.tsx";
 import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
@@ -102,10 +103,7 @@ export function KubeconfigDialog({
             label={t("kubeconfig.command")}
             text={commandOf(name, projectOf(namespace), { ...wish, life }, server)}
           />
-          {may.isKnown && !may.isAllowed && <Notice tone="warn">{may.reason}</Notice>}
-          {issue.isError && <ErrorNotice error={issue.error} />}
-          <footer className="dialog-actions">
-            <Button onPress={onClose}>{t("action.close")}</Button>
+          <DialogEnd right={may} error={issue.error} close={t("action.close")} onClose={onClose}>
             {kind !== "exec" && (
               <Button
                 kind="primary"
@@ -116,7 +114,7 @@ export function KubeconfigDialog({
                 {t("kubeconfig.make")}
               </Button>
             )}
-          </footer>
+          </DialogEnd>
         </>
       ) : (
         <>

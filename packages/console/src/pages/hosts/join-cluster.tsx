@@ -3,14 +3,15 @@
 import type { Cluster } from "@postern/api/cluster";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { CLUSTERS, nameOf } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { ErrorNotice, Notice } from "../../components/notice.tsx";
+import { DialogButton } from "../../components/dialog-button.tsx";
+import { DialogEnd } from "../../components/dialog-end.tsx";
+import { Notice } from "../../components/notice.tsx";
 import { Time } from "../../components/time.tsx";
 import { quoted } from "../../format/shell.ts";
 import { sentence, t } from "../../texts/text.tsx";
@@ -18,12 +19,8 @@ import { sentence, t } from "../../texts/text.tsx";
 type Join = { readonly url: string; readonly expirationTimestamp: string };
 
 export function JoinCluster({ cluster }: { readonly cluster: Cluster }) {
-  const [isOpen, setOpen] = useState(false);
   return (
-    <>
-      <Button onPress={() => setOpen(true)}>{t("host.join")}</Button>
-      {isOpen && <JoinDialog cluster={cluster} onClose={() => setOpen(false)} />}
-    </>
+    <DialogButton label={t("host.join")}>{(close) => <JoinDialog cluster={cluster} onClose={close} />}</DialogButton>
   );
 }
 
@@ -45,16 +42,13 @@ function JoinDialog({ cluster, onClose }: { readonly cluster: Cluster; readonly 
     <Dialog isOpen isWide title={t("host.join.title", { name: cluster.spec?.displayName || name })} onClose={onClose}>
       {join.data === undefined ? <p>{t("host.join.lead")}</p> : <Command join={join.data} name={name} />}
       <Connection cluster={cluster} />
-      {right.isKnown && !right.isAllowed && <Notice tone="warn">{right.reason}</Notice>}
-      {join.isError && <ErrorNotice error={join.error} />}
-      <footer className="dialog-actions">
-        <Button onPress={onClose}>{t("action.close")}</Button>
+      <DialogEnd right={right} error={join.error} close={t("action.close")} onClose={onClose}>
         {join.data === undefined && (
           <Button kind="primary" isPending={join.isPending} isDisabled={!right.isAllowed} onPress={() => join.mutate()}>
             {t("host.join.make")}
           </Button>
         )}
-      </footer>
+      </DialogEnd>
     </Dialog>
   );
 }

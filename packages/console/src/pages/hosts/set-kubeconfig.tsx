@@ -10,7 +10,8 @@ import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
 import { Dialog } from "../../components/dialog.tsx";
-import { ErrorNotice, Notice } from "../../components/notice.tsx";
+import { DialogButton } from "../../components/dialog-button.tsx";
+import { DialogEnd } from "../../components/dialog-end.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { quoted } from "../../format/shell.ts";
 import { t } from "../../texts/text.tsx";
@@ -25,12 +26,10 @@ type Target = {
 };
 
 export function SetKubeconfig(target: Target) {
-  const [isOpen, setOpen] = useState(false);
   return (
-    <>
-      <Button onPress={() => setOpen(true)}>{t("host.kubeconfig.set")}</Button>
-      {isOpen && <SetKubeconfigDialog {...target} onClose={() => setOpen(false)} />}
-    </>
+    <DialogButton label={t("host.kubeconfig.set")}>
+      {(close) => <SetKubeconfigDialog {...target} onClose={close} />}
+    </DialogButton>
   );
 }
 
@@ -81,10 +80,7 @@ function SetKubeconfigDialog(props: Target & { readonly onClose: () => void }) {
           autoComplete="off"
         />
         <Code label={t("form.command")} text={`${command.map(quoted).join(" ")} --from-file=${field}=admin.conf`} />
-        {right.isKnown && !right.isAllowed && <Notice tone="warn">{right.reason}</Notice>}
-        {save.isError && <ErrorNotice error={save.error} />}
-        <footer className="dialog-actions">
-          <Button onPress={onClose}>{t("action.cancel")}</Button>
+        <DialogEnd right={right} error={save.error} close={t("action.cancel")} onClose={onClose}>
           <Button
             kind="primary"
             type="submit"
@@ -93,7 +89,7 @@ function SetKubeconfigDialog(props: Target & { readonly onClose: () => void }) {
           >
             {t("form.save")}
           </Button>
-        </footer>
+        </DialogEnd>
       </form>
     </Dialog>
   );
