@@ -1,7 +1,8 @@
 // Form fields and choices with label, hint and error.
 
 import { Check, ChevronDown, Plus, X } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
+import { Autocomplete } from "react-aria-components/Autocomplete";
 import { Button } from "react-aria-components/Button";
 import { Checkbox as AriaCheckbox } from "react-aria-components/Checkbox";
 import { FieldError } from "react-aria-components/FieldError";
@@ -13,6 +14,7 @@ import { SearchField as AriaSearchField } from "react-aria-components/SearchFiel
 import { Select, SelectValue } from "react-aria-components/Select";
 import { Text } from "react-aria-components/Text";
 import { Input } from "react-aria-components/TextField";
+import { t } from "../texts/text.tsx";
 import { TextField } from "./text-field.tsx";
 
 export function SearchField(props: {
@@ -30,6 +32,11 @@ export function SearchField(props: {
 
 export type Choice<Id extends string> = { readonly id: Id; readonly label: string; readonly description?: string };
 
+/** With more choices, there is a search above them. */
+const SEARCHED_FROM = 20;
+/** Choices that are shown at once: the user finds further ones by typing. */
+const SHOWN = 100;
+
 export function SelectField<Id extends string>(props: {
   readonly label: string;
   readonly value: Id;
@@ -41,6 +48,10 @@ export function SelectField<Id extends string>(props: {
   readonly isCompact?: boolean;
 }) {
   const { label, value, choices, onChange, description, error, isCompact = false } = props;
+  const isSearched = choices.length > SEARCHED_FROM;
+  const [text, setText] = useState("");
+  const wanted = text.trim().toLowerCase();
+  const matching = isSearched ? choices.filter((choice) => choice.label.toLowerCase().includes(wanted)) : choices;
   return (
     <Select
       className={isCompact ? "field compact" : "field"}
@@ -49,11 +60,13 @@ export function SelectField<Id extends string>(props: {
       validationBehavior="aria"
       // The keys of the items are the values of the choices.
       onChange={(key) => onChange(key as Id)}
+      onOpenChange={() => setText("")}
       {...(isCompact ? { "aria-label": label } : {})}
     >
       {!isCompact && <Label>{label}</Label>}
       <Button className="button plain select">
-        <SelectValue />
+        {/* The chosen one may not be among those that are shown. */}
+        <SelectValue>{() => choices.find(({ id }) => id === value)?.label ?? ""}</SelectValue>
         <ChevronDown aria-hidden="true" />
       </Button>
       {description !== undefined && (
@@ -63,23 +76,41 @@ export function SelectField<Id extends string>(props: {
       )}
       {error !== undefined && <FieldError className="field-error">{error}</FieldError>}
       <Popover className="popover">
-        <ListBox className="listbox" items={choices}>
-          {(choice) => (
-            <ListBoxItem id={choice.id} textValue={choice.label} className="option">
-              <span className="option-text">
-                <Text slot="label">{choice.label}</Text>
-                {choice.description !== undefined && (
-                  <Text slot="description" className="hint">
-                    {choice.description}
-                  </Text>
-                )}
-              </span>
-              <Check aria-hidden="true" className="option-check" />
-            </ListBoxItem>
-          )}
-        </ListBox>
+        {isSearched ? (
+          <Autocomplete inputValue={text} onInputChange={setText}>
+            <AriaSearchField aria-label={t("select.search")} className="select-search" autoFocus>
+              <Input className="input" placeholder={t("select.search")} />
+            </AriaSearchField>
+            <Choices choices={matching.slice(0, SHOWN)} />
+            {matching.length > SHOWN && (
+              <p className="hint">{t("select.more", { count: SHOWN, all: matching.length })}</p>
+            )}
+          </Autocomplete>
+        ) : (
+          <Choices choices={choices} />
+        )}
       </Popover>
     </Select>
+  );
+}
+
+function Choices<Id extends string>({ choices }: { readonly choices: readonly Choice<Id>[] }) {
+  return (
+    <ListBox className="listbox" items={choices}>
+      {(choice) => (
+        <ListBoxItem id={choice.id} textValue={choice.label} className="option">
+          <span className="option-text">
+            <Text slot="label">{choice.label}</Text>
+            {choice.description !== undefined && (
+              <Text slot="description" className="hint">
+                {choice.description}
+              </Text>
+            )}
+          </span>
+          <Check aria-hidden="true" className="option-check" />
+        </ListBoxItem>
+      )}
+    </ListBox>
   );
 }
 

@@ -1,10 +1,13 @@
 // Lists of any length: the first items, and more on demand.
 
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useDeferredValue, useState } from "react";
 import { t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
+import { SearchField } from "./fields.tsx";
 
 const PAGE = 50;
+/** With more items, there is a search above them. */
+const SEARCHED_FROM = 20;
 
 /** The first of `items`, and a button that shows more. */
 export function useFirst<T>(items: readonly T[]): { readonly first: readonly T[]; readonly more: ReactNode } {
@@ -20,13 +23,31 @@ export function useFirst<T>(items: readonly T[]): { readonly first: readonly T[]
   };
 }
 
-/** `children` renders one item as `<li>`. */
-export function LongList<T>(props: { readonly items: readonly T[]; readonly children: (item: T) => ReactNode }) {
-  const { items, children } = props;
-  const { first, more } = useFirst(items);
+/** `children` renders one item as `<li>`; `textOf`: the text of an item that a search in a longer list looks at. */
+export function LongList<T>(props: {
+  readonly items: readonly T[];
+  readonly textOf: (item: T) => string;
+  readonly children: (item: T) => ReactNode;
+}) {
+  const { items, textOf, children } = props;
+  const [text, setText] = useState("");
+  const wanted = useDeferredValue(text.trim().toLowerCase());
+  const isSearched = items.length > SEARCHED_FROM;
+  const matching =
+    isSearched && wanted !== "" ? items.filter((item) => textOf(item).toLowerCase().includes(wanted)) : items;
+  const { first, more } = useFirst(matching);
   return (
     <>
-      <ul className="lines card">{first.map(children)}</ul>
+      {isSearched && (
+        <div className="toolbar">
+          <SearchField label={t("list.search")} value={text} onChange={setText} />
+        </div>
+      )}
+      {matching.length === 0 ? (
+        <p className="muted">{t("list.none")}</p>
+      ) : (
+        <ul className="lines card">{first.map(children)}</ul>
+      )}
       {more !== false && <div>{more}</div>}
     </>
   );

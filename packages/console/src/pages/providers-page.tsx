@@ -13,6 +13,7 @@ import { NewObjectLink } from "../components/new-object-link.tsx";
 import { ErrorNotice } from "../components/notice.tsx";
 import { ObjectActions } from "../components/object-actions.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
+import { useListSearch } from "../components/use-list-search.tsx";
 import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
 import { TestProvider } from "./trust/test-provider.tsx";
@@ -21,8 +22,15 @@ import { NotReady, ReadyBadge } from "./trust/trust-page.tsx";
 /** The server's default. */
 const SESSION_SECONDS = 12 * 60 * 60;
 
+/** With more providers, there is a search above them. */
+const SEARCHED_FROM = 5;
+
+const searchedIn = (provider: IdentityProvider): string =>
+  `${provider.spec.displayName ?? ""} ${nameOf(provider)} ${provider.spec.issuer.url}`;
+
 export function ProvidersPage() {
   const { items, isLoading, error, retry } = useLive<IdentityProvider>(IDENTITY_PROVIDERS);
+  const { shown, field } = useListSearch(items, t("providers.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -40,7 +48,8 @@ export function ProvidersPage() {
           {t("providers.empty.text")}
         </EmptyState>
       )}
-      {items.map((provider) => (
+      {items.length > SEARCHED_FROM && <div className="toolbar">{field}</div>}
+      {shown.map((provider) => (
         <Provider key={provider.metadata.uid} provider={provider} />
       ))}
     </>

@@ -55,7 +55,7 @@ export function RoleHolders({ name }: { readonly name: string }) {
       <WhyNot right={right} />
       {holders.length === 0 && <p className="muted">{t("role.holders.none")}</p>}
       {holders.length > 0 && (
-        <LongList items={holders}>
+        <LongList items={holders} textOf={({ who, project = "" }) => `${who} ${project}`}>
           {(holder) => (
             <li key={`${holder.who} ${holder.binding?.metadata.uid ?? holder.project}`}>
               <span className="two-lines">

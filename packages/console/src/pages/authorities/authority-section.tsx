@@ -117,7 +117,7 @@ function OutdatedItems({
   return (
     <>
       <h3>{counted("authority.outdated", certificates + tokenSecrets)}</h3>
-      <LongList items={items}>
+      <LongList items={items} textOf={({ id, subject, owner }) => `${id} ${subject} ${owner}`}>
         {({ kind = "", id = "", subject = "", owner = "", expirationTimestamp }) => (
           <li key={`${kind} ${id}`}>
             <span className="two-lines">

@@ -113,7 +113,7 @@ function Projects({ name }: { readonly name: string }) {
       {isLoading && <Loading />}
       {!isLoading && allowed.length === 0 && <p className="muted">{t("host.projects.none")}</p>}
       {allowed.length > 0 && (
-        <LongList items={allowed}>
+        <LongList items={allowed} textOf={(project) => `${project.spec?.displayName ?? ""} ${nameOf(project)}`}>
           {(project) => (
             <li key={project.metadata.uid}>
               <Link to="/projects/$name" params={{ name: nameOf(project) }}>
@@ -135,7 +135,10 @@ function Instances({ name }: { readonly name: string }) {
       {isLoading && <Loading />}
       {!isLoading && here.length === 0 && <p className="muted">{t("host.instances.none")}</p>}
       {here.length > 0 && (
-        <LongList items={here}>
+        <LongList
+          items={here}
+          textOf={({ metadata, spec }) => `${metadata.namespace} ${metadata.name} ${spec?.displayName ?? ""}`}
+        >
           {(cluster) => {
             const project = projectOf(cluster.metadata.namespace ?? "");
             return (

@@ -20,7 +20,7 @@ export function KeyList(props: {
   if (list.error !== null) return <p className="muted">{list.error.message}</p>;
   if (keys.length === 0) return <p className="muted">{none}</p>;
   return (
-    <LongList items={keys}>
+    <LongList items={keys} textOf={(key) => `${key.spec?.displayName ?? ""} ${nameOf(key)}`}>
       {(key) => (
         <li key={key.metadata.uid}>
           <span className="two-lines">

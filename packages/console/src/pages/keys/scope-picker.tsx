@@ -9,11 +9,16 @@ import { CLUSTERS, nameOf, PROJECTS, SPACES, VIRTUAL_CLUSTERS } from "../../api/
 import { useLive } from "../../api/use-live.ts";
 import { Checkbox, RowsField, SearchField } from "../../components/fields.tsx";
 import { Loading } from "../../components/loading.tsx";
+import { useFirst } from "../../components/long-list.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 import { NO_SELECTOR, type ScopeDraft, type SelectorRow, selectorFault } from "./scope-draft.ts";
 
-type List = "projects" | "virtualClusters" | "spaces" | "clusters" | "roles";
+type PartList = "virtualClusters" | "spaces";
+type List = PartList | "projects" | "clusters" | "roles";
+
+/** A virtual cluster or a space of a project. */
+type Part = { readonly list: PartList; readonly path: string; readonly title: string };
 
 const ROLES = ["platform-cli", "metrics-reader", "scim", "vcluster", "agent"] as const;
 /** With more than this many entries, the picker has a search field. */
@@ -48,12 +53,14 @@ export function ScopePicker(props: {
   const clusters = useLive<Titled>(CLUSTERS);
   const [text, setText] = useState("");
   const inProject = useMemo(() => {
-    const found = new Map<string, { readonly list: List; readonly path: string; readonly title: string }[]>();
-    const add = (list: List, objects: readonly Titled[]): void => {
+    const found = new Map<string, Part[]>();
+    const add = (list: PartList, objects: readonly Titled[]): void => {
       for (const object of objects) {
         const project = projectOf(object.metadata.namespace ?? "");
-        const entry = { list, path: `${project}/${nameOf(object)}`, title: titleOf(object) };
-        found.set(project, [...(found.get(project) ?? []), entry]);
+        const part = { list, path: `${project}/${nameOf(object)}`, title: titleOf(object) };
+        const parts = found.get(project);
+        if (parts === undefined) found.set(project, [part]);
+        else parts.push(part);
       }
     };
     add("virtualClusters", virtualClusters.items);
@@ -61,10 +68,19 @@ export function ScopePicker(props: {
     return found;
   }, [virtualClusters.items, spaces.items]);
 
+  const wanted = text.toLowerCase();
+  const isWanted = (...texts: readonly string[]): boolean =>
+    wanted === "" || texts.some((each) => each.toLowerCase().includes(wanted));
+  const { first, more } = useFirst(
+    projects.items.filter(
+      (project) =>
+        isWanted(nameOf(project), titleOf(project)) ||
+        inProject.get(nameOf(project))?.some(({ path, title }) => isWanted(path, title)) === true,
+    ),
+  );
+  const inClusters = useFirst(clusters.items.filter((cluster) => isWanted(nameOf(cluster), titleOf(cluster))));
   const toggle = (list: List, value: string, isOn: boolean): void =>
     onChange({ [list]: isOn ? [...draft[list], value] : draft[list].filter((each) => each !== value) });
-  const isWanted = (...texts: readonly string[]): boolean =>
-    text === "" || texts.some((each) => each.toLowerCase().includes(text.toLowerCase()));
 
   if (projects.isLoading || virtualClusters.isLoading) return <Loading />;
   return (
@@ -76,44 +92,23 @@ export function ScopePicker(props: {
         <legend>{t("picker.projects")}</legend>
         {projects.items.length === 0 && <p className="muted">{t("picker.noProjects")}</p>}
         <ul className="picker-list">
-          {projects.items.map((project) => {
+          {first.map((project) => {
             const name = nameOf(project);
             const parts = inProject.get(name) ?? [];
-            const isWhole = draft.projects.includes(name);
             const isNamed = isWanted(name, titleOf(project));
-            const shown = parts.filter(({ path, title }) => isNamed || isWanted(path, title));
-            if (!isNamed && shown.length === 0) return null;
             return (
-              <li key={name}>
-                <Checkbox
-                  isSelected={isWhole}
-                  onChange={(isOn) => toggle("projects", name, isOn)}
-                  description={t("picker.wholeProject")}
-                >
-                  {titleOf(project)}
-                </Checkbox>
-                {shown.length > 0 && (
-                  <ul>
-                    {shown.map(({ list, path, title }) => (
-                      <li key={`${list}/${path}`}>
-                        <Checkbox
-                          isSelected={isWhole || draft[list].includes(path)}
-                          isDisabled={isWhole}
-                          onChange={(isOn) => toggle(list, path, isOn)}
-                        >
-                          {title}{" "}
-                          <span className="muted">
-                            {t(list === "spaces" ? "picker.space" : "picker.virtualCluster")}
-                          </span>
-                        </Checkbox>
-                      </li>
-                    ))}
-                  </ul>
-                )}
-              </li>
+              <ProjectLine
+                key={name}
+                name={name}
+                title={titleOf(project)}
+                parts={isNamed ? parts : parts.filter(({ path, title }) => isWanted(path, title))}
+                draft={draft}
+                onToggle={toggle}
+              />
             );
           })}
         </ul>
+        {more}
       </fieldset>
       <details open={draft.selectors.length > 0}>
         <summary>{t("picker.selectors")}</summary>
@@ -146,19 +141,18 @@ export function ScopePicker(props: {
         <fieldset>
           <legend>{t("picker.clusters")}</legend>
           <ul className="picker-list">
-            {clusters.items
-              .filter((cluster) => isWanted(nameOf(cluster), titleOf(cluster)))
-              .map((cluster) => (
-                <li key={nameOf(cluster)}>
-                  <Checkbox
-                    isSelected={draft.clusters.includes(nameOf(cluster))}
-                    onChange={(isOn) => toggle("clusters", nameOf(cluster), isOn)}
-                  >
-                    {titleOf(cluster)}
-                  </Checkbox>
-                </li>
-              ))}
+            {inClusters.first.map((cluster) => (
+              <li key={nameOf(cluster)}>
+                <Checkbox
+                  isSelected={draft.clusters.includes(nameOf(cluster))}
+                  onChange={(isOn) => toggle("clusters", nameOf(cluster), isOn)}
+                >
+                  {titleOf(cluster)}
+                </Checkbox>
+              </li>
+            ))}
           </ul>
+          {inClusters.more}
         </fieldset>
       )}
       {/* Few keys need one. */}
@@ -179,5 +173,45 @@ export function ScopePicker(props: {
         </ul>
       </details>
     </div>
+  );
+}
+
+function ProjectLine(props: {
+  readonly name: string;
+  readonly title: string;
+  readonly parts: readonly Part[];
+  readonly draft: ScopeDraft;
+  readonly onToggle: (list: List, value: string, isOn: boolean) => void;
+}) {
+  const { name, title, parts, draft, onToggle } = props;
+  const { first, more } = useFirst(parts);
+  const isWhole = draft.projects.includes(name);
+  return (
+    <li>
+      <Checkbox
+        isSelected={isWhole}
+        onChange={(isOn) => onToggle("projects", name, isOn)}
+        description={t("picker.wholeProject")}
+      >
+        {title}
+      </Checkbox>
+      {first.length > 0 && (
+        <ul>
+          {first.map((part) => (
+            <li key={`${part.list}/${part.path}`}>
+              <Checkbox
+                isSelected={isWhole || draft[part.list].includes(part.path)}
+                isDisabled={isWhole}
+                onChange={(isOn) => onToggle(part.list, part.path, isOn)}
+              >
+                {part.title}{" "}
+                <span className="muted">{t(part.list === "spaces" ? "picker.space" : "picker.virtualCluster")}</span>
+              </Checkbox>
+            </li>
+          ))}
+        </ul>
+      )}
+      {more}
+    </li>
   );
 }

@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { CLUSTER_ROLE_BINDINGS, type ClusterRoleBinding, nameOf, PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
+import { LongList } from "../../components/long-list.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
@@ -22,14 +23,23 @@ export function Memberships({ kind, name, teams }: Props) {
   const bindings = useLive<ClusterRoleBinding>(CLUSTER_ROLE_BINDINGS, { isWanted: right.isAllowed });
   const counts = (member: { readonly kind?: string; readonly name?: string }): boolean =>
     (member.kind === kind && member.name === name) || (member.kind === "Team" && teams.includes(member.name ?? ""));
-  const inProjects = projects.items.flatMap((project) => [
-    ...(owns(project, { kind, name, teams }) ? [{ project: nameOf(project), role: t("cluster.access.owner") }] : []),
-    ...(project.spec?.members ?? []).filter(counts).map(({ clusterRole = "", kind: by, name: member }) => ({
-      project: nameOf(project),
-      role: by === kind && member === name ? roleName(clusterRole) : `${roleName(clusterRole)} (${member})`,
-    })),
-  ]);
-  const roles = bindings.items
+  const inTeams = teams.map((team) => ({
+    to: `/teams/${team}`,
+    title: t("new.owner.team", { name: team }),
+    role: t("memberships.member"),
+  }));
+  const inProjects = projects.items.flatMap((project) => {
+    const to = `/projects/${nameOf(project)}`;
+    const title = t("place.project", { name: nameOf(project) });
+    return [
+      ...(owns(project, { kind, name, teams }) ? [{ to, title, role: t("cluster.access.owner") }] : []),
+      ...(project.spec?.members ?? []).filter(counts).map(({ clusterRole = "", kind: by, name: member }) => ({
+        ...{ to, title },
+        role: by === kind && member === name ? roleName(clusterRole) : `${roleName(clusterRole)} (${member})`,
+      })),
+    ];
+  });
+  const everywhere = bindings.items
     .filter(({ subjects = [] }) =>
       subjects.some(
         (subject) =>
@@ -37,37 +47,24 @@ export function Memberships({ kind, name, teams }: Props) {
           (subject.kind === "Group" && groupsOf({ kind, name, teams }).includes(subject.name ?? "")),
       ),
     )
-    .map(({ roleRef }) => roleRef?.name ?? "");
+    .map(({ roleRef: { name: role = "" } = {} }) => ({
+      to: `/roles/${role}`,
+      title: t("memberships.platform"),
+      role: roleName(role),
+    }));
+  const all = [...inTeams, ...inProjects, ...everywhere];
   return (
     <Section title={t("memberships.title")} lead={t("memberships.lead")}>
-      {inProjects.length + roles.length + teams.length === 0 && <p className="muted">{t("memberships.none")}</p>}
-      {inProjects.length + roles.length + teams.length > 0 && (
-        <ul className="lines card">
-          {teams.map((team) => (
-            <li key={`team ${team}`}>
-              <Link to="/teams/$name" params={{ name: team }}>
-                {t("new.owner.team", { name: team })}
-              </Link>
-              <span className="muted">{t("memberships.member")}</span>
-            </li>
-          ))}
-          {inProjects.map(({ project, role }) => (
-            <li key={`project ${project} ${role}`}>
-              <Link to="/projects/$name" params={{ name: project }}>
-                {t("place.project", { name: project })}
-              </Link>
+      {all.length === 0 && <p className="muted">{t("memberships.none")}</p>}
+      {all.length > 0 && (
+        <LongList items={all} textOf={({ title, role }) => `${title} ${role}`}>
+          {({ to, title, role }) => (
+            <li key={`${to} ${role}`}>
+              <Link to={to}>{title}</Link>
               <span className="muted">{role}</span>
             </li>
-          ))}
-          {roles.map((role) => (
-            <li key={`role ${role}`}>
-              <Link to="/roles/$name" params={{ name: role }}>
-                {t("memberships.platform")}
-              </Link>
-              <span className="muted">{roleName(role)}</span>
-            </li>
-          ))}
-        </ul>
+          )}
+        </LongList>
       )}
     </Section>
   );

@@ -44,7 +44,7 @@ export function Sessions(props: {
       {list.isLoading && <Loading />}
       {!list.isLoading && sessions.length === 0 && <p className="muted">{t("sessions.none")}</p>}
       {sessions.length > 0 && (
-        <LongList items={sessions}>
+        <LongList items={sessions} textOf={(key) => key.spec?.displayName || nameOf(key)}>
           {(key) => (
             <li key={key.metadata.uid}>
               <span className="two-lines">

@@ -105,7 +105,7 @@ function TeamMembers({ team }: { readonly team: Team }) {
       <WhyNot right={right} />
       {users.length === 0 && <p className="muted">{t("team.members.none")}</p>}
       {users.length > 0 && (
-        <LongList items={users}>
+        <LongList items={users} textOf={(user) => user}>
           {(user) => (
             <li key={user}>
               <Link to="/users/$name" params={{ name: user }}>

@@ -8,6 +8,7 @@ import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Checkbox, GroupError } from "../../components/fields.tsx";
+import { useFirst } from "../../components/long-list.tsx";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
@@ -96,6 +97,7 @@ function AllowedClusters(props: {
   const { items } = useLive<Cluster>(CLUSTERS, { isWanted: right.isAllowed });
   // Clusters that are gone, or that the user cannot see, stay until they are removed.
   const names = [...new Set([...items.map(nameOf), ...chosen.filter((name) => name !== "*")])].sort();
+  const { first, more } = useFirst(names);
   const isAll = chosen.includes("*");
   return (
     <fieldset className="rows">
@@ -104,7 +106,7 @@ function AllowedClusters(props: {
       <Checkbox isSelected={isAll} onChange={(isOn) => onChange(isOn ? ["*"] : [])}>
         {t("project.clusters.all")}
       </Checkbox>
-      {names.map((name) => (
+      {first.map((name) => (
         <Checkbox
           key={name}
           isSelected={isAll || chosen.includes(name)}
@@ -114,6 +116,7 @@ function AllowedClusters(props: {
           {name}
         </Checkbox>
       ))}
+      {more}
       <GroupError text={error} />
     </fieldset>
   );

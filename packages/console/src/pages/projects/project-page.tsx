@@ -142,7 +142,7 @@ function Members({ project }: { readonly project: Project }) {
       <WhyNot right={right} />
       {members.length === 0 && <p className="muted">{t("project.members.none")}</p>}
       {members.length > 0 && (
-        <LongList items={members}>
+        <LongList items={members} textOf={({ name: member, clusterRole }) => `${member} ${clusterRole}`}>
           {(member) => (
             <li key={`${member.kind} ${member.name} ${member.clusterRole}`}>
               <span className="two-lines">
@@ -212,7 +212,7 @@ function Clusters({ name }: { readonly name: string }) {
       {isLoading && <Loading />}
       {!isLoading && error === null && items.length === 0 && <p className="muted">{t("project.noClusters")}</p>}
       {items.length > 0 && (
-        <LongList items={items}>
+        <LongList items={items} textOf={(cluster) => `${cluster.spec?.displayName ?? ""} ${nameOf(cluster)}`}>
           {(cluster) => (
             <li key={cluster.metadata.uid}>
               <Link to="/clusters/$project/$name" params={{ project: name, name: nameOf(cluster) }}>
@@ -248,7 +248,7 @@ function Rules({ name }: { readonly name: string }) {
     >
       {items.length === 0 && <p className="muted">{t("project.noTrust")}</p>}
       {items.length > 0 && (
-        <LongList items={items}>
+        <LongList items={items} textOf={(rule) => `${rule.spec.displayName ?? ""} ${nameOf(rule)}`}>
           {(rule) => (
             <li key={rule.metadata.uid}>
               <Link to="/trust/$project/$name" params={{ project: name, name: nameOf(rule) }}>
@@ -286,7 +286,7 @@ function Generators({ name }: { readonly name: string }) {
     >
       {items.length === 0 && <p className="muted">{t("project.noGenerators")}</p>}
       {items.length > 0 && (
-        <LongList items={items}>
+        <LongList items={items} textOf={nameOf}>
           {(generator) => (
             <li key={generator.metadata.uid}>
               <Link to="/kubeconfig-generators/$project/$name" params={{ project: name, name: nameOf(generator) }}>
