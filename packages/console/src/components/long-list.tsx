@@ -6,17 +6,20 @@ import { Button } from "./button.tsx";
 import { SearchField } from "./fields.tsx";
 
 const PAGE = 50;
+/** No button for fewer than this. */
+const FEW = 10;
 /** With more items, there is a search above them. */
 const SEARCHED_FROM = 20;
 
 /** The first of `items`, and a button that shows more. */
 export function useFirst<T>(items: readonly T[]): { readonly first: readonly T[]; readonly more: ReactNode } {
-  const [shown, setShown] = useState(PAGE);
+  const [wanted, setWanted] = useState(PAGE);
+  const shown = items.length - wanted < FEW ? items.length : wanted;
   const left = items.length - shown;
   return {
     first: items.slice(0, shown),
     more: left > 0 && (
-      <Button onPress={() => setShown(shown + PAGE)}>
+      <Button onPress={() => setWanted(shown + PAGE)}>
         {t("list.more", { count: Math.min(left, PAGE), all: items.length })}
       </Button>
     ),

@@ -6,6 +6,7 @@ import { useMemo } from "react";
 import { ACCESS_KEYS, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Code } from "../components/copy-text.tsx";
+import { TIME_WIDTH } from "../components/created-column.tsx";
 import type { Column } from "../components/data-table.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { LiveTable } from "../components/live-table.tsx";
@@ -43,7 +44,7 @@ const COLUMNS: readonly Column<OwnedAccessKey>[] = [
   {
     id: "reported",
     header: t("leaks.column.reported"),
-    width: "150px",
+    width: TIME_WIDTH,
     from: "medium",
     sortBy: reportedAt,
     cell: (key) => <Time at={reportedAt(key)} otherwise="" />,

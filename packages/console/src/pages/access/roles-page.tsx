@@ -1,6 +1,5 @@
 // ClusterRoles: what users, groups and members of projects may do.
 
-import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { CLUSTER_ROLES, type ClusterRole, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -10,6 +9,7 @@ import { Checkbox } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { roleName } from "./role-name.ts";
@@ -21,14 +21,7 @@ const COLUMNS: readonly Column<ClusterRole>[] = [
     id: "name",
     header: t("roles.column.name"),
     sortBy: nameOf,
-    cell: (role) => (
-      <span className="two-lines">
-        <Link to="/roles/$name" params={{ name: nameOf(role) }} className="row-link">
-          {roleName(nameOf(role))}
-        </Link>
-        {roleName(nameOf(role)) !== nameOf(role) && <span className="muted mono">{nameOf(role)}</span>}
-      </span>
-    ),
+    cell: (role) => <TitleCell to={`/roles/${nameOf(role)}`} title={roleName(nameOf(role))} name={nameOf(role)} />,
   },
   {
     id: "rules",

@@ -16,6 +16,7 @@ import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { NARROW, useMedia } from "../../components/use-media.ts";
+import { versionText } from "../../format/version-text.ts";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
@@ -104,7 +105,8 @@ const columnsWith = (
     header: t("clusters.column.version"),
     from: "wide",
     sortBy: ({ status }) => status?.kubernetesVersion ?? "",
-    cell: ({ status }) => status?.kubernetesVersion ?? "",
+    text: ({ status }) => versionText(status?.kubernetesVersion ?? ""),
+    cell: ({ status }) => <span title={status?.kubernetesVersion}>{versionText(status?.kubernetesVersion ?? "")}</span>,
   },
   createdColumn(t("clusters.column.created"), (object) => object),
   {

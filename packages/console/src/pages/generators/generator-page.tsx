@@ -105,7 +105,7 @@ function Clusters(props: {
     <Section title={t("generator.clusters")} lead={t("generator.clusters.lead")}>
       {clusters.length === 0 && <p className="muted">{t("generator.clusters.none")}</p>}
       {clusters.length > 0 && (
-        <LongList items={clusters}>
+        <LongList items={clusters} textOf={({ name, secret = "" }) => `${name} ${secret}`}>
           {({ name, secret = "", expirationTimestamp, conditions }) => {
             const ready = readyOf(conditions);
             return (

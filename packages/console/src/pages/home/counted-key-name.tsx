@@ -7,7 +7,7 @@ export function CountedKeyName({ of: { id, name, owner } }: { readonly of: Count
   return (
     <>
       {name === undefined ? (
-        <code>{id}</code>
+        <code title={id}>{id}</code>
       ) : (
         <Link to="/keys/$name" params={{ name }}>
           {name}

@@ -12,7 +12,7 @@ import { Section } from "../../components/page-head.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
-import { placeText } from "../requests/request-state.ts";
+import { requestTitle } from "../requests/request-state.ts";
 
 const SHOWN = 8;
 
@@ -61,7 +61,7 @@ export function MemberHome({ clusters }: { readonly clusters: readonly VirtualCl
           <li key={request.metadata.uid}>
             <span className="two-lines">
               <Link to="/access-requests/$name" params={{ name: nameOf(request) }}>
-                {t("requests.what", { role: request.spec.role ?? t("requests.use"), place: placeText(request.spec) })}
+                {requestTitle(request)}
               </Link>
               <span className="muted">{request.spec.reason}</span>
             </span>

@@ -1,7 +1,6 @@
 // Host clusters: where virtual clusters and spaces run.
 
 import type { Cluster } from "@postern/api/cluster";
-import { Link } from "@tanstack/react-router";
 import { CLUSTERS, nameOf, ownerName } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { createdColumn } from "../../components/created-column.tsx";
@@ -10,7 +9,9 @@ import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
+import { versionText } from "../../format/version-text.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { HostBadge } from "./host-badge.tsx";
 
@@ -22,9 +23,7 @@ const COLUMNS: readonly Column<Cluster>[] = [
     header: t("hosts.column.name"),
     sortBy: (cluster) => titleOf(cluster).toLowerCase(),
     cell: (cluster) => (
-      <Link to="/host-clusters/$name" params={{ name: nameOf(cluster) }} className="row-link">
-        {titleOf(cluster)}
-      </Link>
+      <TitleCell to={`/host-clusters/${nameOf(cluster)}`} title={titleOf(cluster)} name={nameOf(cluster)} />
     ),
   },
   {
@@ -39,7 +38,8 @@ const COLUMNS: readonly Column<Cluster>[] = [
     header: t("cluster.fact.version"),
     from: "medium",
     sortBy: ({ status }) => status?.version ?? "",
-    cell: ({ status }) => status?.version || "–",
+    text: ({ status }) => versionText(status?.version || "–"),
+    cell: ({ status }) => <span title={status?.version}>{versionText(status?.version || "–")}</span>,
   },
   {
     id: "owner",

@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useDeferredValue, useMemo } from "react";
 import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { createdColumn } from "../../components/created-column.tsx";
+import { createdColumn, TIME_WIDTH } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { SearchField, SelectField } from "../../components/fields.tsx";
@@ -13,6 +13,7 @@ import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
+import { TitleCell } from "../../components/title-cell.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { counted, named, numberText, t } from "../../texts/text.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
@@ -34,16 +35,7 @@ const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
     header: t("keys.column.name"),
     text: titleOf,
     sortBy: (key) => (key.spec?.displayName || nameOf(key)).toLowerCase(),
-    cell: (key) => (
-      <span className="two-lines">
-        <Link to="/keys/$name" params={{ name: nameOf(key) }} className="row-link">
-          {key.spec?.displayName || nameOf(key)}
-        </Link>
-        {key.spec?.displayName !== undefined && key.spec.displayName !== "" && (
-          <span className="muted mono">{nameOf(key)}</span>
-        )}
-      </span>
-    ),
+    cell: (key) => <TitleCell to={`/keys/${nameOf(key)}`} title={titleOf(key)} name={nameOf(key)} />,
   },
   {
     id: "state",
@@ -76,7 +68,7 @@ const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
   {
     id: "used",
     header: t("keys.column.used"),
-    width: "120px",
+    width: TIME_WIDTH,
     from: "medium",
     sortBy: (key) => key.status?.lastActivity ?? "",
     cell: (key) => <Time at={key.status?.lastActivity} otherwise={t("key.neverUsed")} />,
@@ -84,12 +76,12 @@ const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
   {
     id: "expires",
     header: t("keys.column.expires"),
-    width: "120px",
+    width: TIME_WIDTH,
     from: "medium",
     sortBy: (key) => key.status?.expirationTimestamp ?? NEVER,
     cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
   },
-  createdColumn(t("keys.column.created"), (object) => object, "120px"),
+  createdColumn(t("keys.column.created"), (object) => object),
 ];
 
 /** Each owner once, as the filter names it. */

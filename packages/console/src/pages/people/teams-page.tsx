@@ -1,7 +1,6 @@
 // All teams that the user can see.
 
 import type { Team } from "@postern/api/team";
-import { Link } from "@tanstack/react-router";
 import { nameOf, ownerName, TEAMS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { createdColumn } from "../../components/created-column.tsx";
@@ -10,6 +9,7 @@ import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
 
@@ -30,11 +30,7 @@ const COLUMNS: readonly Column<Team>[] = [
     header: t("teams.column.name"),
     sortBy: (team) => titleOf(team).toLowerCase(),
     text: titleOf,
-    cell: (team) => (
-      <Link to="/teams/$name" params={{ name: nameOf(team) }} className="row-link">
-        {titleOf(team)}
-      </Link>
-    ),
+    cell: (team) => <TitleCell to={`/teams/${nameOf(team)}`} title={titleOf(team)} name={nameOf(team)} />,
   },
   {
     id: "users",

@@ -1,7 +1,6 @@
 // All users that the signed-in user can see: people and bots.
 
 import type { User } from "@postern/api/user";
-import { Link } from "@tanstack/react-router";
 import { nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
@@ -11,6 +10,7 @@ import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
 
@@ -28,14 +28,7 @@ const COLUMNS: readonly Column<User>[] = [
     header: t("users.column.name"),
     sortBy: (user) => titleOf(user).toLowerCase(),
     text: titleOf,
-    cell: (user) => (
-      <span className="two-lines">
-        <Link to="/users/$name" params={{ name: nameOf(user) }} className="row-link">
-          {titleOf(user)}
-        </Link>
-        {titleOf(user) !== nameOf(user) && <span className="muted mono">{nameOf(user)}</span>}
-      </span>
-    ),
+    cell: (user) => <TitleCell to={`/users/${nameOf(user)}`} title={titleOf(user)} name={nameOf(user)} />,
   },
   {
     id: "state",

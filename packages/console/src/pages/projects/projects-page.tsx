@@ -2,7 +2,6 @@
 
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -13,6 +12,7 @@ import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
@@ -31,9 +31,7 @@ const COLUMNS: readonly Column<Row>[] = [
     sortBy: (row) => titleOf(row).toLowerCase(),
     text: titleOf,
     cell: (row) => (
-      <Link to="/projects/$name" params={{ name: nameOf(row.project) }} className="row-link">
-        {titleOf(row)}
-      </Link>
+      <TitleCell to={`/projects/${nameOf(row.project)}`} title={titleOf(row)} name={nameOf(row.project)} />
     ),
   },
   {

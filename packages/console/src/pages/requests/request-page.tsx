@@ -16,7 +16,8 @@ import { TextField } from "../../components/text-field.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
 import { sentence, t } from "../../texts/text.tsx";
-import { decisionsOf, phaseOf, placeText } from "./request-state.ts";
+import { roleName } from "../access/role-name.ts";
+import { decisionsOf, phaseOf, placeText, requestTitle } from "./request-state.ts";
 import { PhaseBadge } from "./requests-page.tsx";
 
 export function RequestPage() {
@@ -37,7 +38,7 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
     <>
       <PageHead
         above={<ListLink kind="request" />}
-        title={t("requests.what", { role: spec.role ?? t("requests.use"), place: placeText(spec) })}
+        title={requestTitle(request)}
         lead={spec.reason}
         actions={<Decisions request={request} />}
       />
@@ -138,7 +139,7 @@ function Decisions({ request }: { readonly request: AccessRequest }) {
           action={t(`request.${decision}`)}
           consequences={[
             t(`request.${decision}.effect`, {
-              role: request.spec.role ?? t("requests.use"),
+              role: request.spec.role === undefined ? t("requests.use") : roleName(request.spec.role),
               place: placeText(request.spec),
               duration: duration(Number(request.status?.durationSeconds ?? 0)),
             }),

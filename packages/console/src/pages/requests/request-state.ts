@@ -2,6 +2,8 @@
 
 import type { AccessDecision, AccessRequest } from "@postern/api/access-request";
 import type { Tone } from "../../components/badge.tsx";
+import { t } from "../../texts/text.tsx";
+import { roleName } from "../access/role-name.ts";
 
 export const PHASE_TONES: { readonly [phase: string]: Tone } = {
   Pending: "info",
@@ -19,6 +21,13 @@ export function placeText({ target }: Pick<AccessRequest["spec"], "target">): st
   if (target.cluster !== undefined && target.cluster !== "") return target.cluster;
   return [target.project, target.virtualCluster].filter(Boolean).join(" / ");
 }
+
+/** Such as `Project user in shop`. */
+export const requestTitle = ({ spec }: Pick<AccessRequest, "spec">): string =>
+  t("requests.what", {
+    role: spec.role === undefined ? t("requests.use") : roleName(spec.role),
+    place: placeText(spec),
+  });
 
 export const isOwn = ({ status }: AccessRequest, user: string): boolean => status?.requester?.user === user;
 

@@ -7,7 +7,7 @@ import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_REQUESTS, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
-import { createdColumn } from "../../components/created-column.tsx";
+import { createdColumn, TIME_WIDTH } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { SelectField } from "../../components/fields.tsx";
@@ -18,7 +18,7 @@ import { useAddress } from "../../components/use-address.ts";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { duration } from "../../format/ages.ts";
 import { counted, named, t } from "../../texts/text.tsx";
-import { isOwn, isWaiting, PHASE_TONES, phaseOf, placeText } from "./request-state.ts";
+import { isOwn, isWaiting, PHASE_TONES, phaseOf, placeText, requestTitle } from "./request-state.ts";
 
 const VIEWS = ["", "waiting", "mine", "open"] as const;
 type View = (typeof VIEWS)[number];
@@ -28,11 +28,11 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
     id: "name",
     header: t("requests.column.what"),
     sortBy: ({ spec }) => placeText(spec),
-    text: ({ spec }) => t("requests.what", { role: spec.role ?? t("requests.use"), place: placeText(spec) }),
+    text: requestTitle,
     cell: (request) => (
       <span className="two-lines">
         <Link to="/access-requests/$name" params={{ name: nameOf(request) }} className="row-link">
-          {t("requests.what", { role: request.spec.role ?? t("requests.use"), place: placeText(request.spec) })}
+          {requestTitle(request)}
         </Link>
         <span className="muted">{request.spec.reason}</span>
       </span>
@@ -63,13 +63,15 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
   {
     id: "ends",
     header: t("requests.column.ends"),
-    width: "120px",
+    width: TIME_WIDTH,
     from: "medium",
     sortBy: ({ status }) => status?.expirationTimestamp ?? "",
+    isOptional: true,
+    text: (request) => (phaseOf(request) === "Approved" ? (request.status?.expirationTimestamp ?? "") : ""),
     cell: (request) =>
       phaseOf(request) === "Approved" ? <Time at={request.status?.expirationTimestamp} otherwise="" /> : "",
   },
-  createdColumn(t("requests.column.asked"), (object) => object, "120px"),
+  createdColumn(t("requests.column.asked"), (object) => object),
 ];
 
 export function PhaseBadge({ request }: { readonly request: AccessRequest }) {
