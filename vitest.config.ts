@@ -101,9 +101,10 @@ const LONG = [
  * `npx vitest run FILE`.
  */
 const LONG_PARALLEL = [
-  // Beside console, console-session, console-keys, and some of console-accessibility.
+  // Beside console, console-session, console-keys, console-home, and some of console-accessibility.
   "test/e2e/console-clusters.test.ts",
   "test/e2e/console-journeys.test.ts",
+  "test/e2e/console-next-steps.test.ts",
   "test/e2e/console-tasks.test.ts",
   // Beside startup, tour, kill-nine of a server, and the attacks on other things that two servers share.
   "test/attacks/sign-in-replicas.test.ts",
@@ -114,7 +115,10 @@ const LONG_PARALLEL = [
   // Beside metrics and the unit tests of both.
   "test/e2e/bootstrap.test.ts",
   "test/e2e/notices.test.ts",
+  // Beside crash/cluster-threads and the attacks on them.
+  "test/crash/ended-threads.test.ts",
   // Beside cli, login, read-only-kubeconfig and kubeconfig-action.
+  "test/e2e/platform-choice.test.ts",
   "test/e2e/credential-expiry.test.ts",
   "test/e2e/kubeconfig-command.test.ts",
   // Beside kubectl, kubectl-streams, kubectl-virtual-cluster, replayed-helm, replayed-terraform and test/conformance.

@@ -43,7 +43,7 @@ const TRIES = 3;
 const MOST_RETAINED = 32 << 20;
 const AT_ONCE = 20;
 /** How many kinds of stored objects a day looks at. */
-const BY_DAY = 2;
+const BY_DAY = 1;
 /** By night there are so many times as many, of so many times the size. */
 const SCALE = everyCase ? Number(process.env["PRODUCT_SCALE"] ?? 3) : 1;
 
