@@ -564,7 +564,7 @@ describe("a policy", () => {
       [{ reason: "because" }, "spec.reason"],
       [{ reason: "OPS-1", durationSeconds: 7200 }, "spec.durationSeconds"],
       [{ reason: "OPS-1", role: "postern:project-admin" }, "spec.role"],
-      [{ reason: "OPS-1", target: { project: "none" } }, "spec.target"],
+      [{ reason: "OPS-1", target: { project: "none" } }, "spec.role"],
     ] as const) {
       const refused = await ask("ann", { ...spec, ...more });
       expect([refused.status, refused.body.details.causes.map((cause: { field: string }) => cause.field)]).toEqual([
@@ -573,6 +573,29 @@ describe("a policy", () => {
       ]);
     }
     await withdrawn("ann", await asked("ann", { ...spec, reason: "OPS-1 restart" }));
+  });
+
+  test("lets no requester find out what there is outside of its policy", async () => {
+    await policy("gone", {
+      targets: [{ kind: "VirtualCluster", projects: ["shop"], names: ["gone"], roles: ["view"] }],
+    });
+    const answerFor = async (target: object) => {
+      const { status, body } = await ask("ann", { policy: { name: "gone" }, target, role: "view" });
+      return [status, body.details.causes.map(({ field, message }: Record<string, string>) => `${field}: ${message}`)];
+    };
+    for (const target of [
+      { project: "default" },
+      { project: "none" },
+      { project: "default", virtualCluster: "demo" },
+      { project: "default", virtualCluster: "none" },
+      { cluster: "embedded" },
+      { cluster: "none" },
+    ])
+      expect(await answerFor(target)).toEqual([422, [expect.stringContaining("the policy does not offer this role")]]);
+    expect(await answerFor({ project: "shop", virtualCluster: "gone" })).toEqual([
+      422,
+      [expect.stringContaining("spec.target: Not found")],
+    ]);
   });
 });
 

@@ -133,14 +133,15 @@ function requestErrors(
   const role = check.roleOf(place, spec.role);
   const { durationSeconds = policy.maxDurationSeconds, reason = "", emergency } = spec;
   const { pattern, source, required } = policy.reason;
+  const isOffered = offersAccess(policy, place, role, labelsOf);
   const isThere = check.uidOf(place) !== undefined;
-  const isOffered = isThere && offersAccess(policy, place, role, labelsOf);
   return [
-    ...(isThere ? [] : [notFoundFieldError("spec.target", describePlace(place))]),
-    ...(!isThere || isOffered
+    // First: outside of the policy, requesters do not learn what there is.
+    ...(isOffered
       ? []
       : [invalidError("spec.role", spec.role ?? "", `the policy does not offer this role in ${describePlace(place)}`)]),
-    ...(isOffered && !check.isBoundInside(place, role)
+    ...(isOffered && !isThere ? [notFoundFieldError("spec.target", describePlace(place))] : []),
+    ...(isOffered && isThere && !check.isBoundInside(place, role)
       ? [
           invalidError(
             "spec.role",
