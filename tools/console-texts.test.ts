@@ -23,6 +23,7 @@ const NOT_TRANSLATED = new Set([
   "get, list, watch",
   "projects",
   "/metrics",
+  "env=dev",
 ]);
 
 const files = readdirSync(SOURCES, { recursive: true, encoding: "utf8" })
