@@ -4,7 +4,7 @@ import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
 import { startTwoOnEtcd, type TwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
-import { attackerOf } from "./testing/attacking.ts";
+import { attackerOf, MERGE } from "./testing/attacking.ts";
 
 const ROUNDS = 8;
 
@@ -73,6 +73,26 @@ describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd", () => {
         [403, 403],
         [401, 401],
       ]);
+    }
+  });
+
+  it("agree on the labels that a key selects by, from the answer to their change on", async () => {
+    const selector = { matchLabels: { env: "dev" } };
+    const scope = { virtualClusters: [{ project: "default", selector }] };
+    const { spec } = await at(0).must({ path: "ownedaccesskeys", body: { metadata: {}, spec: { scope } } });
+    const label = (turn: number, env: string) =>
+      at(turn).must({
+        method: "PATCH",
+        headers: MERGE,
+        path: "namespaces/p-default/virtualclusterinstances/demo",
+        body: { metadata: { labels: { env } } },
+      });
+    expect(await inside(spec.key)).toEqual([403, 403]);
+    for (let round = 0; round < ROUNDS; round++) {
+      await label(round, "dev");
+      expect(await inside(spec.key)).toEqual([200, 200]);
+      await label(round + 1, "prod");
+      expect(await inside(spec.key)).toEqual([403, 403]);
     }
   });
 
