@@ -61,6 +61,33 @@ test("a key is created with a selected scope, and its value is shown once", asyn
   expect(await page.content()).not.toContain(value);
 });
 
+test("a key selects virtual clusters by their labels, and the form says how many match now", async () => {
+  const demo = "namespaces/p-default/virtualclusterinstances/demo";
+  await served.platform.send({ method: "PATCH", path: demo, body: { metadata: { labels: { env: "dev" } } } });
+  await page.goto(`${served.platform.server.url}/new/key`);
+  await page.getByLabel("What is it for?").fill("By labels");
+  await page.locator("summary", { hasText: "Virtual clusters by their labels" }).click();
+  await press("Add a selector");
+  await page.getByLabel("Project", { exact: true }).fill("default");
+  const labels = page.getByLabel("Labels", { exact: true });
+  await labels.fill("env >");
+  await page.locator("[data-error]", { hasText: "unable to parse requirement" }).waitFor();
+  await labels.fill("env=dev");
+  await page.getByText("env=dev in default: matches 1 virtual cluster now").waitFor();
+  const panel = page.getByRole("complementary");
+  await panel.getByText("virtual clusters of the project default that have the labels env=dev").waitFor();
+  await panel.getByText("--virtual-cluster-selector default/env=dev").waitFor();
+  await press("Create access key");
+  const value = await page.getByTestId("secret-value").textContent();
+  const entry = { project: "default", selector: { matchLabels: { env: "dev" } } };
+  expect((await keyOf("by-labels")).spec.scope).toEqual({ virtualClusters: [entry] });
+  const reached = async () => (await served.platform.send({ path: demo, key: value ?? "" })).status;
+  expect(await reached()).toBe(200);
+  await served.platform.send({ method: "PATCH", path: demo, body: { metadata: { labels: { env: null } } } });
+  expect(await reached()).toBe(403);
+  await press("I have stored it");
+});
+
 byNight("the manifest and the command beside the form create the same key", async () => {
   await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByLabel("What is it for?").fill("Twin");
