@@ -19,7 +19,7 @@ import { type ConversionContext, tableConverter } from "../negotiation/convert-o
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
 import { partialObjectMetadata } from "../negotiation/partial-object-metadata.ts";
 import { JsonPathBudget } from "../table/json-path.ts";
-import { parseIncludeObject, tableOfObject } from "../table/table.ts";
+import { parseIncludeObject, tableOfBookmark, tableOfObject } from "../table/table.ts";
 import { TableBudget, WORK_PER_OBJECT } from "../table/table-cells.ts";
 import type { EventLine, EventLines, LineForm } from "./event-lines.ts";
 
@@ -135,7 +135,11 @@ function lineForms(
     tick: () => Math.floor(now() / 1000),
     render(type, object, limit = WORK_PER_OBJECT) {
       const own = new JsonPathBudget(limit);
-      const bytes = jsonLine(type, tableOfObject(converter, decoded(object), { columns, budget: own }));
+      const table =
+        type === "BOOKMARK"
+          ? tableOfBookmark(converter, decoded(object), { columns })
+          : tableOfObject(converter, decoded(object), { columns, budget: own });
+      const bytes = jsonLine(type, table);
       // The limit of an object holds in every watch.
       return { bytes, work: own.spent, isWhole: own.spent <= limit || limit === WORK_PER_OBJECT };
     },

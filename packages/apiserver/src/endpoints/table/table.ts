@@ -18,6 +18,8 @@ export type TableConverter = {
   row(object: KubeObject): JsonObject;
   /** A row with a budget of its own. */
   rowWithin(budget: JsonPathBudget, object: KubeObject): JsonObject;
+  /** The row of a bookmark, with empty cells: it has none of the members that columns read. */
+  bookmarkRow(bookmark: KubeObject): JsonObject;
   /** Work that the cells of all rows so far have taken, in visited values. */
   readonly work: number;
 };
@@ -67,6 +69,7 @@ export function createTableConverter(
     }),
     row: (object) => budget.row((own) => rowWithin(own, object)),
     rowWithin,
+    bookmarkRow: (bookmark) => ({ cells: columns.definitions.map(() => null), object: included(bookmark) }),
     get work() {
       return budget.spent;
     },
@@ -79,8 +82,16 @@ export function tableOfObject(
   object: KubeObject,
   { budget, ...options }: { readonly columns?: boolean; readonly budget?: JsonPathBudget } = {},
 ): JsonObject {
-  const { resourceVersion } = object.metadata;
-  const metadata = resourceVersion === undefined ? {} : { resourceVersion };
   const row = budget === undefined ? converter.row(object) : converter.rowWithin(budget, object);
-  return { ...converter.head(metadata, options), rows: [row] };
+  return { ...converter.head(metadataOf(object), options), rows: [row] };
 }
+
+/** A Table of a bookmark. */
+export const tableOfBookmark = (
+  converter: TableConverter,
+  bookmark: KubeObject,
+  options: { readonly columns?: boolean } = {},
+): JsonObject => ({ ...converter.head(metadataOf(bookmark), options), rows: [converter.bookmarkRow(bookmark)] });
+
+const metadataOf = ({ metadata: { resourceVersion } }: KubeObject): ListMeta =>
+  resourceVersion === undefined ? {} : { resourceVersion };
