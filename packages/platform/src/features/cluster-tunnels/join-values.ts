@@ -1,4 +1,4 @@
-// One-time values with which clusters join: one of each Cluster, stored as a hash. A used or expired one is remembered for a day, to say so.
+// One-time values with which clusters join: one of each Cluster, stored as a hash. A used one is remembered for a day, to say so.
 
 import { createHash } from "node:crypto";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
@@ -11,6 +11,8 @@ import type { AgentPlace } from "./agent-targets.ts";
 
 export const JOIN_VALUE_MS = 60 * 60_000;
 const REMEMBERED_MS = 24 * 60 * 60_000;
+/** Expired values whose end this server has seen. */
+const MAX_EXPIRED = 1_000;
 
 /** A value that is still good. */
 export type JoinValue = AgentPlace & {
@@ -38,7 +40,7 @@ export type JoinValues = Disposable & {
   create(place: AgentPlace, uid: string): Promise<{ readonly value: string; readonly until: number }>;
   /** Undefined for a value that is unknown, used or expired. */
   find(value: string): JoinValue | undefined;
-  /** A value that was used, or has expired, in the last day. */
+  /** A value that was used in the last day, or expired while this server ran. */
   spent(value: string): SpentJoinValue | undefined;
   /** Uses the value up. Resolves with false where another request was first. */
   take(value: string, peerUid: string): Promise<boolean>;
@@ -46,13 +48,14 @@ export type JoinValues = Disposable & {
   remove(clusterUid: string): Promise<void>;
 };
 
+/**
+ * The record goes at `until`, which is the end of a value that was not used: no clock that is set back makes it good again (ADR 171). A used one has
+ * `digest` in place of `hash`, so that releases that know no used values do not find it.
+ */
 type StoredJoinValue = AgentPlace & {
   readonly clusterUid: string;
-  readonly hash: string;
   readonly until: number;
-  readonly goodUntil: number;
-  readonly used?: JoinValueUse;
-};
+} & ({ readonly hash: string } | { readonly digest: string; readonly used: JoinValueUse });
 
 const hashOf = (value: string): string => createHash("sha256").update(value).digest("base64");
 
@@ -64,18 +67,37 @@ export function createJoinValues(
 ): JoinValues {
   const readEntry = CachedObject.entryReader();
 
+  // This file writes the records.
+  const contentOf = (record: CachedObject): StoredJoinValue => record.decode() as unknown as StoredJoinValue;
+  const digestOf = (content: StoredJoinValue): string => ("hash" in content ? content.hash : content.digest);
+  const placeOf = ({ cluster, namespace }: AgentPlace): AgentPlace => ({
+    cluster,
+    ...(namespace === undefined ? {} : { namespace }),
+  });
+  const isGood = (content: StoredJoinValue): boolean => "hash" in content && content.until > clock.now();
+  const bytesOf = (content: StoredJoinValue): Uint8Array =>
+    encodeStoredValue({ apiVersion: "v1", kind: "ClusterJoin", metadata: { name: content.clusterUid }, ...content });
+
   /** By the hash of the value: each project has as many as virtual clusters, and requests without a credential ask for them. */
   const records = new Map<string, CachedObject>();
   const hashes = new Map<string, string>();
+  const expired = new Map<string, StoredJoinValue>();
   function forget({ key }: CachedObject): void {
     records.delete(hashes.get(key) ?? "");
     hashes.delete(key);
   }
   function put(record: CachedObject): void {
     forget(record);
-    const hash = String(record.decode()["hash"]);
-    records.set(hash, record);
-    hashes.set(record.key, hash);
+    const digest = digestOf(contentOf(record));
+    records.set(digest, record);
+    hashes.set(record.key, digest);
+  }
+  function rememberEnd(record: CachedObject): void {
+    const content = contentOf(record);
+    if (!("hash" in content) || content.until > clock.now()) return;
+    expired.set(content.hash, content);
+    const [oldest] = expired.keys();
+    if (oldest !== undefined && expired.size > MAX_EXPIRED) expired.delete(oldest);
   }
   const following = followView({ view, prefix }, scheduler, {
     replace(all) {
@@ -84,42 +106,25 @@ export function createJoinValues(
       for (const record of all) put(record);
     },
     put,
-    delete: forget,
+    delete(record) {
+      forget(record);
+      rememberEnd(record);
+    },
   });
   const recordOf = (value: string): CachedObject | undefined =>
     format.idOf(value) === undefined ? undefined : records.get(hashOf(value));
 
-  /** `goodUntil` ends the value, `until` the record. */
-  const contentOf = (record: CachedObject): StoredJoinValue => {
-    // This file writes the records.
-    const stored = record.decode() as unknown as StoredJoinValue;
-    const { cluster, namespace, clusterUid, hash, until, goodUntil = until, used } = stored;
-    return {
-      ...{ cluster, clusterUid, hash, until, goodUntil },
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(used === undefined ? {} : { used }),
-    };
-  };
-  function valueIn(record: CachedObject): JoinValue | undefined {
-    const { cluster, namespace, clusterUid, goodUntil, used } = contentOf(record);
-    if (used !== undefined || goodUntil <= clock.now()) return undefined;
-    return { cluster, ...(namespace === undefined ? {} : { namespace }), clusterUid, until: goodUntil };
-  }
-  const bytesOf = (content: StoredJoinValue): Uint8Array =>
-    encodeStoredValue({ apiVersion: "v1", kind: "ClusterJoin", metadata: { name: content.clusterUid }, ...content });
-
   return {
     async create(place, uid) {
       const { value } = format.generate(random);
-      const goodUntil = clock.now() + JOIN_VALUE_MS;
-      const until = goodUntil + REMEMBERED_MS;
-      const bytes = bytesOf({ until, goodUntil, ...place, clusterUid: uid, hash: hashOf(value) });
+      const until = clock.now() + JOIN_VALUE_MS;
+      const bytes = bytesOf({ until, ...place, clusterUid: uid, hash: hashOf(value) });
       const key = prefix + uid;
       for (;;) {
         const entry = await storage.get(key);
         try {
           await (entry === undefined ? storage.create(key, bytes) : storage.update(key, bytes, entry.revision));
-          return { value, until: goodUntil };
+          return { value, until };
         } catch (error) {
           if (!(error instanceof KeyExistsError || error instanceof RevisionConflictError)) throw error;
         }
@@ -127,18 +132,30 @@ export function createJoinValues(
     },
     find(value) {
       const record = recordOf(value);
-      return record && valueIn(record);
+      const content = record && contentOf(record);
+      if (content === undefined || !isGood(content)) return undefined;
+      return { ...placeOf(content), clusterUid: content.clusterUid, until: content.until };
     },
     spent(value) {
       const record = recordOf(value);
-      if (record === undefined || valueIn(record) !== undefined) return undefined;
-      const { cluster, namespace, clusterUid, used } = contentOf(record);
-      return { cluster, ...(namespace === undefined ? {} : { namespace }), clusterUid, used };
+      const content = record === undefined ? expired.get(hashOf(value)) : contentOf(record);
+      if (content === undefined || isGood(content)) return undefined;
+      const used = "used" in content ? content.used : undefined;
+      return { ...placeOf(content), clusterUid: content.clusterUid, used };
     },
     async take(value, peerUid) {
       const record = recordOf(value);
-      if (record === undefined || valueIn(record) === undefined) return false;
-      const bytes = bytesOf({ ...contentOf(record), used: { at: clock.now(), peerUid } });
+      const content = record && contentOf(record);
+      if (record === undefined || content === undefined || !isGood(content)) return false;
+      const [at, { clusterUid }] = [clock.now(), content];
+      const used = { at, peerUid };
+      const bytes = bytesOf({
+        ...placeOf(content),
+        clusterUid,
+        until: at + REMEMBERED_MS,
+        digest: hashOf(value),
+        used,
+      });
       try {
         await storage.update(record.key, bytes, record.revision);
         return true;
