@@ -35,6 +35,7 @@ import { signInRoute } from "../features/sign-in/feature.ts";
 import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
 import { exchangeRoute } from "../features/trust/routes/index.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
+import { readingOf } from "../features/wrapped-values/reading-of.ts";
 import { unwrapRoute } from "../features/wrapped-values/routes/unwrap-route.ts";
 import { checkWrap } from "../features/wrapped-values/wrap-request.ts";
 import type { FeatureRoute } from "../foundation/http/feature-route.ts";
@@ -161,7 +162,13 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
       }),
     ),
     signIn: chain(confirmed, fresh(pages)),
-    leaks: chain(confirmed, leakRoute(base, { keys })),
+    leaks: chain(
+      confirmed,
+      leakRoute(base, {
+        keys,
+        dealWithOther: (value, context, options) => delivery.values.report(value, readingOf(context), options),
+      }),
+    ),
     exchange: chain(shared, fresh(exchangeRoute(base, { trust, keys, mint, grants }))),
     unwrap: chain(confirmed, fresh(unwrapRoute(base, { delivery, keys, certificates, directory }))),
     // Used once, on whichever server: the newest values have to be known.

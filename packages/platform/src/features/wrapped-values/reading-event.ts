@@ -5,11 +5,16 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ObjectEvent } from "@postern/apiserver/controllers/event-recorder";
 import type { Reading, Suspicion, WrappedRecord } from "./wrapped-record.ts";
 
-export type ReadingReason = "WrappedValueRead" | "WrappedValueReadAgain" | "WrappedValueFromOutside";
+export type ReadingReason =
+  | "WrappedValueRead"
+  | "WrappedValueReadAgain"
+  | "WrappedValueFromOutside"
+  | "WrappedValueLeaked";
 
 export const SUSPICIOUS_REASONS: { readonly [why in Suspicion]: ReadingReason } = {
   ReadAgain: "WrappedValueReadAgain",
   Outside: "WrappedValueFromOutside",
+  Leaked: "WrappedValueLeaked",
 };
 
 const readBy = ({ at, address, userAgent }: Reading): string =>
@@ -28,6 +33,8 @@ export function readingText(
       return `The wrapped value ${id} was presented ${readBy(reading)}, although it had been read${read === undefined ? "" : ` ${readBy(read)}`}: two parties have it. If the first one is unknown to you, revoke the credential`;
     case "WrappedValueFromOutside":
       return `The wrapped value ${id} was presented ${readBy(reading)}, where the access key may not be used; it was not read`;
+    case "WrappedValueLeaked":
+      return `The wrapped value ${id} was reported as leaked ${readBy(reading)}${read === undefined ? "; it had not been read" : `, after it had been read ${readBy(read)}. If that reader is unknown to you, revoke the credential`}`;
   }
 }
 

@@ -24,8 +24,8 @@ export type WrappedSubject = {
 /** A client, and when it asked. `at` in milliseconds since the epoch. */
 export type Reading = { readonly at: number; readonly address: string; readonly userAgent: string };
 
-/** Why a reading is announced: the value had been read before, or the key may not be used from there. */
-export type Suspicion = "ReadAgain" | "Outside";
+/** Why a client is announced: the value had been read before, the key may not be used from there, or it reports the value as leaked. */
+export type Suspicion = "ReadAgain" | "Outside" | "Leaked";
 
 export type WrappedRecord = {
   /** Public handle of the value. */

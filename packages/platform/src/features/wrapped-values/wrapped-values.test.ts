@@ -7,7 +7,7 @@ import { createFixedKeyRing } from "../../foundation/encryption/key-ring.ts";
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
 import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
 import { followReadRecords } from "./read-records.ts";
-import { decodeWrapped } from "./wrapped-record.ts";
+import { decodeWrapped, decodeWrappedEntry } from "./wrapped-record.ts";
 import { createWrappedValues, REMEMBERED_MS, type Unwrapped } from "./wrapped-values.ts";
 
 const PREFIX = "/registry/management/internal/wrapped-values/";
@@ -44,6 +44,8 @@ async function openServers({ servers = 1, objects = 1_000, secret = 7 } = {}) {
         }),
       read: (value: string, refusal?: "outside" | "revoked"): Promise<Unwrapped> =>
         values.unwrap(value, { at: time.clock.now(), address: "192.0.2.1", userAgent: "test" }, () => refusal),
+      report: (value: string, discard = true): Promise<void> =>
+        values.report(value, { at: time.clock.now(), address: "198.51.100.9", userAgent: "scanner" }, { discard }),
       settled: () => cache.refresh({ signal: new AbortController().signal }),
     });
   }
@@ -60,6 +62,18 @@ describe("a wrapped value", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => made[at % 2]?.read(value)));
     expect(answers.filter((answer) => answer?.outcome === "read")).toHaveLength(1);
     expect(answers.filter((answer) => answer?.outcome === "read-before")).toHaveLength(19);
+  });
+
+  it("cannot be read once it was reported as leaked, and has one report however often it is", async () => {
+    const { wrap, read, report, settled, stored } = await openServers();
+    const [found, kept, other] = [await wrap(), await wrap(), await wrap()];
+    await settled();
+    await Promise.all([report(found.value), report(found.value), report(kept.value, false), report("noise")]);
+    expect((await read(found.value)).outcome).toBe("unknown");
+    expect((await read(kept.value)).outcome).toBe("read");
+    expect((await read(other.value)).outcome).toBe("read");
+    const reports = (await stored()).map((entry) => decodeWrappedEntry(entry).suspicious.map(({ why }) => why));
+    expect(reports.toSorted()).toEqual([[], ["Leaked"], ["Leaked"]]);
   });
 
   it("expires, and its reading is remembered for a day", async () => {

@@ -63,6 +63,8 @@ export type WrappedValues = {
     reading: Reading,
     refusalOf: (record: WrappedRecord) => "outside" | "revoked" | undefined,
   ): Promise<Unwrapped>;
+  /** Notes that a client reports the value as leaked. `discard`: the content is gone from the store when this resolves. */
+  report(value: string, by: Reading, options: { readonly discard: boolean }): Promise<void>;
 };
 
 /** Of one owner. */
@@ -192,6 +194,17 @@ export function createWrappedValues(deps: {
         const { content: _, ...rest } = record;
         const taken = { ...rest, read: reading, until: reading.at + REMEMBERED_MS };
         if (await replace(key, taken, entry.revision)) return { outcome: "read", record, content };
+      }
+    },
+    async report(value, by, { discard }) {
+      if (format.idOf(value) === undefined) return;
+      const key = prefix + recordNameOf(value);
+      for (;;) {
+        const entry = await storage.get(key);
+        const record = entry && decodeWrappedEntry(entry);
+        if (entry === undefined || record === undefined || record.until <= by.at) return;
+        const { content: _, ...rest } = record;
+        if (await suspect(key, discard ? rest : record, entry.revision, by, "Leaked")) return;
       }
     },
   };

@@ -43,6 +43,21 @@ describe("POST /leaks", () => {
     expect(JSON.stringify(await eventsAbout(platform, "Leaked"))).not.toContain(key);
   });
 
+  it("leaves nothing to read behind a wrapped value that is found", async () => {
+    const made = await platform.send({
+      method: "POST",
+      path: "ownedaccesskeys?wrap=5m",
+      body: { metadata: { name: "wrapped" }, spec: {} },
+    });
+    const { value } = made.body.status.wrapped;
+    expect((await report(platform, `log: ${value}`)).status).toBe(202);
+    await until(async () => (await eventsAbout(platform, "WrappedValueLeaked")).length === 1);
+    const [event] = await eventsAbout(platform, "WrappedValueLeaked");
+    expect([event.type, event.involvedObject.name]).toEqual(["Warning", "wrapped"]);
+    expect(JSON.stringify(event)).not.toContain(value);
+    expect((await platform.send({ method: "POST", path: "/unwrap", key: "", body: { value } })).status).toBe(403);
+  });
+
   it("answers the same, whether or not there is such a key (security book 42)", async () => {
     const real = await create(platform, "real");
     const answers = [];

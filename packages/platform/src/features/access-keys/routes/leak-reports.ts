@@ -3,7 +3,7 @@
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
-import type { Handler } from "@postern/apiserver/context/request-context";
+import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
@@ -37,8 +37,15 @@ export const leakReportLimits = ({ rateLimiter }: Pick<Foundation, "rateLimiter"
   perSource: rateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }),
 });
 
+/** Deals with a value that has the form of a key, and may be none. `discard`: what it opens is closed. */
+export type ReportedValue = (
+  value: string,
+  context: RequestContext,
+  options: { readonly discard: boolean },
+) => Promise<void>;
+
 /** The body is any text with keys in it. The checksum in a key distinguishes it from noise without a lookup. */
-export function createLeakReports(base: Foundation, keys: AccessKeys): Handler {
+export function createLeakReports(base: Foundation, keys: AccessKeys, dealWithOther: ReportedValue): Handler {
   const { names, signal, onError } = base;
   const { clock, scheduler } = base.runtime;
   const isDisabling = base.configuration.accessKeys.leaked === "disable";
@@ -61,6 +68,10 @@ export function createLeakReports(base: Foundation, keys: AccessKeys): Handler {
     await disableKey(key, base.own("OwnedAccessKey"), { clock, signal }, why);
   }
 
+  async function dealWithOthers(values: readonly string[], context: RequestContext): Promise<void> {
+    for (const value of values) await dealWithOther(value, context, { discard: isDisabling });
+  }
+
   return async (context) => {
     const { request } = context;
     if (request.method !== "POST") throw methodNotAllowedError();
@@ -73,6 +84,7 @@ export function createLeakReports(base: Foundation, keys: AccessKeys): Handler {
     // After the response, so that it takes no longer for existing keys.
     scheduler.schedule(0, () => {
       for (const key of found) deal(key).catch((error: unknown) => onError(error, key.name));
+      dealWithOthers(reported, context).catch((error: unknown) => onError(error, "leak report"));
     });
     return jsonResponse(202, ACCEPTED);
   };

@@ -13,7 +13,13 @@ import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors
 import type { ExpiringRecords } from "../../../foundation/store/expiring-records.ts";
 import type { NoticeWebhook } from "../../notices/notice-webhook.ts";
 import { readingEvent, readingText, SUSPICIOUS_REASONS } from "../reading-event.ts";
-import { decodeWrapped, encodeWrapped, type WrappedRecord } from "../wrapped-record.ts";
+import { decodeWrapped, encodeWrapped, type Suspicion, type WrappedRecord } from "../wrapped-record.ts";
+
+const NOTICE_TYPES: { readonly [why in Suspicion]: string } = {
+  ReadAgain: "wrappedvalue.read-again",
+  Outside: "wrappedvalue.from-outside",
+  Leaked: "wrappedvalue.leaked",
+};
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 5 * 60_000;
@@ -73,7 +79,7 @@ export function createReadingNotices(
       {
         id: `${id}-${suspicion.why}`,
         body: JSON.stringify({
-          type: suspicion.why === "ReadAgain" ? "wrappedvalue.read-again" : "wrappedvalue.from-outside",
+          type: NOTICE_TYPES[suspicion.why],
           timestamp: new Date(suspicion.at).toISOString(),
           text: readingText(record, suspicion, reason),
           data: {

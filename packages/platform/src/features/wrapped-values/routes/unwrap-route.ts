@@ -7,8 +7,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { CredentialRefusedError } from "@postern/apiserver/authentication/authenticator";
-import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
-import { headerOf } from "@postern/apiserver/transport/api-request";
+import type { Handler } from "@postern/apiserver/context/request-context";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { allowAnybody, anonymousCallers } from "../../../foundation/http/anonymous-callers.ts";
@@ -21,11 +20,11 @@ import type { CertificateLedger } from "../../certificates/certificate-ledger.ts
 import type { Directory } from "../../directory/directory.ts";
 import type { OneTimeDelivery } from "../feature.ts";
 import { readingEvent } from "../reading-event.ts";
+import { readingOf } from "../reading-of.ts";
 import { wrappedValueAnnotation } from "../wrap-credential.ts";
 import type { Reading, WrappedRecord } from "../wrapped-record.ts";
 
 const MAX_BODY_BYTES = 4_096;
-const MAX_USER_AGENT = 200;
 /** Jobs of many repositories may come from one address. */
 const PER_SECOND = 10;
 const AT_ONCE = 100;
@@ -97,12 +96,6 @@ const answer = ({ managementGroup }: PlatformNames, content: JsonObject): ApiRes
     JSON.stringify({ kind: UNWRAPPED_KIND, apiVersion: `${managementGroup}/v1`, ...content }),
     NO_STORE,
   );
-
-function readingOf({ request, redact, receivedAt }: RequestContext): Reading {
-  const userAgent = headerOf(request, "user-agent");
-  const safe = redact === undefined ? userAgent : redact(userAgent);
-  return { at: receivedAt, address: request.remoteAddress, userAgent: safe.slice(0, MAX_USER_AGENT) };
-}
 
 /** By the state that the credential has now. */
 function refusalOf(
