@@ -181,7 +181,7 @@ describe("a key that selects virtual clusters by labels", () => {
           },
         })),
       },
-      "the selectors have 202 keys and values together, and at most 200 are allowed",
+      "the selectors have 202 keys and values together, and at most 100 are allowed",
     ],
   ])("is refused with %s", async (_what, scope, message) => {
     const body = { metadata: { name: "refused" }, spec: { user: "ann", scope } };

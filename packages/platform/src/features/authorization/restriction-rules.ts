@@ -79,6 +79,7 @@ function namesMeant(
   budget: { left: number },
 ): readonly string[] {
   if (labels === undefined) return [virtualCluster];
+  if (budget.left <= 0) return [];
   const found: string[] = [];
   for (const [name, { labels: own }] of instances.entries("virtualclusterinstances", namespace)) {
     if (budget.left-- <= 0) break;

@@ -2,6 +2,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { Labels } from "@postern/apimachinery/selectors/label-requirement";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { combinedPolicyVersion, type PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { RbacChange } from "@postern/apiserver/authorization/rbac/rbac-source";
@@ -141,7 +142,13 @@ export function createVisibility(deps: DecisionDeps): Visibility {
     if (key?.restrictions === undefined) return true;
     const isProvisioning = provisionerOf(credential) !== undefined;
     // Those of the object itself, so that an event is filtered by the labels that it shows.
-    const clusterLabels = { of: () => instances.of(object).labels };
+    let labels: Labels | undefined;
+    const clusterLabels = {
+      of: () => {
+        labels ??= instances.of(object).labels;
+        return labels;
+      },
+    };
     const context = { names, user, owner: key.owner, isProvisioning, clusterLabels, index };
     return inScope(key.restrictions, managementRequest(request), context).open;
   };

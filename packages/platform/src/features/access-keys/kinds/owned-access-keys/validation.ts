@@ -286,7 +286,7 @@ const requirementsIn = ({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   Object.keys(matchLabels).length + matchExpressions.length;
 
 /** Keys and values of all selectors of a scope: each request, and each virtual cluster of a list, may be compared with all of them. */
-const MAX_SELECTOR_VALUES = 200;
+const MAX_SELECTOR_VALUES = 100;
 
 function validateSelectors(entries: readonly VirtualClusterEntry[], path: string): readonly FieldError[] {
   const count = entries.reduce((sum, { selector }) => {
