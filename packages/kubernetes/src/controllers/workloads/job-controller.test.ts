@@ -201,6 +201,18 @@ describe("a Job", () => {
     expect(await activeOf("given")).toEqual([]);
   });
 
+  test("that fails by one index does not give up the indexes of its other pods", async () => {
+    const indexed = { completionMode: "Indexed", completions: 3, parallelism: 2 };
+    await make("first", { ...indexed, backoffLimitPerIndex: 0, maxFailedIndexes: 0 });
+    await end(
+      (await activeOf("first")).find((pod) => pod.spec.hostname === "first-1"),
+      "Failed",
+    );
+    const { status } = await jobOf("first");
+    expect(conditionsOf({ status })).toContain("Failed MaxFailedIndexesExceeded");
+    expect(status).toMatchObject({ failed: 2, failedIndexes: "1" });
+  });
+
   test("succeeds when a rule says so, and its other pods do not count as failed", async () => {
     const rules = [{ succeededCount: 3 }, { succeededIndexes: "0,2", succeededCount: 1 }];
     await make("enough", { completionMode: "Indexed", completions: 4, parallelism: 4, successPolicy: { rules } });

@@ -20,7 +20,7 @@ import {
   TRACKING,
 } from "./job.ts";
 import { isIgnored } from "./job-failures.ts";
-import { failureCounts, failuresToReplace, isPerIndex, type NextIndexes } from "./job-indexes.ts";
+import { failedIndexesOf, failureCounts, failuresToReplace, isPerIndex, type NextIndexes } from "./job-indexes.ts";
 import { misplacedPods, newlyEnded } from "./job-plan.ts";
 import { createPods, deletePods, type Made, MOST_AT_ONCE, podFromTemplate, withDerivedName } from "./pod-control.ts";
 import { byDeletion, type PodState } from "./pod-state.ts";
@@ -137,6 +137,14 @@ export function createJobPods(port: WorkloadPort, says: Says): JobPods {
       const lost = end?.type === "FailureTarget" ? others.filter((pod) => canFail(pod, job)) : [];
       const failed = [...failedNow, ...lost];
       const isToCount = new Set(failed);
+      // Indexes of pods that go because the Job has ended are not given up.
+      const givenUp =
+        end === undefined
+          ? count.failedIndexes
+          : failedIndexesOf(
+              job,
+              pods.filter(({ phase }) => phase === "Failed"),
+            );
       const ends = [...fresh.succeeded, ...failed].slice(0, MOST_UNCOUNTED);
       const uncountedOthers = others.filter((pod) => !isToCount.has(pod));
       const waiting = pods.filter((pod) => isTracked(pod) && known.has(pod.uid));
@@ -155,7 +163,7 @@ export function createJobPods(port: WorkloadPort, says: Says): JobPods {
         status: {
           ...counters,
           ...(isIndexed(job) ? { succeeded: countOf(ranges), completedIndexes: rangesText(ranges) } : {}),
-          ...(isPerIndex(job) ? { failedIndexes: rangesText(count.failedIndexes) } : {}),
+          ...(isPerIndex(job) ? { failedIndexes: rangesText(givenUp) } : {}),
           uncountedTerminatedPods: uncounted(
             [...(before.succeeded ?? []), ...(isIndexed(job) ? [] : uids(newSuccesses))],
             [...(before.failed ?? []), ...uids(newFailures)],
