@@ -51,7 +51,7 @@ describe("roles and bindings", () => {
     });
     const roleRef = { kind: "Role", name: "other" };
     expect(await messageOf(cluster.update("rolebindings", { name: "b" }, (b) => ({ ...b, roleRef })))).toBe(
-      `RoleBinding.${RBAC} "b" is invalid: roleRef: Invalid value: rbac.RoleRef{APIGroup:"${RBAC}", Kind:"Role", Name:"other"}: cannot change roleRef`,
+      `RoleBinding.${RBAC} "b" is invalid: roleRef: Invalid value: {"APIGroup":"${RBAC}","Kind":"Role","Name":"other"}: cannot change roleRef`,
     );
   });
 

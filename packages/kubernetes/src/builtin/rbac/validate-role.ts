@@ -3,7 +3,6 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
   childPath,
   type FieldError,
@@ -114,11 +113,9 @@ function validateSubject(
 export function validateBindingUpdate(binding: RbacBindingObject, old: RbacBindingObject): readonly FieldError[] {
   if (equalJson(binding.roleRef, old.roleRef)) return validateBinding(binding);
   const { apiGroup, kind, name } = readRoleRef(binding.roleRef);
-  const value = `rbac.RoleRef{APIGroup:${quoteGo(apiGroup)}, Kind:${quoteGo(kind)}, Name:${quoteGo(name)}}`;
-  return [
-    ...validateBinding(binding),
-    { type: "FieldValueInvalid", field: "roleRef", message: `Invalid value: ${value}: cannot change roleRef` },
-  ];
+  // Members have the names of Go's internal type.
+  const value = { APIGroup: apiGroup, Kind: kind, Name: name };
+  return [...validateBinding(binding), invalidError("roleRef", value, "cannot change roleRef")];
 }
 
 /** Fills in the API groups that are left out. */
