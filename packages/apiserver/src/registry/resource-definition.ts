@@ -57,6 +57,8 @@ export type ScaleSubresource = {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   readonly labelSelectorPath?: string;
+  /** The selector as text, of a kind whose selector is none at a path. */
+  selectorText?(object: KubeObject): string;
   /** The kind has a check of its own for how many are wanted. */
   readonly checksSpec?: true;
 };

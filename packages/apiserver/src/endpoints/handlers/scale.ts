@@ -204,8 +204,10 @@ const patchedScale = (object: KubeObject, scale: ScaleSubresource): KubeObject =
 
 function scaleWith(wanted: JsonValue, object: KubeObject, scale: ScaleSubresource): KubeObject {
   const actual = valueAtPath(object, splitFieldPath(scale.statusReplicasPath));
+  const { labelSelectorPath } = scale;
   const selector =
-    scale.labelSelectorPath === undefined ? "" : valueAtPath(object, splitFieldPath(scale.labelSelectorPath));
+    scale.selectorText?.(object) ??
+    (labelSelectorPath === undefined ? "" : valueAtPath(object, splitFieldPath(labelSelectorPath)));
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const meta = { name, namespace, uid, resourceVersion, creationTimestamp };
   return {

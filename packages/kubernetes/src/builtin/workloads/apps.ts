@@ -15,11 +15,11 @@ import { withTemplateDefaults } from "./pod-defaults.ts";
 import { podTemplateFields } from "./pod-fields.ts";
 import { templateWarnings } from "./pod-warnings.ts";
 import { podColumns } from "./pods.ts";
-import { labelSelectorText } from "./selector-text.ts";
+import { labelSelectorText, scaleSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
 import { countingTemplates } from "./template-count.ts";
-import { validateStatefulSetNames } from "./validate-claims.ts";
-import { validateRestarts, validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
+import { validateStatefulSetNames, validateStatefulSetTemplate } from "./validate-claims.ts";
+import { validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
 import {
   notNegative,
   type Rollout,
@@ -143,7 +143,7 @@ type Kind = {
   readonly isScaled: boolean;
   readonly text: string;
   /** Faults that only this kind has, beside those of its selector and number of pods. Default: its pods are valid. */
-  readonly validateSelected?: (workload: Workload) => readonly FieldError[];
+  readonly validateSelected?: (workload: Workload, old?: Workload) => readonly FieldError[];
   /** How it replaces its pods. */
   readonly validateRollout: (spec: Rollout) => readonly FieldError[];
   /** Default: the selector stays as it is. */
@@ -166,7 +166,7 @@ function defineWorkload({
   defaults,
   isScaled,
   text,
-  validateSelected = validateSelectedTemplate,
+  validateSelected = (workload) => validateSelectedTemplate(workload),
   validateRollout,
   validateChange = validateSameSelector,
   validateStatus,
@@ -181,9 +181,9 @@ function defineWorkload({
       status: statusFields.describe("Most recently observed status."),
     })
     .describe(`${text} Here it is kept as an object, and no pods are made.`);
-  const validate = (workload: Workload): readonly FieldError[] => [
+  const validate = (workload: Workload, old?: Workload): readonly FieldError[] => [
     ...notNegative(workload.spec?.replicas, "spec.replicas"),
-    ...validateSelected(workload),
+    ...validateSelected(workload, old),
     // The types of the schema hold by now.
     ...validateRollout((workload.spec ?? {}) as Rollout),
   ];
@@ -201,7 +201,15 @@ function defineWorkload({
     tracksGeneration: true,
     schema: kindSchema(schema.schema),
     ...(isScaled
-      ? { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas", checksSpec: true } }
+      ? {
+          scale: {
+            specReplicasPath: ".spec.replicas",
+            statusReplicasPath: ".status.replicas",
+            checksSpec: true,
+            // Stored objects have passed the schema of their kind.
+            selectorText: (object) => scaleSelectorText((object as Workload).spec?.selector),
+          },
+        }
       : {}),
     columns: [...columns, ageColumn, ...wide],
     // Bodies of built-in kinds have passed their types by now.
@@ -304,8 +312,8 @@ export const statefulSets = defineWorkload({
   plural: "statefulsets",
   shortNames: ["sts"],
   text: "Keeps pods with names and volumes of their own.",
-  validateSelected: (workload) => [
-    ...validateSelectedTemplate(workload, "StatefulSet", validateRestarts),
+  validateSelected: (workload, old) => [
+    ...validateStatefulSetTemplate(workload, old),
     ...validateStatefulSetNames(workload.metadata?.name, workload.spec),
   ],
   validateRollout: validateStatefulSetRollout,

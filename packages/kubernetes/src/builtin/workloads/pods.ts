@@ -19,7 +19,7 @@ import { qosClassOf } from "./pod-resources.ts";
 import { newPodWarnings, podWarnings } from "./pod-warnings.ts";
 import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
-import { validatePodSpec, validateTemplate } from "./validate-pod.ts";
+import { validateImages, validatePodSpec, validateTemplate } from "./validate-pod.ts";
 
 const podFields = s
   .object({
@@ -57,9 +57,13 @@ const CHANGEABLE =
 const validateChange = (pod: Pod, old: Pod): readonly FieldError[] =>
   equalJson(withoutChangeable(pod.spec), withoutChangeable(old.spec)) ? [] : [forbiddenError("spec", CHANGEABLE)];
 
-const podStrategy = statusStrategy<Pod>((pod) => validatePodSpec(pod.spec, "spec"), validateChange, {
-  phase: "Pending",
-});
+const podStrategy = statusStrategy<Pod>(
+  ({ spec }) => [...validatePodSpec(spec, "spec"), ...validateImages(spec, "spec")],
+  validateChange,
+  {
+    phase: "Pending",
+  },
+);
 
 const withServiceClass = (pod: Pod, { status, ...rest }: Pod): Pod => ({
   ...rest,
@@ -90,6 +94,7 @@ const withGates = (pod: Pod): Pod =>
 
 const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
   ...validatePodSpec(spec, "spec"),
+  ...validateImages(spec, "spec"),
   ...((spec?.ephemeralContainers ?? []).length > 0
     ? [forbiddenError("spec.ephemeralContainers", "cannot be set on create")]
     : []),

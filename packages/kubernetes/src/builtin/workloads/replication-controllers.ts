@@ -16,7 +16,7 @@ import { withTemplateDefaults } from "./pod-defaults.ts";
 import { podTemplateFields } from "./pod-fields.ts";
 import { templateWarnings } from "./pod-warnings.ts";
 import { podColumns } from "./pods.ts";
-import { labelSelectorText } from "./selector-text.ts";
+import { labelSelectorText, scaleSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
 import { validateTemplate } from "./validate-pod.ts";
 import { replicaSetStatusFaults } from "./validate-status.ts";
@@ -95,7 +95,13 @@ export const replicationControllers: ResourceDefinition = defineBuiltin({
   hasStatus: true,
   tracksGeneration: true,
   schema: kindSchema(fields.schema),
-  scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas", checksSpec: true },
+  scale: {
+    specReplicasPath: ".spec.replicas",
+    statusReplicasPath: ".status.replicas",
+    checksSpec: true,
+    selectorText: (object) =>
+      scaleSelectorText({ matchLabels: (object as ReplicationController).spec?.selector ?? {} }),
+  },
   selectableFields: [".status.replicas"],
   columns: [
     {

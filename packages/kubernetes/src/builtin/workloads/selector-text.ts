@@ -17,6 +17,14 @@ const EXPRESSIONS: { readonly [operator: string]: (key: string, values: string) 
   DoesNotExist: (key) => `!${key}`,
 };
 
+/** As the scale of a workload shows it: empty for one that selects everything, or is absent. */
+export const scaleSelectorText = (selector: LabelSelector | undefined): string => {
+  const text = labelSelectorText(selector);
+  return text === NONE ? "" : text;
+};
+
+const NONE = "<none>";
+
 /** `app=web,tier in (a,b)`; `<none>` for one that selects everything, or is absent. */
 export function labelSelectorText(selector: LabelSelector | undefined): string {
   const parts = [
@@ -27,5 +35,5 @@ export function labelSelectorText(selector: LabelSelector | undefined): string {
       (EXPRESSIONS[operator] ?? (() => key))(key, values.toSorted().join(",")),
     ),
   ];
-  return parts.length === 0 ? "<none>" : parts.join(",");
+  return parts.length === 0 ? NONE : parts.join(",");
 }

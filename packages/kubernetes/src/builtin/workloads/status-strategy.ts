@@ -21,14 +21,14 @@ function zeroStatus({ apiVersion, kind }: KubeObject): JsonObject {
 
 /** `status` is written through its subresource alone; there nothing but it is. */
 export const statusStrategy = <T extends WithStatus>(
-  validate: (object: T) => readonly FieldError[],
+  validate: (object: T, old?: T) => readonly FieldError[],
   validateChange: (object: T, old: T) => readonly FieldError[] = () => [],
   status: JsonObject = {},
   validateStatus: (object: T, old: T) => readonly FieldError[] = () => [],
 ): Strategy<T> => ({
   allowUnconditionalUpdate: true,
   prepareForCreate: (object) => ({ ...object, status: { ...zeroStatus(object), ...status } }),
-  validate,
+  validate: (object) => validate(object),
   prepareForUpdate: (object, old, { info }) =>
     info.subresource === "status"
       ? {
@@ -38,7 +38,9 @@ export const statusStrategy = <T extends WithStatus>(
         }
       : { ...object, ...(old.status === undefined ? {} : { status: old.status }) },
   validateUpdate: (object, old, { info }) =>
-    info.subresource === "status" ? validateStatus(object, old) : [...validateChange(object, old), ...validate(object)],
+    info.subresource === "status"
+      ? validateStatus(object, old)
+      : [...validateChange(object, old), ...validate(object, old)],
 });
 
 /** The same warnings about a new object and about a change, but for one of its status. */

@@ -16,6 +16,8 @@ import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery
 import { choiceFaults, labelFaults, subdomainFaults } from "../field-checks.ts";
 import { quantityText } from "../quotas/quantities.ts";
 import { listAt, objectAt, optionalObjectAt, optionalTextAt, textAt } from "./json-members.ts";
+import type { PodTemplate } from "./pod-fields.ts";
+import { validateRestarts, validateSelectedTemplate } from "./validate-pod.ts";
 import { hostPathFaults, nfsFaults } from "./validate-pod-volumes.ts";
 
 const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -91,6 +93,35 @@ export const validateStatefulSetNames = (
     ? [invalidError("metadata.name", name, `must be no more than ${MAX_NAME} characters`)]
     : []),
 ];
+
+type WithClaims = {
+  readonly spec?:
+    | {
+        readonly selector?: LabelSelector | undefined;
+        readonly template?: PodTemplate | undefined;
+        readonly volumeClaimTemplates?: readonly unknown[];
+      }
+    | undefined;
+};
+
+/** A StatefulSet as its pods are checked: with the volumes of its claims, and without the names that each pod gets from it. */
+function withClaimVolumes<T extends WithClaims>(workload: T): T {
+  const { template, volumeClaimTemplates = [] } = workload.spec ?? {};
+  if (template?.spec === undefined) return workload;
+  // Claims are kept as they are.
+  const names = volumeClaimTemplates.map((claim) => textAt(objectAt(claim as JsonValue, "metadata"), "name"));
+  const own = (template.spec.volumes ?? []).filter(({ name }) => !names.includes(name));
+  const volumes = [...names.map((name) => ({ name, persistentVolumeClaim: { claimName: name } })), ...own];
+  const { hostname: _h, subdomain: _s, ...spec } = template.spec;
+  return { ...workload, spec: { ...workload.spec, template: { ...template, spec: { ...spec, volumes } } } };
+}
+
+/** Pods of an older version are not checked where these would not be valid today. */
+export function validateStatefulSetTemplate(workload: WithClaims, old: WithClaims | undefined): readonly FieldError[] {
+  const faultsOf = (each: WithClaims) => validateSelectedTemplate(withClaimVolumes(each), "StatefulSet");
+  const isOld = old !== undefined && faultsOf(old).length > 0;
+  return isOld ? validateSelectedTemplate(workload, "StatefulSet", validateRestarts) : faultsOf(workload);
+}
 
 /** In the order of upstream. */
 const SOURCES = [

@@ -51,9 +51,6 @@ function containerFaults(container: JsonValue, path: string, pod: PodParts): rea
   return [
     ...(name === "" ? [requiredError(`${path}.name`)] : labelFaults(`${path}.name`, name)),
     ...(image === "" ? [requiredError(`${path}.image`)] : []),
-    ...(image.trim() === image
-      ? []
-      : [invalidError(`${path}.image`, image, "must not have leading or trailing whitespace")]),
     ...choiceFaults(`${path}.terminationMessagePolicy`, optionalTextAt(container, "terminationMessagePolicy"), [
       "File",
       "FallbackToLogsOnError",

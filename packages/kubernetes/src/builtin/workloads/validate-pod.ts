@@ -8,6 +8,7 @@ import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label
 import {
   type FieldError,
   forbiddenError,
+  indexPath,
   invalidError,
   notSupportedError,
   requiredError,
@@ -51,6 +52,22 @@ export function validatePodSpec(
   ];
 }
 
+/** Of a pod itself: a template may have such names for ever. */
+export const validateImages = (spec: PodSpec | undefined, path: string): readonly FieldError[] =>
+  (["containers", "initContainers"] as const).flatMap((name) =>
+    (spec?.[name] ?? []).flatMap(({ image = "" }, index) =>
+      image.trim() === image
+        ? []
+        : [
+            invalidError(
+              `${indexPath(`${path}.${name}`, index)}.image`,
+              image,
+              "must not have leading or trailing whitespace",
+            ),
+          ],
+    ),
+  );
+
 const RESTARTS = ["Always", "OnFailure", "Never"];
 const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 /** Pods of a Job end. */
@@ -84,10 +101,7 @@ export const validateTemplate = (
     : []),
 ];
 
-/**
- * All that kube-apiserver checks of the pods of a StatefulSet: their volumes may come from `volumeClaimTemplates`, and it has never made out
- * which do.
- */
+/** All that is checked of the pods of a StatefulSet whose template was stored before it was checked. */
 export const validateRestarts: typeof validatePodSpec = (spec, path, restarts = RESTARTS) =>
   restartFaults(spec?.restartPolicy, `${path}.restartPolicy`, restarts);
 

@@ -129,8 +129,8 @@ describe("ephemeral containers", () => {
     ]);
   });
 
-  it("are not looked at in a StatefulSet, as upstream", () => {
-    expect(faults(statefulSets, { template: withThem })).toEqual([]);
+  it("do not come with a StatefulSet either", () => {
+    expect(faults(statefulSets, { template: withThem })).toEqual(["spec.template.spec.ephemeralContainers Forbidden"]);
   });
 
   it("do not come with a new pod, and do not hinder an update of one that has them", () => {
