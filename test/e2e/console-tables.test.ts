@@ -172,7 +172,7 @@ test("a list is exported as it is shown", async () => {
   ]);
   expect(download.suggestedFilename()).toBe("clusters.csv");
   const [head, ...rows] = (await readFile(await download.path(), "utf8")).trimEnd().split("\r\n");
-  expect(head).toMatch(/^Name,State,Kubernetes,Created/);
-  expect(rows[0]).toMatch(/^shop-00 \/ dev,Ready,v1\.\d+/);
+  expect(head).toMatch(/^Name,State,Owner,Kubernetes,Created/);
+  expect(rows[0]).toMatch(/^shop-00 \/ dev,Ready,shop-00,v1\.\d+/);
   await page.context().close();
 });

@@ -8,6 +8,8 @@ export type SizedColumn<T> = {
   readonly width?: string;
   /** The first to go where there is no room for all: `wide`, then `medium`. Absent: it always stays. */
   readonly from?: "medium" | "wide";
+  /** Pixels that it keeps before others go, where it needs them. Default: SQUEEZED. */
+  readonly least?: number;
   /** The text of a cell. */
   readonly text?: (row: T) => string;
   readonly sortBy?: (row: T) => string | number;
@@ -47,7 +49,7 @@ export function fitColumns<T>(
   const sample = sampleOf(rows);
   const sized = columns.map((column, at) => {
     const natural = naturalWidth(column, sample) * (at === 0 ? BOLD : 1);
-    const least = Math.min(natural, at === 0 ? SQUEEZED_FIRST : SQUEEZED);
+    const least = Math.min(natural, column.least ?? (at === 0 ? SQUEEZED_FIRST : SQUEEZED));
     return { column, natural, least: column.width === undefined ? least : natural };
   });
   const shown = withRoom(sized, available);

@@ -6,10 +6,14 @@ export function TitleCell(props: { readonly to: string; readonly title: string; 
   const { to, title, name } = props;
   return (
     <span className="two-lines">
-      <Link to={to} className="row-link">
+      <Link to={to} className="row-link" title={title}>
         {title}
       </Link>
-      {title !== name && <span className="muted mono">{name}</span>}
+      {title !== name && (
+        <span className="muted mono" title={name}>
+          {name}
+        </span>
+      )}
     </span>
   );
 }

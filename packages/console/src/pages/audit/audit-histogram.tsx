@@ -15,10 +15,12 @@ type Range = { readonly anchor: number; readonly end: number };
 
 export function AuditHistogram(props: {
   readonly counts: AuditCounts;
+  /** Whether only changes were searched for. */
+  readonly isOfChanges: boolean;
   /** RFC 3339. */
   readonly onSelect: (since: string, until: string) => void;
 }) {
-  const { counts, onSelect } = props;
+  const { counts, isOfChanges, onSelect } = props;
   const { requests, refused } = counts;
   const from = Date.parse(counts.from);
   const step = (Date.parse(counts.until) - from) / requests.length;
@@ -81,7 +83,7 @@ export function AuditHistogram(props: {
     <Plot
       title={t("audit.plot")}
       isSection
-      sum={t("home.requests.sum", words)}
+      sum={t(isOfChanges ? "audit.sum.changes" : "home.requests.sum", words)}
       hint={t("audit.plot.hint")}
       table={() => ({
         columns: [t("audit.plot.from"), t("home.requests"), t("home.refused")],

@@ -65,14 +65,24 @@ function AuditSearch() {
   const objects = useMemo(() => objectsIn(items), [items]);
   return (
     <>
-      <PageHead title={t("audit.title")} lead={t("audit.lead")} />
+      <PageHead
+        title={t("audit.title")}
+        lead={t("audit.lead")}
+        actions={
+          shownOf(search) !== "refused" && <Button onPress={() => go({ show: "refused" })}>{t("audit.refused")}</Button>
+        }
+      />
       <Filters search={search} objects={objects} isSearching={found.isFetching} onSearch={go} />
       {found.error !== null && <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Loading />}
       {found.data !== undefined && (
         <>
           {counts !== undefined && items.length > 0 && (
-            <AuditHistogram counts={counts} onSelect={(since, until) => go({ since, until })} />
+            <AuditHistogram
+              counts={counts}
+              isOfChanges={shownOf(search) === "changes"}
+              onSelect={(since, until) => go({ since, until })}
+            />
           )}
           {isTruncated && <Notice tone="info">{t("audit.truncated", { count: items.length })}</Notice>}
           {items.length > 0 && (

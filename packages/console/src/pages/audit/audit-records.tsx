@@ -26,7 +26,7 @@ const columnsWith = (open: (record: AuditRecord) => void): readonly Column<Audit
     text: ({ user, impersonatedUser, key }) =>
       longer(impersonatedUser === undefined ? user : `${user} → ${impersonatedUser}`, key),
     cell: (record) => (
-      <span className="two-lines above">
+      <span className="two-lines above" title={[record.user, record.key].filter(Boolean).join(", ")}>
         <span>
           <UserOf user={record.user} />
           {record.impersonatedUser !== undefined && ` → ${record.impersonatedUser}`}
@@ -40,17 +40,18 @@ const columnsWith = (open: (record: AuditRecord) => void): readonly Column<Audit
   {
     id: "request",
     header: t("audit.column.request"),
+    least: 280,
     sortBy: recordWords,
     text: (record) => longer(recordWords(record), `${record.verb} ${record.object}`),
     cell: (record) => (
       <span className="two-lines">
-        <button type="button" className="row-link" onClick={() => open(record)}>
+        <button type="button" className="row-link" title={recordWords(record)} onClick={() => open(record)}>
           {recordWords(record)}
         </button>
         <span className="muted mono" title={`${record.verb} ${record.object}`}>
           {record.verb} {record.object}
         </span>
-        <span className="muted narrow-only">
+        <span className="muted narrow-only" title={record.user}>
           <LogTime at={record.time} /> · {record.user}
         </span>
       </span>

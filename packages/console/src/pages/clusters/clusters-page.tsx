@@ -5,7 +5,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { Link } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
-import { nameOf, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Button } from "../../components/button.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
@@ -87,6 +87,7 @@ const columnsWith = (
         to="/clusters/$project/$name"
         params={{ project: projectNameOf(cluster), name: nameOf(cluster) }}
         className="row-link"
+        title={`${projectNameOf(cluster)} / ${titleOf(cluster)}`}
       >
         <span className="muted">{projectNameOf(cluster)}</span>
         {` / ${titleOf(cluster)}`}
@@ -99,6 +100,14 @@ const columnsWith = (
     width: isNarrow ? "104px" : "120px",
     sortBy: ({ status }) => status?.phase ?? "",
     cell: (cluster) => <ClusterBadge cluster={cluster} />,
+  },
+  {
+    id: "owner",
+    header: t("cluster.fact.owner"),
+    from: "wide",
+    isOptional: true,
+    sortBy: ({ spec }) => ownerName(spec?.owner),
+    cell: ({ spec }) => ownerName(spec?.owner),
   },
   {
     id: "version",

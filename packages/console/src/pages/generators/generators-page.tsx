@@ -36,6 +36,7 @@ const COLUMNS: readonly Column<KubeconfigGenerator>[] = [
         to="/kubeconfig-generators/$project/$name"
         params={{ project: projectNameOf(generator), name: nameOf(generator) }}
         className="row-link"
+        title={`${projectNameOf(generator)} / ${titleOf(generator)}`}
       >
         <span className="muted">{projectNameOf(generator)}</span>
         {` / ${titleOf(generator)}`}

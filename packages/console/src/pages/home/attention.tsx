@@ -18,7 +18,7 @@ import { CountedKeyName } from "./counted-key-name.tsx";
 import type { KeyCounts } from "./key-counts.ts";
 import type { CountedKey } from "./use-activity.ts";
 
-const ORDER: readonly Attention[] = ["first", "refused", "ending", "unused", "permanent"];
+const ORDER: readonly Attention[] = ["refused", "first", "ending", "unused", "permanent"];
 const SHOWN = 5;
 
 /** The filter of the key list that shows all of a group. */
@@ -30,6 +30,8 @@ const FILTERS: { readonly [attention in Attention]: string } = {
   permanent: "permanent",
 };
 
+type Refusals = ReadonlyMap<string | undefined, number>;
+
 export function AttentionCards(props: {
   readonly attention: KeyCounts["attention"];
   readonly refusedKeys: readonly CountedKey[];
@@ -40,7 +42,11 @@ export function AttentionCards(props: {
   const { attention, refusedKeys, hosts, clusters, now } = props;
   const groups = ORDER.filter((id) => attention[id].length > 0);
   const notReady = hosts.length + clusters.length;
-  if (groups.length + refusedKeys.length + notReady === 0)
+  // A key that the server refuses is named once, with the refusals.
+  const refusals = new Map(refusedKeys.map(({ name, count }) => [name, count]));
+  const shown = new Set(attention.refused.map(nameOf));
+  const others = refusedKeys.filter(({ name = "" }) => !shown.has(name));
+  if (groups.length + others.length + notReady === 0)
     return (
       <p className="all-good">
         <CircleCheck aria-hidden="true" />
@@ -50,9 +56,9 @@ export function AttentionCards(props: {
   return (
     <div className="attention">
       {groups.map((id) => (
-        <KeyGroup key={id} attention={id} keys={attention[id]} now={now} />
+        <KeyGroup key={id} attention={id} keys={attention[id]} refusals={refusals} now={now} />
       ))}
-      {refusedKeys.length > 0 && <RefusedKeys keys={refusedKeys} />}
+      {others.length > 0 && <RefusedKeys keys={others} />}
       {notReady > 0 && (
         <Card title={t("overview.notReady")} count={notReady} hint={t("overview.notReady.hint")}>
           {hosts.slice(0, SHOWN).map((cluster) => (
@@ -103,9 +109,11 @@ function Card(props: {
 function KeyGroup(props: {
   readonly attention: Attention;
   readonly keys: readonly OwnedAccessKey[];
+  /** Of the last day, by name. */
+  readonly refusals: Refusals;
   readonly now: Moment;
 }) {
-  const { attention, keys, now } = props;
+  const { attention, keys, refusals, now } = props;
   const left = keys.length - SHOWN;
   return (
     <Card
@@ -121,13 +129,14 @@ function KeyGroup(props: {
       }
     >
       {keys.slice(0, SHOWN).map((key) => (
-        <KeyLine key={key.metadata.uid} accessKey={key} now={now} />
+        <KeyLine key={key.metadata.uid} accessKey={key} refusals={refusals.get(nameOf(key)) ?? 0} now={now} />
       ))}
     </Card>
   );
 }
 
-function KeyLine({ accessKey, now }: { readonly accessKey: OwnedAccessKey; readonly now: Moment }) {
+function KeyLine(props: { readonly accessKey: OwnedAccessKey; readonly refusals: number; readonly now: Moment }) {
+  const { accessKey, refusals, now } = props;
   const { id, tone } = keyState(accessKey, now);
   const { status, spec } = accessKey;
   return (
@@ -136,16 +145,24 @@ function KeyLine({ accessKey, now }: { readonly accessKey: OwnedAccessKey; reado
         <Link to="/keys/$name" params={{ name: nameOf(accessKey) }}>
           {spec?.displayName || nameOf(accessKey)}
         </Link>
-        <span className="muted">{ownerOf(accessKey).name}</span>
+        <span className="muted">
+          {ownerOf(accessKey).name}
+          {tone === "bad" && refusals > 0 && ` · ${counted("home.refusals", refusals)}`}
+        </span>
       </span>
       {tone === "bad" ? (
         <Badge tone={tone}>{named("key.state", id)}</Badge>
       ) : (
         <span className="muted">
           {id === "ExpiresSoon" ? (
-            <Time at={status?.expirationTimestamp} otherwise="" />
+            <>
+              {t("home.expires")} <Time at={status?.expirationTimestamp} otherwise="" />
+            </>
           ) : (
-            <Time at={status?.lastActivity} otherwise={t("key.neverUsed")} />
+            <>
+              {status?.lastActivity != null && `${t("home.lastUsed")} `}
+              <Time at={status?.lastActivity} otherwise={t("key.neverUsed")} />
+            </>
           )}
         </span>
       )}

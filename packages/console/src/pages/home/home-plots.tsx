@@ -180,7 +180,7 @@ function KeyEnds({ ends }: { readonly ends: KeyCounts["ends"] }) {
   const bars = ends.map((count, at) => {
     if (at === WEEKS) return { label: t("home.ends.later"), tick: t("home.ends.later.short"), count } as const;
     if (at === WEEKS + 1)
-      return { label: t("key.neverExpires"), tick: t("key.neverExpires"), count, tone: "warn" } as const;
+      return { label: t("key.neverExpires"), tick: t("home.ends.never.short"), count, tone: "warn" } as const;
     const tone = at === 0 ? ("bad" as const) : ("accent" as const);
     return {
       label: t("home.ends.week", { week: at + 1 }),

@@ -13,6 +13,7 @@ import { dayOfMonth, dayText, startOfDay } from "../../format/ages.ts";
 import { counted, numberText, t } from "../../texts/text.tsx";
 
 const DAYS = 14;
+const SINCE = String(DAYS * 86_400);
 const FRESH_MS = 60_000;
 
 export function KeyActivity({ name }: { readonly name: string }) {
@@ -36,9 +37,14 @@ export function KeyActivity({ name }: { readonly name: string }) {
       title={t("key.activity.title")}
       lead={t("key.activity.lead")}
       actions={
-        <Link to="/audit" search={{ key: name, show: "all", since: String(DAYS * 86_400) }} className="button plain">
-          {t("key.activity.all")}
-        </Link>
+        <>
+          <Link to="/audit" search={{ key: name, show: "refused", since: SINCE }} className="button plain">
+            {t("key.activity.refused")}
+          </Link>
+          <Link to="/audit" search={{ key: name, show: "all", since: SINCE }} className="button plain">
+            {t("key.activity.all")}
+          </Link>
+        </>
       }
     >
       {found.isLoading && <Loading />}

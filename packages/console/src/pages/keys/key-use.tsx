@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<UseGroup>[] = [
     header: t("key.use.resource"),
     sortBy: ({ resource }) => resource,
     cell: ({ resource, apiGroup }) => (
-      <span className="two-lines">
+      <span className="two-lines" title={apiGroup === "" ? resource : `${resource}.${apiGroup}`}>
         <span className="mono">{resource}</span>
         {apiGroup !== "" && <span className="muted mono">{apiGroup}</span>}
       </span>

@@ -15,6 +15,7 @@ import { PageHead } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { TitleCell } from "../../components/title-cell.tsx";
 import { useAddress } from "../../components/use-address.ts";
+import { NARROW, useMedia } from "../../components/use-media.ts";
 import { counted, named, numberText, t } from "../../texts/text.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
 import { filterKeys, isTemporary, type KeyKind, keyState, kindOf, type Moment, ownerOf } from "./key-state.ts";
@@ -29,7 +30,7 @@ const NEVER = "~";
 const titleOf = (key: OwnedAccessKey): string => key.spec?.displayName || nameOf(key);
 const rowKey = (key: OwnedAccessKey): string => key.metadata.uid ?? nameOf(key);
 
-const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
+const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessKey>[] => [
   {
     id: "name",
     header: t("keys.column.name"),
@@ -40,7 +41,7 @@ const columnsAt = (now: Moment): readonly Column<OwnedAccessKey>[] => [
   {
     id: "state",
     header: t("keys.column.state"),
-    width: "134px",
+    width: isNarrow ? "112px" : "134px",
     sortBy: (key) => keyState(key, now).id,
     text: (key) => named("key.state", keyState(key, now).id),
     cell: (key) => <KeyStateBadge accessKey={key} />,
@@ -101,7 +102,8 @@ export function KeysPage() {
   const { items } = list;
   const { search, change } = useAddress();
   const now = useMoment();
-  const columns = useMemo(() => columnsAt(now), [now]);
+  const isNarrow = useMedia(NARROW);
+  const columns = useMemo(() => columnsAt(now, isNarrow), [now, isNarrow]);
   const { q = "", state = "", owner = "" } = search;
   const kind = KINDS.find((each) => each === search["tab"]) ?? "key";
   // Typing stays fast while ten thousand keys are searched.

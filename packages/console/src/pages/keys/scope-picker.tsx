@@ -68,11 +68,20 @@ export function ScopePicker(props: {
     return found;
   }, [virtualClusters.items, spaces.items]);
 
+  // As it was when the form was opened: lines do not move while they are ticked.
+  const [begun] = useState(draft);
+  const isChosen = (name: string): boolean =>
+    begun.projects.includes(name) ||
+    [...begun.virtualClusters, ...begun.spaces].some((path) => path.startsWith(`${name}/`));
+  const ordered = [
+    ...projects.items.filter((project) => isChosen(nameOf(project))),
+    ...projects.items.filter((project) => !isChosen(nameOf(project))),
+  ];
   const wanted = text.toLowerCase();
   const isWanted = (...texts: readonly string[]): boolean =>
     wanted === "" || texts.some((each) => each.toLowerCase().includes(wanted));
   const { first, more } = useFirst(
-    projects.items.filter(
+    ordered.filter(
       (project) =>
         isWanted(nameOf(project), titleOf(project)) ||
         inProject.get(nameOf(project))?.some(({ path, title }) => isWanted(path, title)) === true,

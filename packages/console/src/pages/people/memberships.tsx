@@ -1,13 +1,21 @@
 // The teams and projects of a user or a team, and the roles there and on the whole platform.
 
+import type { Owner } from "@postern/api/owner";
 import type { Project } from "@postern/api/project";
+import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link } from "@tanstack/react-router";
-import { CLUSTER_ROLE_BINDINGS, type ClusterRoleBinding, nameOf, PROJECTS } from "../../api/resources.ts";
+import {
+  CLUSTER_ROLE_BINDINGS,
+  type ClusterRoleBinding,
+  nameOf,
+  PROJECTS,
+  VIRTUAL_CLUSTERS,
+} from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { LongList } from "../../components/long-list.tsx";
 import { Section } from "../../components/page-head.tsx";
-import { settings } from "../../settings.ts";
+import { projectOf, settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
 
@@ -19,6 +27,7 @@ type Props = {
 
 export function Memberships({ kind, name, teams }: Props) {
   const projects = useLive<Project>(PROJECTS);
+  const clusters = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const right = useMay({ verb: "list", group: "rbac.authorization.k8s.io", resource: "clusterrolebindings" });
   const bindings = useLive<ClusterRoleBinding>(CLUSTER_ROLE_BINDINGS, { isWanted: right.isAllowed });
   const counts = (member: { readonly kind?: string; readonly name?: string }): boolean =>
@@ -32,13 +41,22 @@ export function Memberships({ kind, name, teams }: Props) {
     const to = `/projects/${nameOf(project)}`;
     const title = t("place.project", { name: nameOf(project) });
     return [
-      ...(owns(project, { kind, name, teams }) ? [{ to, title, role: t("cluster.access.owner") }] : []),
+      ...(owns(project.spec?.owner, { kind, name, teams })
+        ? [{ to, title, role: t("cluster.access.projectOwner") }]
+        : []),
       ...(project.spec?.members ?? []).filter(counts).map(({ clusterRole = "", kind: by, name: member }) => ({
         ...{ to, title },
         role: by === kind && member === name ? roleName(clusterRole) : `${roleName(clusterRole)} (${member})`,
       })),
     ];
   });
+  const ownClusters = clusters.items
+    .filter(({ spec }) => owns(spec?.owner, { kind, name, teams }))
+    .map((cluster) => {
+      const place = `${projectOf(cluster.metadata.namespace ?? "")}/${nameOf(cluster)}`;
+      const title = t("place.virtualCluster", { name: place });
+      return { to: `/clusters/${place}`, title, role: t("cluster.access.owner") };
+    });
   const everywhere = bindings.items
     .filter(({ subjects = [] }) =>
       subjects.some(
@@ -52,7 +70,7 @@ export function Memberships({ kind, name, teams }: Props) {
       title: t("memberships.platform"),
       role: roleName(role),
     }));
-  const all = [...inTeams, ...inProjects, ...everywhere];
+  const all = [...inTeams, ...inProjects, ...ownClusters, ...everywhere];
   return (
     <Section title={t("memberships.title")} lead={t("memberships.lead")}>
       {all.length === 0 && <p className="muted">{t("memberships.none")}</p>}
@@ -70,9 +88,9 @@ export function Memberships({ kind, name, teams }: Props) {
   );
 }
 
-const owns = ({ spec }: Project, { kind, name, teams }: Props): boolean =>
-  (kind === "User" && spec?.owner?.user === name) ||
-  [...teams, ...(kind === "Team" ? [name] : [])].includes(spec?.owner?.team ?? "\0");
+const owns = (owner: Owner | undefined, { kind, name, teams }: Props): boolean =>
+  (kind === "User" && owner?.user === name) ||
+  [...teams, ...(kind === "Team" ? [name] : [])].includes(owner?.team ?? "\0");
 
 /** The groups that members of a team get in requests. */
 const groupsOf = ({ kind, name, teams }: Props): readonly string[] =>

@@ -46,7 +46,16 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
         <DescriptionList
           items={[
             [t("requests.column.phase"), <PhaseBadge key="phase" request={request} />],
-            [t("requests.column.requester"), status.requester?.user ?? ""],
+            [
+              t("requests.column.requester"),
+              status.requester?.user === undefined ? (
+                ""
+              ) : (
+                <Link key="requester" to="/users/$name" params={{ name: status.requester.user }}>
+                  {status.requester.user}
+                </Link>
+              ),
+            ],
             [
               t("request.place"),
               virtualCluster === undefined || project === undefined ? (

@@ -76,7 +76,10 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
 
 export function PhaseBadge({ request }: { readonly request: AccessRequest }) {
   const phase = phaseOf(request);
-  return <Badge tone={PHASE_TONES[phase] ?? "muted"}>{named("request.phase", phase)}</Badge>;
+  const { approvals = [] } = request.status ?? {};
+  // The access of a request that was approved has ended; another one has found no answer.
+  const shown = phase === "Expired" && approvals.length > 0 ? "Ended" : phase;
+  return <Badge tone={PHASE_TONES[phase] ?? "muted"}>{named("request.phase", shown)}</Badge>;
 }
 
 const searchedIn = ({ metadata, spec, status }: AccessRequest): string =>

@@ -16,6 +16,7 @@ import { Loading } from "../../components/loading.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, named, sentence, t } from "../../texts/text.tsx";
@@ -58,13 +59,7 @@ const COLUMNS: readonly Column<TrustRule>[] = [
     header: t("trust.column.name"),
     sortBy: (rule) => titleOf(rule).toLowerCase(),
     cell: (rule) => (
-      <Link
-        to="/trust/$project/$name"
-        params={{ project: placeOf(rule) || "-", name: nameOf(rule) }}
-        className="row-link"
-      >
-        {titleOf(rule)}
-      </Link>
+      <TitleCell to={`/trust/${placeOf(rule) || "-"}/${nameOf(rule)}`} title={titleOf(rule)} name={nameOf(rule)} />
     ),
   },
   {
