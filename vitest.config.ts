@@ -106,6 +106,7 @@ const LONG_PARALLEL = [
   "test/e2e/console-clusters.test.ts",
   "test/e2e/console-journeys.test.ts",
   "test/e2e/console-next-steps.test.ts",
+  "test/e2e/console-pages.test.ts",
   "test/e2e/console-tasks.test.ts",
   // Beside startup, tour, kill-nine of a server, and the attacks on other things that two servers share.
   "test/attacks/sign-in-replicas.test.ts",

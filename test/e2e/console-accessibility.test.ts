@@ -1,66 +1,23 @@
-// Views of the console, light and dark, wide, zoomed and narrow, as axe-core judges them: some by day, and each of them with
-// EVERY_CASE=1, as by night. With CONSOLE_SCREENSHOTS=docs/images/console it writes the pictures of the guide, and with
-// CONSOLE_LOOKS=<folder> those of dialogs, phones and zoomed windows, to be looked at.
+// Some views of the console and what opens over them, light and dark, wide, zoomed and narrow, as axe-core judges them: some of that by day, and all
+// with EVERY_CASE=1, as by night. With CONSOLE_LOOKS=<folder> it writes pictures of dialogs, phones and zoomed windows, to be looked at.
 
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import axe from "axe-core";
-import type { CDPSession, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { everyCase } from "../../tools/test-cost/by-night.ts";
+import { namedCasesOf } from "../../tools/test-cost/by-night.ts";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { pictureOf, viewsOf } from "./testing/console-views.ts";
+import { axeFindings, WITHOUT_TRANSITIONS } from "./testing/judge-page.ts";
 
-/** An address for each route of the console. */
-const VIEWS: { readonly [route: string]: string } = {
-  "/": "/",
-  "/keys": "/keys",
-  "/keys/$name": "/keys/ci",
-  "/keys/$name/edit": "/keys/ci/edit",
-  "/new/key": "/new/key",
-  "/clusters": "/clusters",
-  "/clusters/$project/$name": "/clusters/default/demo",
-  "/clusters/$project/$name/edit": "/clusters/default/demo/edit",
-  "/new/virtual-cluster": "/new/virtual-cluster",
-  "/kubeconfig-generators": "/kubeconfig-generators",
-  "/kubeconfig-generators/$project/$name": "/kubeconfig-generators/default/fleet",
-  "/kubeconfig-generators/$project/$name/edit": "/kubeconfig-generators/default/fleet/edit",
-  "/new/kubeconfig-generator": "/new/kubeconfig-generator",
-  "/host-clusters": "/host-clusters",
-  "/host-clusters/$name": "/host-clusters/eu-west",
-  "/host-clusters/$name/edit": "/host-clusters/eu-west/edit",
-  "/new/host-cluster": "/new/host-cluster",
-  "/projects": "/projects",
-  "/projects/$name": "/projects/shop",
-  "/projects/$name/edit": "/projects/shop/edit",
-  "/new/project": "/new/project",
-  "/users": "/users",
-  "/users/$name": "/users/jane",
-  "/users/$name/edit": "/users/jane/edit",
-  "/new/user": "/new/user",
-  "/teams": "/teams",
-  "/teams/$name": "/teams/shop-team",
-  "/teams/$name/edit": "/teams/shop-team/edit",
-  "/new/team": "/new/team",
-  "/roles": "/roles",
-  "/roles/$name": "/roles/postern:project-user",
-  "/roles/$name/edit": "/roles/cluster-reader/edit",
-  "/new/role": "/new/role",
-  "/access": "/access",
-  "/access-requests": "/access-requests",
-  "/access-requests/$name": "/access-requests/queue",
-  "/new/access-request": "/new/access-request",
-  "/trust": "/trust",
-  "/trust/$project/$name": "/trust/-/ci",
-  "/trust/$project/$name/edit": "/trust/-/ci/edit",
-  "/new/trust-rule": "/new/trust-rule",
-  "/identity-providers": "/identity-providers",
-  "/identity-providers/$name/edit": "/identity-providers/example/edit",
-  "/new/identity-provider": "/new/identity-provider",
-  "/leak-reports": "/leak-reports",
-  "/audit": "/audit",
-  "/profile": "/profile",
-  "/about": "/about",
-};
+const VIEWS = viewsOf({
+  ...{ key: "ci", cluster: "default/demo", host: "eu-west", project: "shop", user: "jane", team: "shop-team" },
+  ...{ role: "postern:project-user", ownRole: "cluster-reader", request: "queue", rule: "-/ci", provider: "example" },
+  generator: "default/fleet",
+});
+
+const ADDRESSES = Object.values(VIEWS).map(({ at }) => at);
 
 /** Dialogs and other states that open over or inside a view. */
 const STATES: {
@@ -131,25 +88,19 @@ const STATES: {
   "none-found": { view: "/keys?q=nothing-like-this", open: (page) => page.locator(".empty").waitFor() },
 };
 
-/** The views and states that differ most from each other. */
-const BY_DAY = ["/", "/keys", "/new/key", "/access-requests/queue", "get-kubeconfig", "palette"];
-const isWanted = (name: string): boolean => everyCase || BY_DAY.includes(name);
+/** Those that differ most from each other. */
+const VIEWS_BY_DAY = ["/", "/keys", "/new/key", "/access-requests/queue"];
+const STATES_BY_DAY = ["get-kubeconfig", "palette"];
 
 const press = (page: Page, name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
 
-/** Kept as they are: the guide begins with them. */
-const PNG: { readonly [view: string]: string } = { "/": "overview", "/new/key": "new-key", "/keys/ci": "key" };
 const PHONE = { width: 360, height: 740 };
 /** Viewport of a window of 1280 pixels at 200 %. */
 const ZOOMED = { width: 640, height: 400 };
 const DESK = { width: 1280, height: 800 };
 
-type Finding = { readonly id: string; readonly help: string; readonly nodes: readonly FindingNode[] };
-type FindingNode = { readonly html: string; readonly failureSummary: string };
-
 let served: ServedConsole;
 let page: Page;
-let devtools: CDPSession;
 
 beforeAll(async () => {
   served = await serveConsole();
@@ -229,7 +180,6 @@ beforeAll(async () => {
     },
   });
   page = await served.openAs(platform.adminKey, "/");
-  devtools = await page.context().newCDPSession(page);
 });
 afterAll(async () => {
   await served?.[Symbol.asyncDispose]();
@@ -240,46 +190,10 @@ afterAll(async () => {
 const OF_THEMES = ["color-contrast"];
 const OF_WIDTHS = ["scrollable-region-focusable", "aria-hidden-focus", "nested-interactive"];
 
-/**
- * Where every element has a transition, however short, an inherited colour changes a frame later with each level of the page: axe-core would judge the
- * innermost texts in the colour of the other theme. The page's policy allows style sheets that a script constructs.
- */
-const WITHOUT_TRANSITIONS = `{
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync("*, ::before, ::after { transition: none !important; animation: none !important }");
-  document.adoptedStyleSheets.push(sheet);
-}`;
-
-/** `rules`: of axe-core; all of them where there is none. */
-async function findings(
-  view: string,
-  theme: string,
-  rules: readonly string[],
-  where = page,
-): Promise<readonly string[]> {
-  const { violations } = (await where.evaluate(
-    rules.length === 0 ? "axe.run(document)" : `axe.run(document, { runOnly: ${JSON.stringify(rules)} })`,
-  )) as { readonly violations: readonly Finding[] };
-  return violations.flatMap(({ id, help, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${view} ${theme}: ${id}: ${help}: ${html}: ${failureSummary}`),
-  );
-}
-
-const pictureOf = (name: string, theme: string): string => {
-  const png = theme === "light" ? PNG[name] : undefined;
-  return png === undefined ? `${PNG[name] ?? slugOf(name)}-${theme}.webp` : `${png}.png`;
-};
-const slugOf = (name: string): string => name.replace(/^\//, "").replaceAll(/[^a-z]+/g, "-");
-
-/** WebP is a fifth of PNG. */
-async function keepPicture(name: string, theme: string): Promise<void> {
-  const isInGuide = Object.values(VIEWS).includes(name) && (theme === "light" || theme === "dark");
-  const folder = process.env[isInGuide ? "CONSOLE_SCREENSHOTS" : "CONSOLE_LOOKS"];
-  if (folder === undefined) return;
-  const file = pictureOf(name, theme);
-  if (file.endsWith(".png")) return void (await page.screenshot({ path: join(folder, file) }));
-  const { data } = await devtools.send("Page.captureScreenshot", { format: "webp", quality: 75 });
-  await writeFile(join(folder, file), Buffer.from(data, "base64"));
+/** To be looked at. */
+async function keepLook(name: string, where = page): Promise<void> {
+  const folder = process.env["CONSOLE_LOOKS"];
+  if (folder !== undefined) await where.screenshot({ path: join(folder, `${name.replaceAll(/[^a-z]+/g, "-")}.png`) });
 }
 
 async function open(view: string): Promise<void> {
@@ -297,16 +211,16 @@ async function open(view: string): Promise<void> {
 async function judge(name: string): Promise<void> {
   for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
-    expect(await findings(name, theme, theme === "light" ? [] : OF_THEMES)).toEqual([]);
-    await keepPicture(name, theme);
+    expect(await axeFindings(page, `${name} ${theme}`, theme === "light" ? [] : OF_THEMES)).toEqual([]);
+    await keepLook(`${name} ${theme}`);
   }
   for (const size of [ZOOMED, PHONE]) {
     await page.setViewportSize(size);
     // Overlays are repositioned a moment after the resize.
     await expect.poll(() => page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(size.width);
-    await keepPicture(name, size === PHONE ? "phone" : "zoomed");
+    await keepLook(`${name} ${size === PHONE ? "phone" : "zoomed"}`);
   }
-  expect(await findings(name, "phone", OF_WIDTHS)).toEqual([]);
+  expect(await axeFindings(page, `${name} phone`, OF_WIDTHS)).toEqual([]);
 }
 
 test("every route of the console is judged, and has its pictures", async () => {
@@ -319,7 +233,7 @@ test("every route of the console is judged, and has its pictures", async () => {
   expect(pictures.filter((picture) => !list.includes(`](console/${picture})`))).toEqual([]);
 });
 
-test.each(Object.values(VIEWS).filter(isWanted))(
+test.each(namedCasesOf(ADDRESSES, (at) => at, VIEWS_BY_DAY))(
   "%s has no finding, in both themes, and is no wider than a phone or a window at 200 %",
   async (view) => {
     await open(view);
@@ -328,7 +242,7 @@ test.each(Object.values(VIEWS).filter(isWanted))(
   },
 );
 
-test.each(Object.entries(STATES).filter(([name]) => isWanted(name)))(
+test.each(namedCasesOf(Object.entries(STATES), ([name]) => name, STATES_BY_DAY))(
   "%s has no finding, and fits as well",
   async (name, { view, open: bringUp }) => {
     await open(view);
@@ -342,17 +256,16 @@ test("the menu on a phone has no finding", async () => {
   await page.setViewportSize(PHONE);
   await press(page, "Menu");
   await page.getByRole("navigation").getByRole("link", { name: "Access keys" }).waitFor();
-  expect(await findings("menu", "phone", [])).toEqual([]);
-  await keepPicture("menu", "phone");
+  expect(await axeFindings(page, "menu phone")).toEqual([]);
+  await keepLook("menu phone");
 });
 
 test("the page of sign-in has no finding", async () => {
   await using other = await signInPage();
   for (const colorScheme of ["light", "dark"] as const) {
     await other.page.emulateMedia({ colorScheme });
-    expect(await findings("sign-in", colorScheme, [], other.page)).toEqual([]);
-    const folder = process.env["CONSOLE_LOOKS"];
-    if (folder !== undefined) await other.page.screenshot({ path: join(folder, `sign-in-${colorScheme}.png`) });
+    expect(await axeFindings(other.page, `sign-in ${colorScheme}`)).toEqual([]);
+    await keepLook(`sign-in ${colorScheme}`, other.page);
   }
 });
 
@@ -364,12 +277,11 @@ test.each(["/profile/access-keys", "/login", "/device"])(
     await page.evaluate(axe.source);
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
-      expect(await findings(path, colorScheme, [])).toEqual([]);
+      expect(await axeFindings(page, `${path} ${colorScheme}`)).toEqual([]);
     }
     await page.setViewportSize(PHONE);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(PHONE.width);
-    const folder = process.env["CONSOLE_LOOKS"];
-    if (folder !== undefined) await page.screenshot({ path: join(folder, `server-${slugOf(path)}.png`) });
+    await keepLook(`server ${path}`);
   },
 );
 

@@ -6,14 +6,11 @@ import type { CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { inBatches } from "./testing/batches.ts";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { LONG_TASK_MS, leastOf, tasksDuring } from "./testing/main-thread.ts";
 
 const KEYS = 10_000;
-/** As the browser's own measure of long tasks has it. */
-const LONG_TASK_MS = 50;
 /** From the first byte to the view that shows all keys. */
 const INTERACTIVE_MS = 1_000;
-/** The best of so many loads: a collection of garbage that comes in the middle of one is not the page's doing. */
-const LOADS = 3;
 /** Loads that are measured by the clock, at most. */
 const TRIES = 12;
 const EVENTS = Number(process.env["CONSOLE_EVENTS"] ?? 4_000);
@@ -47,58 +44,6 @@ afterAll(async () => {
   await served?.[Symbol.asyncDispose]();
   expect(served?.pageErrors).toEqual([]);
 });
-
-type TraceEvent = {
-  readonly name: string;
-  readonly ph: string;
-  readonly pid: number;
-  readonly tid: number;
-  readonly ts: number;
-  /** Microseconds on the clock, and of the thread. */
-  readonly dur?: number;
-  readonly tdur?: number;
-  readonly args?: { readonly name?: string; readonly data?: { readonly [name: string]: unknown } };
-};
-
-/** Milliseconds of the processor that each task of the page's main thread took while `work` ran, longest first. */
-async function tasksDuring(work: () => Promise<void>, devtools: CDPSession): Promise<readonly number[]> {
-  const events: TraceEvent[] = [];
-  const take = ({ value }: { readonly value: unknown[] }): void => void events.push(...(value as TraceEvent[]));
-  devtools.on("Tracing.dataCollected", take);
-  await devtools.send("Tracing.start", {
-    transferMode: "ReportEvents",
-    traceConfig: { includedCategories: ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"] },
-  });
-  await work();
-  const complete = new Promise<void>((resolve) => devtools.once("Tracing.tracingComplete", () => resolve()));
-  await devtools.send("Tracing.end");
-  await complete;
-  devtools.off("Tracing.dataCollected", take);
-  const main = new Set(
-    events
-      .filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain")
-      .map(({ pid, tid }) => `${pid} ${tid}`),
-  );
-  return events
-    .filter(({ name, pid, tid }) => name === "RunTask" && main.has(`${pid} ${tid}`))
-    .map(({ tdur = 0 }) => tdur / 1_000)
-    .sort((one, other) => other - one);
-}
-
-async function leastOf(
-  tasksOf: () => Promise<readonly number[]>,
-): Promise<{ readonly longest: number; readonly sum: number }> {
-  const figures = [];
-  for (let load = 0; load < LOADS; load++) {
-    const tasks = await tasksOf();
-    figures.push({ longest: tasks[0] ?? Number.NaN, sum: tasks.reduce((sum, each) => sum + each, 0) });
-  }
-  process.stdout.write(`milliseconds of the processor: ${JSON.stringify(figures)}\n`);
-  return {
-    longest: Math.min(...figures.map(({ longest }) => longest)),
-    sum: Math.min(...figures.map(({ sum }) => sum)),
-  };
-}
 
 /**
  * When the view was there, in milliseconds of the clock since the page was asked for, and what the browser itself calls long tasks. Those are

@@ -8,7 +8,7 @@ const PEOPLE = ["Ann", "Ben", "Carl", "Dora", "Emil", "Fay", "Gus", "Hana", "Ivo
 const DAY = 86_400;
 
 /** Numbers from 0 to 1 that follow from the seed (mulberry32). */
-function numbersOf(seed: number): () => number {
+export function numbersOf(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -23,62 +23,69 @@ export type SimulatedTenants = {
   readonly keys: ReadonlyMap<string, string>;
 };
 
-/** Creates `tenants` projects, each with a team, two people, one or two virtual clusters and several keys, and sends requests with the keys. */
+/** Creates `tenants` projects, each with a team, two people, one or two virtual clusters and several keys. */
 export async function simulateTenants(
   platform: RunningPlatform,
   { tenants = 50, seed = 36 }: { readonly tenants?: number; readonly seed?: number } = {},
 ): Promise<SimulatedTenants> {
   const next = numbersOf(seed);
   const keys = new Map<string, string>();
+  for (let index = 0; index < tenants; index++) await simulateTenant(platform, { index, next, keys });
+  return { keys };
+}
+
+/** One of them; its keys go to `keys`. `next`: numbers from 0 to 1. */
+export async function simulateTenant(
+  platform: RunningPlatform,
+  of: { readonly index: number; readonly next: () => number; readonly keys: Map<string, string> },
+): Promise<void> {
+  const { index, next, keys } = of;
   const key = async (name: string, spec: object): Promise<void> => {
     const made = await platform.create("ownedaccesskeys", { metadata: { name }, spec });
     keys.set(name, made.spec.key);
   };
-  for (let index = 0; index < tenants; index++) {
-    const word = WORDS[index % WORDS.length] ?? "";
-    const name = `${word}-${String(index).padStart(2, "0")}`;
-    const people = [
-      `${PEOPLE[index % 10]?.toLowerCase()}-${index}`,
-      `${PEOPLE[(index + 3) % 10]?.toLowerCase()}-${index}`,
-    ];
-    for (const [at, person] of people.entries())
-      await platform.create("users", {
-        metadata: { name: person },
-        spec: {
-          displayName: `${PEOPLE[(index + at * 3) % 10]} ${word[0]?.toUpperCase()}${word.slice(1)}`,
-          email: `${person}@example.com`,
-        },
-      });
-    await platform.create("teams", { metadata: { name }, spec: { displayName: `Team ${name}`, users: people } });
-    await platform.create("projects", {
-      metadata: { name },
+  const word = WORDS[index % WORDS.length] ?? "";
+  const name = `${word}-${String(index).padStart(2, "0")}`;
+  const people = [
+    `${PEOPLE[index % 10]?.toLowerCase()}-${index}`,
+    `${PEOPLE[(index + 3) % 10]?.toLowerCase()}-${index}`,
+  ];
+  for (const [at, person] of people.entries())
+    await platform.create("users", {
+      metadata: { name: person },
       spec: {
-        displayName: `${word[0]?.toUpperCase()}${word.slice(1)} ${index}`,
-        members: [{ kind: "Team", name, clusterRole: "postern:project-user" }],
+        displayName: `${PEOPLE[(index + at * 3) % 10]} ${word[0]?.toUpperCase()}${word.slice(1)}`,
+        email: `${person}@example.com`,
       },
     });
-    const clusters = next() < 0.4 ? ["dev", "production"] : ["dev"];
-    for (const cluster of clusters)
-      await platform.create(`namespaces/p-${name}/virtualclusterinstances`, {
-        metadata: { name: cluster },
-        spec: { owner: { team: name } },
-      });
-    await key(`${name}-ci`, {
-      displayName: `Pipeline of ${name}`,
-      team: name,
-      ttl: next() < 0.1 ? 0 : Math.ceil(next() * 120) * DAY,
-      scope: { virtualClusters: [{ project: name, virtualCluster: "dev" }] },
+  await platform.create("teams", { metadata: { name }, spec: { displayName: `Team ${name}`, users: people } });
+  await platform.create("projects", {
+    metadata: { name },
+    spec: {
+      displayName: `${word[0]?.toUpperCase()}${word.slice(1)} ${index}`,
+      members: [{ kind: "Team", name, clusterRole: "postern:project-user" }],
+    },
+  });
+  const clusters = next() < 0.4 ? ["dev", "production"] : ["dev"];
+  for (const cluster of clusters)
+    await platform.create(`namespaces/p-${name}/virtualclusterinstances`, {
+      metadata: { name: cluster },
+      spec: { owner: { team: name } },
     });
-    if (next() < 0.7)
-      await key(`${name}-gitops`, {
-        displayName: `Argo CD ${name}`,
-        team: name,
-        ttl: Math.ceil(next() * 365) * DAY,
-        scope: { projects: [{ project: name }] },
-      });
-    if (next() < 0.6) await key(`${people[0]}-laptop`, { user: people[0], ttl: next() < 0.3 ? 4 * DAY : 90 * DAY });
-  }
-  return { keys };
+  await key(`${name}-ci`, {
+    displayName: `Pipeline of ${name}`,
+    team: name,
+    ttl: next() < 0.1 ? 0 : Math.ceil(next() * 120) * DAY,
+    scope: { virtualClusters: [{ project: name, virtualCluster: "dev" }] },
+  });
+  if (next() < 0.7)
+    await key(`${name}-gitops`, {
+      displayName: `Argo CD ${name}`,
+      team: name,
+      ttl: Math.ceil(next() * 365) * DAY,
+      scope: { projects: [{ project: name }] },
+    });
+  if (next() < 0.6) await key(`${people[0]}-laptop`, { user: people[0], ttl: next() < 0.3 ? 4 * DAY : 90 * DAY });
 }
 
 /** Requests of programs with their keys: a few keys send most of them, and some of what they ask for is refused. */
