@@ -25,7 +25,7 @@ const numberAt = (object: KubeObject, name: string): number | bigint | undefined
 };
 
 /** Faults of a status that replaces another. */
-export const statusFaults =
+const statusFaults =
   ({ counts, amongReplicas = [], ready }: Rules) =>
   (object: KubeObject, old: KubeObject): readonly FieldError[] => {
     const at = (name: string): number | bigint => numberAt(object, name) ?? 0;
