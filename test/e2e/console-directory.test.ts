@@ -126,10 +126,21 @@ test("a team gains and loses a member", async () => {
   expect((await served.platform.send({ path: "teams/shop-team" })).body.spec.users).toEqual(["jane"]);
 });
 
-test("a role shows what it allows, and who has it", async () => {
+test("a role shows what it allows, and who has it; one that comes with the server is not deleted", async () => {
+  await served.platform.send({
+    path: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    body: { metadata: { name: "own" }, rules: [{ verbs: ["get"], apiGroups: [""], resources: ["secrets"] }] },
+  });
   await go("Roles");
+  await page.getByRole("row").filter({ hasText: "get secrets" }).getByRole("link", { name: "own" }).waitFor();
+  // The console knows all roles that the server makes.
+  const others = page.getByRole("row").filter({ hasText: "postern:", hasNotText: "Built-in" });
+  await page.getByRole("row").filter({ hasText: "postern:directory" }).getByText("Built-in").waitFor();
+  await expect.poll(() => others.count()).toBe(0);
   await page.getByRole("link", { name: "Project user" }).click();
   await page.getByText("virtualclusterinstances/kubeconfig").first().waitFor();
+  await page.getByRole("link", { name: "Edit", exact: true }).waitFor();
+  await expect.poll(() => page.getByRole("button", { name: "Delete", exact: true }).count()).toBe(0);
 });
 
 test("the check of access agrees with the server: for a key step by step, for a user by review", async () => {

@@ -18,10 +18,12 @@ export function ObjectActions(props: {
   readonly object: KubeObject;
   /** The address of its form; absent without one. */
   readonly editedAt?: string;
+  /** Default: true. */
+  readonly isDeletable?: boolean;
   /** The consequences of its deletion, one sentence each. */
   readonly consequences: readonly string[];
 }) {
-  const { kind, address, object, editedAt, consequences } = props;
+  const { kind, address, object, editedAt, isDeletable = true, consequences } = props;
   const { client } = useApi();
   const navigate = useNavigate();
   const name = nameOf(object);
@@ -42,7 +44,7 @@ export function ObjectActions(props: {
           {t("action.edit")}
         </Link>
       )}
-      {mayDelete.isAllowed && (
+      {mayDelete.isAllowed && isDeletable && (
         <Button kind="danger" onPress={() => setAsked(true)}>
           {t("action.delete")}
         </Button>

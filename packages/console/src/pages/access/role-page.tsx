@@ -2,13 +2,14 @@
 
 import { useParams } from "@tanstack/react-router";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
+import { Badge } from "../../components/badge.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ListLink, ObjectPage } from "../../components/object-page.tsx";
 import { PageHead, Section } from "../../components/page-head.tsx";
 import { t } from "../../texts/text.tsx";
 import { RoleHolders } from "./role-holders.tsx";
-import { roleName } from "./role-name.ts";
+import { aboutRole, roleName } from "./role-name.ts";
 
 export function RolePage() {
   const { name = "" } = useParams({ strict: false });
@@ -21,6 +22,7 @@ export function RolePage() {
 
 function RoleView({ role }: { readonly role: ClusterRole }) {
   const name = nameOf(role);
+  const about = aboutRole(name);
   const isAggregated = role.aggregationRule !== undefined;
   return (
     <>
@@ -34,10 +36,20 @@ function RoleView({ role }: { readonly role: ClusterRole }) {
             address={CLUSTER_ROLES}
             object={role}
             {...(isAggregated ? {} : { editedAt: `/roles/${name}/edit` })}
+            isDeletable={about === undefined}
             consequences={[t("role.delete.rights")]}
           />
         }
       />
+      {about !== undefined && (
+        <div className="stack">
+          <div>
+            <Badge tone="muted">{t("role.builtIn")}</Badge>
+          </div>
+          <p>{about}</p>
+          <p className="muted">{t("role.builtIn.hint")}</p>
+        </div>
+      )}
       {isAggregated && <Notice tone="info">{t("role.aggregated")}</Notice>}
       <Section title={t("role.rules.title")}>
         <Rules rules={role.rules ?? []} />
@@ -47,7 +59,7 @@ function RoleView({ role }: { readonly role: ClusterRole }) {
   );
 }
 
-function Rules({ rules }: { readonly rules: readonly PolicyRule[] }) {
+export function Rules({ rules }: { readonly rules: readonly PolicyRule[] }) {
   if (rules.length === 0) return <p className="muted">{t("role.rules.none")}</p>;
   return (
     <ul className="lines card">

@@ -3,6 +3,7 @@
 import { useMemo, useState } from "react";
 import { CLUSTER_ROLES, type ClusterRole, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
+import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Checkbox } from "../../components/fields.tsx";
@@ -12,9 +13,12 @@ import { PageHead } from "../../components/page-head.tsx";
 import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
-import { roleName } from "./role-name.ts";
+import { aboutRole, roleName } from "./role-name.ts";
+import { roleSummary } from "./role-summary.ts";
 
 const isOfSystem = (role: ClusterRole): boolean => nameOf(role).startsWith("system:");
+
+const isBuiltIn = (role: ClusterRole): boolean => aboutRole(nameOf(role)) !== undefined;
 
 const COLUMNS: readonly Column<ClusterRole>[] = [
   {
@@ -24,15 +28,24 @@ const COLUMNS: readonly Column<ClusterRole>[] = [
     cell: (role) => <TitleCell to={`/roles/${nameOf(role)}`} title={roleName(nameOf(role))} name={nameOf(role)} />,
   },
   {
-    id: "rules",
-    header: t("roles.column.rules"),
+    id: "kind",
+    header: t("roles.column.kind"),
     width: "110px",
-    sortBy: ({ rules }) => rules?.length ?? 0,
-    cell: ({ rules }) => rules?.length ?? 0,
+    sortBy: (role) => (isBuiltIn(role) ? 0 : 1),
+    text: (role) => (isBuiltIn(role) ? t("role.builtIn") : ""),
+    cell: (role) => isBuiltIn(role) && <Badge tone="muted">{t("role.builtIn")}</Badge>,
+  },
+  {
+    id: "allows",
+    header: t("role.rules.title"),
+    width: "55%",
+    from: "medium",
+    text: roleSummary,
+    cell: (role) => <span title={roleSummary(role)}>{roleSummary(role)}</span>,
   },
 ];
 
-const searchedIn = (role: ClusterRole): string => `${nameOf(role)} ${roleName(nameOf(role))}`;
+const searchedIn = (role: ClusterRole): string => `${nameOf(role)} ${roleName(nameOf(role))} ${roleSummary(role)}`;
 
 export function RolesPage() {
   const list = useLive<ClusterRole>(CLUSTER_ROLES);
