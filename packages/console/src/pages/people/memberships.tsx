@@ -1,9 +1,10 @@
-// The teams and projects of a user or a team, and the roles there and on the whole platform.
+// The teams, projects and virtual clusters of a user or a team, and the roles there and on the whole platform.
 
 import type { Owner } from "@postern/api/owner";
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
 import {
   CLUSTER_ROLE_BINDINGS,
   type ClusterRoleBinding,
@@ -15,9 +16,10 @@ import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { LongList } from "../../components/long-list.tsx";
 import { Section } from "../../components/page-head.tsx";
-import { projectOf, settings } from "../../settings.ts";
+import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
+import { clusterRightsOf } from "./cluster-rights.ts";
 
 type Props = {
   readonly kind: "User" | "Team";
@@ -41,22 +43,16 @@ export function Memberships({ kind, name, teams }: Props) {
     const to = `/projects/${nameOf(project)}`;
     const title = t("place.project", { name: nameOf(project) });
     return [
-      ...(owns(project.spec?.owner, { kind, name, teams })
-        ? [{ to, title, role: t("cluster.access.projectOwner") }]
-        : []),
+      ...(owns(project.spec?.owner, { kind, name, teams }) ? [{ to, title, role: t("memberships.owner") }] : []),
       ...(project.spec?.members ?? []).filter(counts).map(({ clusterRole = "", kind: by, name: member }) => ({
         ...{ to, title },
-        role: by === kind && member === name ? roleName(clusterRole) : `${roleName(clusterRole)} (${member})`,
+        role:
+          by === kind && member === name
+            ? roleName(clusterRole)
+            : t("memberships.through", { role: roleName(clusterRole), team: member ?? "" }),
       })),
     ];
   });
-  const ownClusters = clusters.items
-    .filter(({ spec }) => owns(spec?.owner, { kind, name, teams }))
-    .map((cluster) => {
-      const place = `${projectOf(cluster.metadata.namespace ?? "")}/${nameOf(cluster)}`;
-      const title = t("place.virtualCluster", { name: place });
-      return { to: `/clusters/${place}`, title, role: t("cluster.access.owner") };
-    });
   const everywhere = bindings.items
     .filter(({ subjects = [] }) =>
       subjects.some(
@@ -70,16 +66,26 @@ export function Memberships({ kind, name, teams }: Props) {
       title: t("memberships.platform"),
       role: roleName(role),
     }));
-  const all = [...inTeams, ...inProjects, ...ownClusters, ...everywhere];
+  const inClusters = useMemo(
+    () =>
+      clusterRightsOf(clusters.items, { kind, name, teams }).map(({ to, name: place, role }) => ({
+        ...{ to, role },
+        title: t("place.virtualCluster", { name: place }),
+      })),
+    [clusters.items, kind, name, teams],
+  );
+  const all = [...everywhere, ...inTeams, ...inClusters, ...inProjects];
   return (
-    <Section title={t("memberships.title")} lead={t("memberships.lead")}>
+    <Section title={t("memberships.title")} lead={t(kind === "User" ? "memberships.lead" : "memberships.lead.team")}>
       {all.length === 0 && <p className="muted">{t("memberships.none")}</p>}
       {all.length > 0 && (
         <LongList items={all} textOf={({ title, role }) => `${title} ${role}`}>
           {({ to, title, role }) => (
             <li key={`${to} ${role}`}>
-              <Link to={to}>{title}</Link>
-              <span className="muted">{role}</span>
+              <span className="two-lines">
+                <Link to={to}>{title}</Link>
+                <span className="muted">{role}</span>
+              </span>
             </li>
           )}
         </LongList>

@@ -17,9 +17,9 @@ import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
-import { counted, t } from "../../texts/text.tsx";
+import { counted, Text, t } from "../../texts/text.tsx";
 import { KeyList } from "../keys/key-list.tsx";
-import { isLogin } from "../keys/key-state.ts";
+import { isLogin, ownerOf } from "../keys/key-state.ts";
 import { Memberships } from "./memberships.tsx";
 import { keysOf, Sessions } from "./sessions.tsx";
 import { UserBadge } from "./users-page.tsx";
@@ -77,7 +77,8 @@ function UserView({ user }: { readonly user: User }) {
           ]}
         />
       </div>
-      <Memberships kind="User" name={name} teams={status.teams ?? []} />
+      <Ends keys={keys.items} teams={status.teams ?? NO_TEAMS} />
+      <Memberships kind="User" name={name} teams={status.teams ?? NO_TEAMS} />
       <Section
         title={t("user.keys.title")}
         actions={
@@ -90,6 +91,41 @@ function UserView({ user }: { readonly user: User }) {
       </Section>
       {spec.kind !== "Bot" && <Sessions user={name} list={keys} keys={own} lead={t("user.sessions.lead")} />}
     </>
+  );
+}
+
+const NO_TEAMS: readonly string[] = [];
+
+/** The credentials that end with a lock or a deletion, and those that do not. */
+function Ends({ keys, teams }: { readonly keys: readonly OwnedAccessKey[]; readonly teams: readonly string[] }) {
+  const shared = teams
+    .map((team) => {
+      const isOfTeam = (key: OwnedAccessKey): boolean => ownerOf(key).kind === "team" && ownerOf(key).name === team;
+      return { team, count: keys.filter(isOfTeam).length };
+    })
+    .filter(({ count }) => count > 0);
+  return (
+    <Section title={t("user.ends.title")}>
+      <ul className="consequences muted">
+        <li>{t("user.ends.lock")}</li>
+        <li>{t("user.ends.delete")}</li>
+        <li>{t("user.ends.outside")}</li>
+        {shared.map(({ team, count }) => (
+          <li key={team}>
+            <Text
+              id="user.ends.team"
+              values={{
+                keys: (
+                  <Link key="keys" to="/teams/$name" params={{ name: team }}>
+                    {counted("user.ends.keys", count, { team })}
+                  </Link>
+                ),
+              }}
+            />
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 
