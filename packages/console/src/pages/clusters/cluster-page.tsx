@@ -1,6 +1,7 @@
 // One virtual cluster: its state, who has access, its valid credentials, its CA, and sleep.
 
 import type { CredentialLedger } from "@postern/api/credential-ledger";
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
@@ -8,9 +9,10 @@ import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { Users } from "lucide-react";
+import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { inNamespace, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
-import { useLiveObject } from "../../api/use-live.ts";
+import { ACCESS_KEYS, inNamespace, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { useLive, useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
@@ -26,14 +28,18 @@ import { Time } from "../../components/time.tsx";
 import { useOpened } from "../../components/use-opened.ts";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
-import { counted, t } from "../../texts/text.tsx";
+import { counted, named, t } from "../../texts/text.tsx";
 import { AuthoritySection } from "../authorities/authority-section.tsx";
 import { useClusterAuthority } from "../authorities/authority-sources.ts";
 import { SetKubeconfig } from "../hosts/set-kubeconfig.tsx";
+import { KeyList } from "../keys/key-list.tsx";
+import { ownerOf } from "../keys/key-state.ts";
+import { useMoment } from "../keys/key-state-badge.tsx";
 import { accessGroups, type Holder } from "./access-groups.ts";
 import { ClusterBadge, isBuiltIn } from "./cluster-badge.tsx";
 import { KubeconfigAgain } from "./kubeconfig-again.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
+import { reachOf } from "./reaching-keys.ts";
 
 const FORCE_SLEEP = `sleepmode.${settings.domain}/force`;
 const SLEEP_FOR = `sleepmode.${settings.domain}/force-duration`;
@@ -72,7 +78,11 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterIns
             [t("cluster.fact.version"), status.kubernetesVersion ?? "–"],
             [
               t("cluster.fact.where"),
-              spec.external === true ? t("cluster.external") : (spec.clusterRef?.cluster ?? "–"),
+              spec.external === true
+                ? t("cluster.external")
+                : isBuiltIn(cluster)
+                  ? t("cluster.where.builtIn")
+                  : (spec.clusterRef?.cluster ?? "–"),
             ],
             [t("cluster.fact.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
           ]}
@@ -81,6 +91,7 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterIns
       <Conditions cluster={cluster} />
       <Access cluster={cluster} project={project} />
       <Credentials cluster={cluster} />
+      <ReachingKeys cluster={cluster} project={project} />
       {isBuiltIn(cluster) && <Authority cluster={cluster} />}
     </>
   );
@@ -196,8 +207,10 @@ function Access({ cluster, project }: { readonly cluster: VirtualClusterInstance
         <ul className="lines card">
           {groups.map(({ what, holders }) => (
             <li key={what}>
-              <span className="keep">{what}</span>
-              <HolderNames holders={holders} />
+              <span className="two-lines">
+                <HolderNames holders={holders} />
+                <span className="muted">{what}</span>
+              </span>
             </li>
           ))}
         </ul>
@@ -229,6 +242,41 @@ function HolderNames({ holders }: { readonly holders: readonly Holder[] }) {
 
 function Authority({ cluster }: { readonly cluster: VirtualClusterInstance }) {
   return <AuthoritySection source={useClusterAuthority(cluster)} />;
+}
+
+/** Below its own credentials: after all of those are revoked, these still open it. */
+function ReachingKeys({ cluster, project }: { readonly cluster: VirtualClusterInstance; readonly project: string }) {
+  const list = useLive<OwnedAccessKey>(ACCESS_KEYS);
+  const { object } = useLiveObject<Project>(PROJECTS, project);
+  const now = useMoment();
+  const name = nameOf(cluster);
+  const found = useMemo(() => {
+    const holders = accessGroups(cluster, object).flatMap((group) => group.holders);
+    return new Map(
+      list.items.flatMap((key) => {
+        const reach = reachOf(key, { project, name }, holders, now);
+        return reach === undefined ? [] : [[key, reach] as const];
+      }),
+    );
+  }, [list.items, cluster, object, project, name, now]);
+  return (
+    <Section
+      title={t("cluster.reach.title")}
+      lead={t("cluster.reach.lead")}
+      actions={
+        <Link to="/keys" className="button plain">
+          {t("cluster.reach.all")}
+        </Link>
+      }
+    >
+      <KeyList
+        list={list}
+        keys={[...found.keys()]}
+        none={t("cluster.reach.none")}
+        noteOf={(key) => [ownerOf(key).name, named("cluster.reach.by", found.get(key) ?? "")].join(" · ")}
+      />
+    </Section>
+  );
 }
 
 /** All valid credentials for the virtual cluster, if the user may see them. */
