@@ -103,6 +103,7 @@ test("a member asks for access, an approver finds the request and approves it, a
 
   await asking.getByText("for an hour").waitFor();
   await asking.getByText("Approved", { exact: true }).waitFor();
+  await asking.getByText("Decided by").waitFor();
   const cluster = "namespaces/p-search-02/virtualclusterinstances/dev";
   const { platform } = served;
   await platform.until({ path: cluster, key: annsKey }, ({ status }) => status === 200);

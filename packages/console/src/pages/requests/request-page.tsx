@@ -6,7 +6,9 @@ import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_REQUESTS, managementVersion, nameOf } from "../../api/resources.ts";
+import { ACCESS_REQUESTS, CLUSTER_ROLES, type ClusterRole, managementVersion, nameOf } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
@@ -16,8 +18,9 @@ import { TextField } from "../../components/text-field.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
 import { sentence, t } from "../../texts/text.tsx";
-import { roleName } from "../access/role-name.ts";
-import { decisionsOf, phaseOf, placeText, requestTitle } from "./request-state.ts";
+import { aboutRole, roleName } from "../access/role-name.ts";
+import { Rules } from "../access/role-page.tsx";
+import { decidersOf, decisionsOf, placeText, requestTitle, shownPhase } from "./request-state.ts";
 import { PhaseBadge } from "./requests-page.tsx";
 
 export function RequestPage() {
@@ -32,7 +35,7 @@ export function RequestPage() {
 function RequestView({ request }: { readonly request: AccessRequest }) {
   const { spec, status = {}, metadata } = request;
   const { virtualCluster, project } = spec.target;
-  const phase = phaseOf(request);
+  const phase = shownPhase(request);
   const { approvals = [] } = status;
   return (
     <>
@@ -46,16 +49,7 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
         <DescriptionList
           items={[
             [t("requests.column.phase"), <PhaseBadge key="phase" request={request} />],
-            [
-              t("requests.column.requester"),
-              status.requester?.user === undefined ? (
-                ""
-              ) : (
-                <Link key="requester" to="/users/$name" params={{ name: status.requester.user }}>
-                  {status.requester.user}
-                </Link>
-              ),
-            ],
+            [t("requests.column.requester"), <UserLink key="requester" name={status.requester?.user ?? ""} />],
             [
               t("request.place"),
               virtualCluster === undefined || project === undefined ? (
@@ -69,15 +63,17 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
             ...(spec.role === undefined ? [] : [[t("request.role"), <code key="role">{spec.role}</code>] as const]),
             [t("requests.column.duration"), duration(Number(status.durationSeconds ?? 0))],
             [
-              t(phase === "Pending" ? "request.until" : "requests.column.ends"),
-              <Time key="ends" at={status.expirationTimestamp} otherwise="–" />,
+              t(`request.time.${timeShown(phase)}`),
+              <Time key="ends" at={status.endedTimestamp ?? status.expirationTimestamp} otherwise="–" />,
             ],
+            ...(decidersOf(request) === "" ? [] : [[t("requests.column.decided"), decidersOf(request)] as const]),
             [t("request.policy"), <code key="policy">{spec.policy.name}</code>],
             [t("request.name"), <code key="name">{nameOf(request)}</code>],
             [t("requests.column.asked"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
+      <Allowed request={request} />
       {status.message !== undefined && status.message !== "" && <p className="muted">{sentence(status.message)}</p>}
       <Section
         title={t("request.approvals")}
@@ -94,6 +90,50 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
         )}
       </Section>
     </>
+  );
+}
+
+/** `ended` also for what was denied, withdrawn or revoked. */
+const timeShown = (phase: string): "until" | "ends" | "ended" =>
+  phase === "Pending" ? "until" : phase === "Approved" ? "ends" : "ended";
+
+function UserLink({ name }: { readonly name: string }) {
+  return (
+    <Link to="/users/$name" params={{ name }}>
+      {name}
+    </Link>
+  );
+}
+
+/** The rights that the request gives. Rules of a role inside a virtual cluster are in that cluster, so it only names it. */
+function Allowed({ request: { spec, status } }: { readonly request: AccessRequest }) {
+  const { role, target } = spec;
+  const isOfProject = role !== undefined && target.virtualCluster === undefined && target.cluster === undefined;
+  const right = useMay({
+    verb: "list",
+    group: "rbac.authorization.k8s.io",
+    resource: "clusterroles",
+    name: role ?? "",
+  });
+  const [object] = useLive<ClusterRole>(CLUSTER_ROLES, {
+    fieldSelector: `metadata.name=${role ?? ""}`,
+    isWanted: isOfProject && right.isAllowed,
+  }).items;
+  const about = isOfProject ? aboutRole(role) : undefined;
+  return (
+    <Section
+      title={t("request.allows")}
+      lead={t("request.allows.lead", {
+        user: status?.requester?.user ?? "",
+        role: role === undefined ? t("requests.use") : roleName(role),
+        place: placeText(spec),
+        duration: duration(Number(status?.durationSeconds ?? 0)),
+      })}
+    >
+      {about !== undefined && <p>{about}</p>}
+      {about === undefined && object !== undefined && <Rules rules={object.rules ?? []} />}
+      {role !== undefined && !isOfProject && <p className="muted">{t("request.allows.inside", { role })}</p>}
+    </Section>
   );
 }
 

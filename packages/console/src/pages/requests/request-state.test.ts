@@ -1,6 +1,6 @@
 import type { AccessRequest } from "@postern/api/access-request";
 import { expect, it } from "vitest";
-import { decisionsOf, isWaiting, placeText } from "./request-state.ts";
+import { decidersOf, decisionsOf, isWaiting, placeText, shownPhase } from "./request-state.ts";
 
 const request = (status: AccessRequest["status"], target: AccessRequest["spec"]["target"] = {}): AccessRequest => ({
   apiVersion: "management.postern/v1",
@@ -50,4 +50,39 @@ it.each([
   [{ cluster: "eu-west" }, "eu-west"],
 ])("names the place of %j", (target, text) => {
   expect(placeText({ target })).toBe(text);
+});
+
+it.each([
+  ["never approved", request({ phase: "Expired" }), "Expired", ""],
+  [
+    "approved by one of two in time",
+    request({ phase: "Expired", approvals: [{ user: "carl" }], requiredApprovals: 2 }),
+    "Expired",
+    "carl",
+  ],
+  [
+    "over",
+    request({ phase: "Expired", approvedTimestamp: "2026-01-01T00:00:00Z", approvals: [{ user: "carl" }] }),
+    "Ended",
+    "carl",
+  ],
+  [
+    "revoked by its approver",
+    request({
+      phase: "Revoked",
+      approvedTimestamp: "2026-01-01T00:00:00Z",
+      approvals: [{ user: "carl" }],
+      decidedBy: "carl",
+    }),
+    "Revoked",
+    "carl",
+  ],
+  [
+    "granted by the policy",
+    request({ phase: "Approved", approvalMode: "Automatic" }),
+    "Approved",
+    "policy (automatic)",
+  ],
+])("shows how a request ended that is %s, and who decided", (_, asked, phase, deciders) => {
+  expect([shownPhase(asked), decidersOf(asked)]).toEqual([phase, deciders]);
 });

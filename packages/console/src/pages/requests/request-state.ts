@@ -12,9 +12,24 @@ export const PHASE_TONES: { readonly [phase: string]: Tone } = {
   Revoked: "bad",
   Withdrawn: "muted",
   Expired: "muted",
+  Ended: "muted",
 };
 
 export const phaseOf = ({ status }: AccessRequest): string => status?.phase ?? "Pending";
+
+/** As pages show it: access that ended by itself is `Ended`, and `Expired` is a request that was not approved in time. */
+export const shownPhase = (request: AccessRequest): string => {
+  const phase = phaseOf(request);
+  return phase === "Expired" && request.status?.approvedTimestamp != null ? "Ended" : phase;
+};
+
+/** The users who approved, denied, withdrew or revoked it, each once; without any, the way in which it was granted. */
+export function decidersOf({ status = {} }: AccessRequest): string {
+  const users = [...(status.approvals ?? []).map(({ user = "" }) => user), status.decidedBy ?? ""].filter(Boolean);
+  if (users.length > 0) return [...new Set(users)].join(", ");
+  if (status.approvalMode === "Automatic") return t("request.automatic");
+  return status.approvalMode === "Emergency" ? t("request.emergency.taken") : "";
+}
 
 /** Such as `shop / dev`, `shop`, or the name of a connected cluster. */
 export function placeText({ target }: Pick<AccessRequest["spec"], "target">): string {

@@ -18,7 +18,16 @@ import { useAddress } from "../../components/use-address.ts";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { duration } from "../../format/ages.ts";
 import { counted, named, t } from "../../texts/text.tsx";
-import { isOwn, isWaiting, PHASE_TONES, phaseOf, placeText, requestTitle } from "./request-state.ts";
+import {
+  decidersOf,
+  isOwn,
+  isWaiting,
+  PHASE_TONES,
+  phaseOf,
+  placeText,
+  requestTitle,
+  shownPhase,
+} from "./request-state.ts";
 
 const VIEWS = ["", "waiting", "mine", "open"] as const;
 type View = (typeof VIEWS)[number];
@@ -41,8 +50,8 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
   {
     id: "phase",
     header: t("requests.column.phase"),
-    width: "120px",
-    sortBy: phaseOf,
+    width: "150px",
+    sortBy: shownPhase,
     cell: (request) => <PhaseBadge request={request} />,
   },
   {
@@ -51,6 +60,13 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
     from: "medium",
     sortBy: ({ status }) => status?.requester?.user ?? "",
     cell: ({ status }) => status?.requester?.user ?? "",
+  },
+  {
+    id: "decided",
+    header: t("requests.column.decided"),
+    from: "wide",
+    sortBy: decidersOf,
+    cell: decidersOf,
   },
   {
     id: "duration",
@@ -75,11 +91,8 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
 ];
 
 export function PhaseBadge({ request }: { readonly request: AccessRequest }) {
-  const phase = phaseOf(request);
-  const { approvals = [] } = request.status ?? {};
-  // The access of a request that was approved has ended; another one has found no answer.
-  const shown = phase === "Expired" && approvals.length > 0 ? "Ended" : phase;
-  return <Badge tone={PHASE_TONES[phase] ?? "muted"}>{named("request.phase", shown)}</Badge>;
+  const phase = shownPhase(request);
+  return <Badge tone={PHASE_TONES[phase] ?? "muted"}>{named("request.phase", phase)}</Badge>;
 }
 
 const searchedIn = ({ metadata, spec, status }: AccessRequest): string =>
