@@ -80,8 +80,10 @@ export type AgentKey = {
 /** Releases between those of agent and server that work with each other. */
 const MAX_MINORS_APART = 1;
 
+type ReleaseGapReason = "AgentTooOld" | "AgentTooNew";
+
 /** How an agent is too far from its server; undefined where both work together, or a version is no release. */
-export function releaseGap(server: string, agent: string): "AgentTooOld" | "AgentTooNew" | undefined {
+export function releaseGap(server: string, agent: string): ReleaseGapReason | undefined {
   const [ours, theirs] = [server, agent].map(releaseOf);
   if (ours === undefined || theirs === undefined) return undefined;
   const majors = ours.major - theirs.major;

@@ -4,12 +4,14 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { ObjectEvent } from "@postern/apiserver/controllers/event-recorder";
 import type { AgentTarget } from "../agent-targets.ts";
 
-const WARNINGS: readonly string[] = ["AgentRefused", "AgentLost"];
+type ClusterEventReason = "AgentJoined" | "AgentConnected" | "AgentLost" | "AgentRefused" | "AgentKeysChanged";
+
+const WARNINGS: readonly ClusterEventReason[] = ["AgentRefused", "AgentLost"];
 
 export const clusterEvent = (
   { managementGroup }: Pick<PlatformNames, "managementGroup">,
   { kind, cluster, namespace, uid }: Omit<AgentTarget, "annotations">,
-  reason: "AgentJoined" | "AgentConnected" | "AgentLost" | "AgentRefused" | "AgentKeysChanged",
+  reason: ClusterEventReason,
   message: string,
 ): ObjectEvent => ({
   involvedObject: {
