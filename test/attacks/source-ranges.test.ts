@@ -269,6 +269,22 @@ describe("an access key that is bound to source addresses", () => {
     expect(await both(`${API}/projects`, { key })).toEqual([401, 200]);
   });
 
+  it.each([
+    ["allowedSourceRanges", [INSIDE, OUTSIDE], [OUTSIDE]],
+    ["audiences", ["postern:platform", "other"], ["postern:platform"]],
+  ])("ends what was made with it, once its %s are fewer", async (field, before, after) => {
+    const name = `parent-${field.toLowerCase()}`;
+    const parent = (await create(name, { user: "admin", [field]: before })).body.spec.key;
+    const { key } = (await create(`${name}-child`, { user: "admin" }, parent)).body.spec;
+    const watch = ask(`${API}/projects?watch=true`, { key });
+    await expect.poll(() => both(`${API}/projects`, { key })).toEqual([200, 200]);
+    const body = { spec: { [field]: after } };
+    expect((await ask(`${KEYS}/${name}`, { key: admin, method: "PATCH", headers: MERGE, body })).status).toBe(200);
+    expect((await watch).status).toBe(200);
+    expect(await both(`${API}/projects`, { key })).toEqual([401, 401]);
+    expect((await ask(`${API}/projects`, { key: parent, from: OUTSIDE })).status).toBe(200);
+  });
+
   it.each<readonly [ranges: readonly unknown[], field: string]>([
     [["localhost"], "spec.allowedSourceRanges[0]"],
     [[INSIDE, "10.0.0.0/33"], "spec.allowedSourceRanges[1]"],

@@ -154,6 +154,16 @@ describe("a key that was created with another (security book 2)", () => {
     expect(child([parent()], { restrictions: narrow })).toBeUndefined();
   });
 
+  test.each<readonly [Partial<KeyRecord>, Partial<KeyRecord>, string]>([
+    [{ sourceRanges: ["10.0.0.0/8"] }, { sourceRanges: ["10.1.0.0/16"] }, "is accepted from more addresses"],
+    [{ audiences: ["a"] }, { audiences: ["a"] }, "is accepted by more audiences"],
+    [{ confirmation: "aa" }, { confirmation: "bb" }, "is bound to no client certificate"],
+  ])("is refused where its parent was bound by %j afterwards", (bound, within, message) => {
+    expect(child([parent(bound)])).toMatch(new RegExp(`^${message}`));
+    expect(child([parent(bound)], within)).toBeUndefined();
+    expect(child([parent()], bound)).toBeUndefined();
+  });
+
   it("is refused where sixteen others came before, and where keys claim to have made each other", () => {
     const chain = (length: number): readonly KeyRecord[] =>
       Array.from({ length }, (_, at) =>

@@ -3,6 +3,7 @@
 import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
+import { isWithinAudiences } from "./audiences.ts";
 import { type ExpiringKey, type KeyExpirations, MAX_ANCESTORS } from "./key-expirations.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
@@ -10,12 +11,24 @@ import { isPermissionSubset } from "./permission-subset.ts";
 import type { KeyRefusal } from "./ready-reasons.ts";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./refusal-of-owner.ts";
 import type { RotationMarks } from "./rotation-marks.ts";
+import { isWithinRanges } from "./source-ranges.ts";
 
 /** Members that determine whether a record is valid, besides its ancestors and owner. */
 export type RefusableKey = ExpiringKey &
   Pick<
     AccessKeyState,
-    "name" | "id" | "owner" | "groups" | "restrictions" | "disabled" | "origins" | "childrenFrom" | "grant"
+    | "name"
+    | "id"
+    | "owner"
+    | "groups"
+    | "restrictions"
+    | "sourceRanges"
+    | "audiences"
+    | "confirmation"
+    | "disabled"
+    | "origins"
+    | "childrenFrom"
+    | "grant"
   > & {
     /** A retired value of the key was used after its end. */
     readonly isLocked: boolean;
@@ -64,8 +77,8 @@ export function createKeyRefusal(deps: {
       if (parent === undefined) return parentRefused("the key it was created with does not exist");
       const why = refusal(parent, depth + 1);
       if (why !== undefined) return parentRefused(`the key it was created with is refused: ${why.message}`);
-      if (!isPermissionSubset(record.restrictions, parent.restrictions) || !hasSubjectOf(record, parent))
-        return parentRefused("has more permissions than the key it was created with");
+      const excess = excessOver(parent, record);
+      if (excess !== undefined) return parentRefused(excess);
     }
     return undefined;
   };
@@ -74,6 +87,19 @@ export function createKeyRefusal(deps: {
   const isRevoked = ({ origins, parentUids }: RefusableKey): boolean =>
     (origins.length > 0 && isVoid(origins, (name) => table.byName(name))) ||
     parentUids.some((uid) => (table.byUid(uid)?.childrenFrom ?? 0) > 0 && !origins.some((made) => made.uid === uid));
+
+  /** Undefined: nothing. A parent may have been limited after the key was created. */
+  const excessOver = (parent: RefusableKey, record: RefusableKey): string | undefined => {
+    if (!isPermissionSubset(record.restrictions, parent.restrictions) || !hasSubjectOf(record, parent))
+      return "has more permissions than the key it was created with";
+    if (!isWithinRanges(record.sourceRanges, parent.sourceRanges))
+      return "is accepted from more addresses than the key it was created with";
+    if (!isWithinAudiences(record.audiences, parent.audiences))
+      return "is accepted by more audiences than the key it was created with";
+    if (parent.confirmation !== "" && record.confirmation === "")
+      return "is bound to no client certificate, and the key it was created with is";
+    return undefined;
+  };
 
   /** A key created with a restricted key has the same owner, and no group that the restricted key lacks. */
   const hasSubjectOf = ({ owner, groups }: RefusableKey, parent: RefusableKey): boolean =>

@@ -33,11 +33,21 @@ export function isFromRanges(ranges: SourceRanges, address: string): boolean {
   return networksOf(ranges).some((network) => isInNetwork(network, octets));
 }
 
+/** Each use of a key compares it with those that it was created with. By `inner`, then `outer`. */
+const compared = new WeakMap<SourceRanges, WeakMap<SourceRanges, boolean>>();
+
 /** Whether a key with the ranges `inner` is accepted from nowhere but `outer`. Networks that only together cover one do not count. */
-export const isWithinRanges = (inner: SourceRanges, outer: SourceRanges): boolean =>
-  outer.length === 0 ||
-  (inner.length > 0 &&
-    networksOf(inner).every((network) => networksOf(outer).some((wider) => includesNetwork(wider, network))));
+export function isWithinRanges(inner: SourceRanges, outer: SourceRanges): boolean {
+  if (outer.length === 0) return true;
+  if (inner.length === 0) return false;
+  const known = compared.get(inner) ?? new WeakMap<SourceRanges, boolean>();
+  compared.set(inner, known);
+  const isWithin =
+    known.get(outer) ??
+    networksOf(inner).every((network) => networksOf(outer).some((wider) => includesNetwork(wider, network)));
+  known.set(outer, isWithin);
+  return isWithin;
+}
 
 /** Ranges for all addresses that are in both. Undefined: no address is. */
 export function commonRanges(one: SourceRanges, other: SourceRanges): SourceRanges | undefined {
