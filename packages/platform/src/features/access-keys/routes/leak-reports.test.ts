@@ -78,11 +78,12 @@ describe("POST /leaks", () => {
 
   it("takes small bodies, and few in a row (security book 50)", async () => {
     expect((await platform.send({ path: "/leaks", key: "" })).status).toBe(405);
+    const tooLarge = async (): Promise<number> => (await report(platform, "x".repeat(70_000))).status;
+    // The reports of the tests before count as well.
+    await until(async () => (await tooLarge()) === 413);
     // At once: one after another, a busy machine is slower than the limit.
-    const reports = Array.from({ length: 40 }, () => report(platform, "x".repeat(70_000)));
-    const statuses = (await Promise.all(reports)).map(({ status }) => status);
+    const statuses = await Promise.all(Array.from({ length: 40 }, tooLarge));
     expect(statuses.filter((status) => status === 413 || status === 429)).toHaveLength(40);
-    expect(statuses).toContain(413);
     expect(statuses).toContain(429);
     expect((await platform.send({ path: "projects" })).status).toBe(200);
   });
