@@ -38,7 +38,6 @@ const COLUMNS: readonly Column<ClusterRole>[] = [
   {
     id: "allows",
     header: t("role.rules.title"),
-    width: "55%",
     from: "medium",
     text: roleSummary,
     cell: (role) => <span title={roleSummary(role)}>{roleSummary(role)}</span>,

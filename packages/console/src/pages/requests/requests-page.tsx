@@ -50,7 +50,7 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
   {
     id: "phase",
     header: t("requests.column.phase"),
-    width: "150px",
+    width: "120px",
     sortBy: shownPhase,
     cell: (request) => <PhaseBadge request={request} />,
   },
