@@ -118,6 +118,12 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: {},
   },
   {
+    name: "tunnels over a bad network",
+    project: "long",
+    paths: ["test/e2e/cluster-tunnel-noise.test.ts"],
+    environment: {},
+  },
+  {
     name: "threads that serve requests and end at random",
     project: "long",
     paths: ["test/crash/ended-fronts.test.ts"],

@@ -48,9 +48,9 @@ it("limits the young generation of this process", async () => {
   using _ = limitYoungGeneration([]);
   const before = megabytes();
   const kept: unknown[] = [];
-  // Much survives each collection, for which V8 would let it grow.
-  for (let round = 0; round < 60; round++) {
-    for (let each = 0; each < 50_000; each++) kept[(round * 50_000 + each) % 400_000] = { each, list: [each] };
+  // Much survives each collection, for which V8 would let it grow. In one turn there is one collection at most.
+  for (let round = 0; round < 600; round++) {
+    for (let each = 0; each < 5_000; each++) kept[(round * 5_000 + each) % 400_000] = { each, list: [each] };
     await nextTurn();
   }
   expect(kept).toHaveLength(400_000);

@@ -77,7 +77,7 @@ shown(
 )
 
 # A status that is written keeps what it always has.
-apps.patch_namespaced_replica_set_status("py", space, {"status": {"replicas": None, "readyReplicas": 1}})
+apps.patch_namespaced_replica_set_status("py", space, {"status": {"replicas": None, "observedGeneration": 1}})
 seen["written"] = apps.read_namespaced_replica_set_status("py", space).status.replicas
 
 now = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
