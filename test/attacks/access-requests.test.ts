@@ -550,6 +550,11 @@ describe("a policy", () => {
       )
       .toBe(1);
     expect((await decide("ann", name, "Review")).status).toBe(403);
+    // Nor with a key of an approver that the requester made.
+    const impersonates = { verbs: ["impersonate"], apiGroups: ["management.postern"], resources: ["users"] };
+    await server.grant("makes-carls-keys", "ann", [{ ...impersonates, resourceNames: ["carl"] }]);
+    keys["carl by ann"] = await server.key("carl-by-ann", { user: "carl" }, key("ann"));
+    expect((await decide("carl by ann", name, "Review")).status).toBe(403);
     expect((await decide("carl", name, "Review")).status).toBe(201);
     const { conditions } = (await server.must({ path: `accessrequests/${name}` })).status;
     expect(conditions.find(({ type }: { type: string }) => type === "Reviewed")).toMatchObject({ status: "True" });

@@ -115,9 +115,11 @@ export function createAccessCheck(
       if (!policy.approvers.allowRequester && isSamePerson(user, requester.user))
         return { reason: "OwnRequest", message: "the policy does not allow requesters to approve their own requests" };
       const isListed = isListedApprover(policy, approver);
-      if (!isListed && !check.mayApproveByRole(policy, approver))
+      const wasListed = isListed && (status.approverDigests ?? []).includes(digestOfUser(user));
+      const mayApprove = wasListed || check.mayApproveByRole(policy, approver);
+      if (!mayApprove && !isListed)
         return { reason: "NotAnApprover", message: `user ${user.name} is not an approver of the policy` };
-      if (isListed && !(status.approverDigests ?? []).includes(digestOfUser(user)))
+      if (!mayApprove)
         return {
           reason: "ApproverSince",
           message: `user ${user.name} became an approver after the request was made`,

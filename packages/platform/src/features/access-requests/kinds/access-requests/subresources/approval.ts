@@ -9,7 +9,7 @@ import {
 } from "@postern/api/access-request";
 import { conflictError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
@@ -23,6 +23,8 @@ import type { AccessEventReason } from "../announce-access.ts";
 import { approvedStatus, endedStatus, isOpenStatus, reviewedStatus } from "../request-status.ts";
 
 type Decided = { readonly status: AccessRequestStatus; readonly event: AccessEventReason | undefined };
+
+const MADE_BY_REQUESTER = "the access key of the request was created by the requester";
 
 export const approval = (
   { names, own, runtime: { clock } }: Foundation,
@@ -111,10 +113,12 @@ export const approval = (
         return { status: endedStatus(status, "Revoked", why, now), event: "AccessRevoked" };
       }
       case "Review": {
-        const requester = personOf(status.requester?.user ?? "", needs.directory);
+        // Known by its account, also while it is locked.
+        const requester = needs.directory.user(status.requester?.user ?? "");
         if (status.approvalMode !== "Emergency") throw conflict("it was not taken in an emergency");
-        if (!mayDecide || isRequester || (requester !== undefined && isSamePerson(requester.user, person.user)))
+        if (!mayDecide || isRequester || (requester !== undefined && isSamePerson(requester, person.user)))
           throw refuse(`user ${by} may not review it`);
+        if (requester !== undefined && isKeyMadeBy(context, requester, needs)) throw refuse(MADE_BY_REQUESTER);
         return { status: reviewedStatus(status, by, message, now), event: "AccessReviewed" };
       }
       case "Approve":
@@ -122,6 +126,8 @@ export const approval = (
     }
 
     if (status.phase !== "Pending") throw conflict(`it is ${status.phase} already`);
+    // The leading server may not have looked at it yet.
+    if ((parseTimestamp(status.expirationTimestamp ?? "") ?? 0) <= now) throw conflict("it was not approved in time");
     const fault = check.faultOf(request);
     if (policy === undefined || fault !== undefined) throw conflict(fault?.message ?? "the policy was deleted");
     const before = status.approvals ?? [];
@@ -130,7 +136,7 @@ export const approval = (
     if (mine !== undefined) throw refuse(mine.message);
     const requester = personOf(status.requester?.user ?? "", needs.directory);
     if (!policy.approvers.allowRequester && requester !== undefined && isKeyMadeBy(context, requester.user, needs))
-      throw refuse("the access key of the request was created by the requester");
+      throw refuse(MADE_BY_REQUESTER);
     const approvals = [
       ...before.filter((approval, at) => {
         // An earlier approval counts only if it would be given now.
