@@ -64,7 +64,8 @@ export const PAGES: readonly Page[] = [
       /^yes$/m,
       /is Revoked: revoked by carl/,
       /^ops-1235 +Pending +ann/m,
-      /condition met$/m,
+      // Approved, and revoked.
+      /(\/ops-1235 condition met\n[\s\S]*){2}/,
     ],
   },
   {
