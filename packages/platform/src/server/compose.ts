@@ -26,8 +26,8 @@ import { accessKeyKinds, credentialsOf, openKeyQuota } from "../features/access-
 import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
 import { openAccessGrants } from "../features/access-requests/access-grants.ts";
 import { accessRequestControllers } from "../features/access-requests/controllers/index.ts";
-import { openAccessRequests } from "../features/access-requests/feature.ts";
-import { accessRequestKinds } from "../features/access-requests/kinds/index.ts";
+import { type AccessRequests, openAccessRequests } from "../features/access-requests/feature.ts";
+import { type AccessRequestKinds, accessRequestKinds } from "../features/access-requests/kinds/index.ts";
 import { createServerActivity, type ServerActivity } from "../features/activity/server-activity.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
 import { authorizationKinds } from "../features/authorization/kinds/index.ts";
@@ -105,6 +105,8 @@ export type Platform = {
   readonly signIn: SignIn;
   readonly api: ManagementApi;
   readonly activity: ServerActivity;
+  readonly access: AccessRequests;
+  readonly accessKinds: AccessRequestKinds;
   /** Starts all controllers, in order. */
   startControllers(
     led: Runtime,
@@ -213,7 +215,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   };
   return {
     ...{ base, directory, keys, mint, certificates, authorization, trust, tunnels, delivery, clusters, signIn, api },
-    activity,
+    ...{ activity, access, accessKinds: ofAccess },
     startControllers,
   };
 }

@@ -1,8 +1,10 @@
 // The whole management surface, for the suite that every resource runs.
 
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
@@ -13,27 +15,31 @@ import { memoryBudgets } from "../features/budgets/memory-limit.ts";
 import { defaultConfiguration } from "../foundation/config/configuration.ts";
 import { createFixedKeyRing } from "../foundation/encryption/key-ring.ts";
 import { deriveServerKeys } from "../foundation/store/server-keys.ts";
-import { composePlatform } from "../server/compose.ts";
+import { composePlatform, type Platform } from "../server/compose.ts";
 
 export type ManagementSuiteSurface = SuiteSurface & {
   /** Definitions that the platform has registered. */
   readonly definitions: readonly ResourceDefinition[];
   readonly storage: Storage;
+  readonly cache: WatchCache;
+  readonly platform: Platform;
   /** The text of /metrics. */
   metrics(): Promise<string>;
 };
 
 /**
  * No controllers run: nothing else writes between two requests of a case. Faults of hooks fail the test run. A given storage stays open; absent: a
- * new one in memory.
+ * new one in memory. The clock and the timers of `runtime` are those of the server; its cache follows the store by itself.
  */
-export async function openManagementSuiteSurface(given?: Storage): Promise<ManagementSuiteSurface> {
+export async function openManagementSuiteSurface(
+  given?: Storage,
+  runtime: Runtime = systemRuntime,
+): Promise<ManagementSuiteSurface> {
   const storage = given ?? createMemoryStorage();
-  const runtime = systemRuntime;
   const configuration = defaultConfiguration("/");
   const memory = memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 });
   const budgets = cacheBudgets(memory.historyBytes);
-  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler, ...budgets });
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler, ...budgets });
   await cache.ready();
   const lifetime = new AbortController();
   const fail = (error: unknown): void => {
@@ -42,7 +48,7 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
   };
   const metrics = createServerMetrics({ withProcessMetrics: false });
   const teardown = createTeardown();
-  const { api } = composePlatform(
+  const platform = composePlatform(
     {
       configuration,
       storage,
@@ -59,8 +65,11 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
     },
     teardown,
   );
+  const { api } = platform;
   return {
     storage,
+    cache,
+    platform,
     metrics: () => metrics.registry.metrics(),
     route: api.route,
     definitions: api.registry.definitions,
