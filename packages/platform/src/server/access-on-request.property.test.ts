@@ -41,7 +41,7 @@ const RBAC = "rbac.authorization.k8s.io";
 const NOWHERE: (typeof ALL)[number] = { place: { kind: "Cluster", project: "", name: "none" }, role: "" };
 const pick = <T>(list: readonly T[], at: number): T | undefined => list[at % Math.max(1, list.length)];
 
-/** What has happened in all runs. */
+/** Counts of all runs. */
 const seen = { approvals: 0, granted: 0, alive: 0, refused: 0, ended: 0, checks: 0 };
 
 async function run(first: readonly Policy[], script: readonly Command[]): Promise<void> {

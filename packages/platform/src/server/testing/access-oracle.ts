@@ -1,7 +1,7 @@
 // Access on request as the guide describes it, over plain data: which request is granted, which decision counts, and which rights there are. It shares no
 // code with the server.
 
-/** How far the clocks of servers may differ. */
+/** Most that the clocks of servers may differ. */
 const SKEW_MS = 300_000;
 const PENDING_MS = 86_400_000;
 export const PROJECTS = ["a", "b"] as const;
@@ -171,7 +171,7 @@ export class AccessOracle {
 
   #rulesOf = ({ kind }: Place, role: string): string => (kind === "Project" ? (this.rules.get(role) ?? "") : "");
 
-  /** What a request becomes; undefined: it is refused. */
+  /** The request as it is stored; undefined: it is refused. */
   ask(
     given: Asked & {
       readonly name: string;

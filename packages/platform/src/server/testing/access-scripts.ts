@@ -1,4 +1,4 @@
-// What is drawn for access on request: policies, and the steps of a script.
+// Drawn for access on request: policies, and the steps of a script.
 
 import fc from "fast-check";
 import {
@@ -153,7 +153,7 @@ const PLAIN: Policy = {
 };
 /** The second one offers clusters by label. */
 export const EXAMPLE_POLICIES: readonly Policy[] = [PLAIN, { ...PLAIN, targets: TARGETS.slice(-1) }, PLAIN];
-/** What is asked for by number, of all places and roles: the first role in a project, and the cluster eu. */
+/** The place and role of a request by number, of all there are: the first role in a project, and the cluster eu. */
 const PROJECT_ROLE = 0;
 const CLUSTER = ALL.findIndex(({ place }) => place.kind === "Cluster");
 const CLUSTER_PLACE = PLACES.findIndex(({ kind }) => kind === "Cluster");
