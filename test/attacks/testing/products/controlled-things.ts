@@ -109,13 +109,13 @@ export const CONTROLLED_THINGS: readonly StoredThing[] = [
       return true;
     },
     path: `${DEFAULT}/persistentvolumeclaims`,
-    // Half of them find a volume, and the others look at all of them.
-    object: (index, size) => ({
+    // Half of them find a volume, and the others look at all of them. The size is the number of volumes.
+    object: (index) => ({
       metadata: { name: `c${index}` },
       spec: {
         accessModes: ["ReadWriteOnce"],
         resources: { requests: { storage: "1Gi" } },
-        ...(index % 2 === 0 ? {} : { selector: selector(size) }),
+        ...(index % 2 === 0 ? {} : { selector: selector(20) }),
       },
     }),
   },

@@ -279,6 +279,15 @@ export function createVolumeBinder(base: WorkloadPort): Controller {
     await writePhase(volume, "Available", signal);
   }
 
+  /** A volume with a claim is no news for the others: else each claim that is bound would have all that wait look again. */
+  function isTaken(key: string): boolean {
+    const object = volumes.view.get(key);
+    if (object === undefined || !object.has(CLAIMED)) return false;
+    // One that is reserved has a claim without a uid, which may wait for it.
+    const { claimRef } = (object.decode() as Volume).spec;
+    return (claimRef?.uid ?? "") !== "";
+  }
+
   /** Claims that wait may find a volume now, and volumes may have lost their claims. */
   function lookAgain(): void {
     timer ??= scheduler.schedule(LOOK_AGAIN_MS, () => {
@@ -294,7 +303,7 @@ export function createVolumeBinder(base: WorkloadPort): Controller {
   const following = [
     followKeys(volumes, scheduler, (key) => {
       queue.add(key);
-      lookAgain();
+      if (!isTaken(key)) lookAgain();
     }),
     followKeys(claims, scheduler, (key) => {
       queue.add(key);
@@ -314,6 +323,7 @@ export function createVolumeBinder(base: WorkloadPort): Controller {
 
 const PENDING = Buffer.from('"phase":"Pending"');
 const BOUND = Buffer.from('"phase":"Bound"');
+const CLAIMED = Buffer.from('"claimRef":');
 
 const annotated = (object: KubeObject, annotations: { readonly [name: string]: string }): KubeObject => ({
   ...object,
