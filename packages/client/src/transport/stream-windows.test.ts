@@ -4,39 +4,39 @@ import { createStreamWindows } from "./stream-windows.ts";
 
 /** A session whose peer acknowledges settings when the test says so. */
 function openSession() {
-  const told: number[] = [];
+  const sent: number[] = [];
   const acknowledgements: (() => void)[] = [];
   let freed = 0;
   const session = {
     destroyed: false,
     closed: false,
     settings({ initialWindowSize = 0 }: Settings, callback?: (error: Error | null) => void) {
-      told.push(initialWindowSize);
+      sent.push(initialWindowSize);
       acknowledgements.push(() => callback?.(null));
     },
   };
   const windows = createStreamWindows(session as never, { most: 512, least: 64, total: 4_096 }, () => freed++);
-  return { told, windows, acknowledge: () => acknowledgements.shift()?.(), freed: () => freed };
+  return { sent, windows, acknowledge: () => acknowledgements.shift()?.(), freed: () => freed };
 }
 
 it("tells the peer of smaller windows while streams are many, and of larger ones when they are few", () => {
-  const { told, windows, acknowledge } = openSession();
+  const { sent, windows, acknowledge } = openSession();
   for (const streams of [1, 8, 9, 17, 40]) windows.adjust(streams);
   // One at a time, and the last of those that were wanted meanwhile.
-  expect(told).toEqual([256]);
+  expect(sent).toEqual([256]);
   acknowledge();
-  expect(told).toEqual([256, 64]);
+  expect(sent).toEqual([256, 64]);
   acknowledge();
   for (const streams of [39, 33, 17]) windows.adjust(streams);
-  expect(told).toEqual([256, 64]);
+  expect(sent).toEqual([256, 64]);
   windows.adjust(16);
   acknowledge();
   windows.adjust(4);
   acknowledge();
-  expect(told).toEqual([256, 64, 128, 512]);
+  expect(sent).toEqual([256, 64, 128, 512]);
 });
 
-it("has room for as many streams as the peer has acknowledged, whatever it was told", () => {
+it("has room for as many streams as the peer has acknowledged, whatever was sent", () => {
   const { windows, acknowledge, freed } = openSession();
   expect([0, 7, 8].map((streams) => windows.hasRoom(streams))).toEqual([true, true, false]);
   windows.adjust(9);

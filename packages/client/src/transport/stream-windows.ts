@@ -6,7 +6,7 @@ import type { Http2Session } from "node:http2";
 export type StreamWindows = {
   /** Whether one more stream would have no more unread than all may, by what the peer has acknowledged. */
   hasRoom(streams: number): boolean;
-  /** Tells the peer, where the window is to be another one for so many streams. */
+  /** Sends the window, where it is to be another one for so many streams. */
   adjust(streams: number): void;
 };
 
@@ -26,22 +26,22 @@ export function createStreamWindows(
 ): StreamWindows {
   let acknowledged = most;
   let wanted = most;
-  let isTelling = false;
+  let isSending = false;
 
   const windowFor = (streams: number): number => {
     let bytes = most;
     while (bytes > least && bytes * streams > total) bytes /= 2;
     return bytes;
   };
-  function tell(): void {
-    if (isTelling || wanted === acknowledged || session.destroyed || session.closed) return;
-    const told = wanted;
-    isTelling = true;
-    session.settings({ initialWindowSize: told }, (error) => {
-      isTelling = false;
+  function send(): void {
+    if (isSending || wanted === acknowledged || session.destroyed || session.closed) return;
+    const sent = wanted;
+    isSending = true;
+    session.settings({ initialWindowSize: sent }, (error) => {
+      isSending = false;
       if (error !== null) return;
-      acknowledged = told;
-      tell();
+      acknowledged = sent;
+      send();
       onAcknowledged();
     });
   }
@@ -51,7 +51,7 @@ export function createStreamWindows(
       const now = windowFor(streams);
       // It grows late, so that a stream more or less changes nothing.
       wanted = now < wanted ? now : Math.max(wanted, Math.min(now, windowFor(streams * 2)));
-      tell();
+      send();
     },
   };
 }

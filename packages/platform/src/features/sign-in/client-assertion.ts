@@ -85,7 +85,7 @@ function checkPlace(issuer: string, tokenEndpoint: string, remedy: string): void
     throw new ProviderError(`its token endpoint is not at the address of the issuer${remedy}`);
 }
 
-/** Read anew for each request: whoever issues the token replaces it in time. The path is not for administrators of the API. */
+/** Read anew for each request: its issuer replaces it in time. The path is not for administrators of the API. */
 async function readToken(path: string): Promise<string> {
   try {
     const file = await open(path);
