@@ -4,19 +4,15 @@ import type { Cluster } from "@postern/api/cluster";
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { useParams, useSearch } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { CLUSTERS, inNamespace, nameOf, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
-import { EmptyState } from "../../components/empty-state.tsx";
 import { RowsField, SelectField } from "../../components/fields.tsx";
-import { Loading } from "../../components/loading.tsx";
-import { ErrorNotice } from "../../components/notice.tsx";
-import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
-import { ListLink } from "../../components/object-page.tsx";
+import { NewInProject, projectChoices } from "../../components/new-in-project.tsx";
+import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
-import { PageHead } from "../../components/page-head.tsx";
 import { namesIn } from "../../format/text-lists.ts";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
@@ -77,26 +73,9 @@ const formFor = (project: string): FormDefinition<Draft, VirtualClusterInstance>
   fieldsOf: (props) => <Fields {...props} />,
 });
 
-export function NewVirtualClusterPage() {
-  const { project = "" }: { readonly project?: string } = useSearch({ strict: false });
-  const { items, isLoading, error, retry } = useLive<Project>(PROJECTS);
-  const [first = ""] = items.map(nameOf).sort();
-  const chosen = items.some((each) => nameOf(each) === project) ? project : first;
-  const form = useMemo(() => formFor(chosen), [chosen]);
-  if (isLoading) return <Loading />;
-  if (error !== null || items.length === 0)
-    return (
-      <>
-        <PageHead above={<ListLink kind="cluster" />} title={t("cluster.new")} />
-        {error === null ? (
-          <EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>
-        ) : (
-          <ErrorNotice error={error} onRetry={retry} />
-        )}
-      </>
-    );
-  return <NewObject form={form} title={t("cluster.new")} lead={t("cluster.new.lead")} />;
-}
+export const NewVirtualClusterPage = () => (
+  <NewInProject kind="cluster" title={t("cluster.new")} lead={t("cluster.new.lead")} formFor={formFor} />
+);
 
 export function EditVirtualClusterPage() {
   const { project = "", name = "" } = useParams({ strict: false });
@@ -116,9 +95,7 @@ function Fields(props: FieldsProps<Draft>) {
             <SelectField
               label={t("cluster.fact.project")}
               value={draft.project}
-              choices={projects.items
-                .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
-                .sort((one, other) => (one.label < other.label ? -1 : 1))}
+              choices={projectChoices(projects.items)}
               onChange={(name) => onChange({ project: name, where: ANYWHERE })}
               description={t("cluster.project.hint")}
               error={errorAt("metadata.namespace")}

@@ -2,18 +2,14 @@
 
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { Project } from "@postern/api/project";
-import { useParams, useSearch } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { nameOf, PROJECTS } from "../../api/resources.ts";
+import { PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { EmptyState } from "../../components/empty-state.tsx";
 import { Checkbox, RowsField, SelectField } from "../../components/fields.tsx";
-import { Loading } from "../../components/loading.tsx";
 import { NameFields } from "../../components/name-fields.tsx";
-import { ErrorNotice } from "../../components/notice.tsx";
-import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
-import { ListLink } from "../../components/object-page.tsx";
-import { PageHead } from "../../components/page-head.tsx";
+import { NewInProject, projectChoices } from "../../components/new-in-project.tsx";
+import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { duration } from "../../format/ages.ts";
 import { t } from "../../texts/text.tsx";
@@ -40,26 +36,9 @@ const formFor = (project: string): FormDefinition<GeneratorDraft, KubeconfigGene
   fieldsOf: (props) => <Fields {...props} />,
 });
 
-export function NewGeneratorPage() {
-  const { project = "" }: { readonly project?: string } = useSearch({ strict: false });
-  const { items, isLoading, error, retry } = useLive<Project>(PROJECTS);
-  const [first = ""] = items.map(nameOf).sort();
-  const chosen = items.some((each) => nameOf(each) === project) ? project : first;
-  const form = useMemo(() => formFor(chosen), [chosen]);
-  if (isLoading) return <Loading />;
-  if (error !== null || items.length === 0)
-    return (
-      <>
-        <PageHead above={<ListLink kind="generator" />} title={t("generator.new")} />
-        {error === null ? (
-          <EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>
-        ) : (
-          <ErrorNotice error={error} onRetry={retry} />
-        )}
-      </>
-    );
-  return <NewObject form={form} title={t("generator.new")} lead={t("generator.new.lead")} />;
-}
+export const NewGeneratorPage = () => (
+  <NewInProject kind="generator" title={t("generator.new")} lead={t("generator.new.lead")} formFor={formFor} />
+);
 
 export function EditGeneratorPage() {
   const { project = "", name = "" } = useParams({ strict: false });
@@ -78,9 +57,7 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
         <SelectField
           label={t("generator.fact.project")}
           value={draft.project}
-          choices={projects.items
-            .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
-            .sort((one, other) => (one.label < other.label ? -1 : 1))}
+          choices={projectChoices(projects.items)}
           onChange={(project) => onChange({ project })}
           description={t("generator.project.hint")}
           error={errorAt("metadata.namespace")}

@@ -1,0 +1,49 @@
+// The page for a new object of a project, which is chosen in the form.
+
+import type { Project } from "@postern/api/project";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { nameOf, PROJECTS } from "../api/resources.ts";
+import { useLive } from "../api/use-live.ts";
+import { t } from "../texts/text.tsx";
+import { EmptyState } from "./empty-state.tsx";
+import { Loading } from "./loading.tsx";
+import { ErrorNotice } from "./notice.tsx";
+import { type FormDefinition, NewObject } from "./object-form.tsx";
+import { ListLink, type PageKind } from "./object-page.tsx";
+import { PageHead } from "./page-head.tsx";
+
+/** `formFor`: with a preselected project, that of the address if there is one. Give the same function each time. */
+export function NewInProject<Draft extends { readonly name: string }, T extends KubeObject>(props: {
+  readonly kind: PageKind;
+  readonly title: string;
+  readonly lead: string;
+  readonly formFor: (project: string) => FormDefinition<Draft, T>;
+}) {
+  const { kind, title, lead, formFor } = props;
+  const { project = "" }: { readonly project?: string } = useSearch({ strict: false });
+  const { items, isLoading, error, retry } = useLive<Project>(PROJECTS);
+  const [first = ""] = items.map(nameOf).sort();
+  const chosen = items.some((each) => nameOf(each) === project) ? project : first;
+  const form = useMemo(() => formFor(chosen), [formFor, chosen]);
+  if (isLoading) return <Loading />;
+  if (error !== null || items.length === 0)
+    return (
+      <>
+        <PageHead above={<ListLink kind={kind} />} title={title} />
+        {error === null ? (
+          <EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>
+        ) : (
+          <ErrorNotice error={error} onRetry={retry} />
+        )}
+      </>
+    );
+  return <NewObject form={form} title={title} lead={lead} />;
+}
+
+/** Choices of a field, by display name. */
+export const projectChoices = (projects: readonly Project[]) =>
+  projects
+    .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
+    .sort((one, other) => (one.label < other.label ? -1 : 1));
