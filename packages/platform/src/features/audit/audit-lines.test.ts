@@ -3,7 +3,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type PlatformCall, type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import {
+  type PlatformAnswer,
+  type PlatformCall,
+  type RunningPlatform,
+  startPlatform,
+} from "../../testing/running-platform.ts";
 import { temporaryDirectory } from "../../testing/temporary-directory.ts";
 
 const PROJECTS = "/apis/management.postern/v1/projects";
@@ -146,12 +151,19 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/("key(Preview|Prefix|Id|ID)?":)"[^"]*"/g, '$1"X"'],
 ];
 
+const isReady = ({ body }: PlatformAnswer): boolean => body.status?.phase === "Ready";
+
 async function linesOf(platform: RunningPlatform, calls: typeof MORE_CALLS = CALLS): Promise<readonly string[]> {
   for (const [at, given] of calls.entries()) {
     const call = typeof given === "function" ? given(platform) : given;
     const asked = { ...call, headers: { "user-agent": "lines", "Audit-ID": `call-${at}`, ...call.headers } };
     if (call.path.includes("watch=1")) await (await platform.open(asked)).ended;
-    else await platform.send(asked);
+    else {
+      const { status, body } = await platform.send(asked);
+      const isMade = status === 201 && call.path === PROJECTS;
+      // A controller completes it, and later bodies have what it wrote.
+      if (isMade) await platform.until({ path: `${PROJECTS}/${body.metadata.name}` }, isReady);
+    }
   }
   const last = `call-${calls.length - 1}`;
   for (;;) {
