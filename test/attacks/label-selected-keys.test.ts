@@ -133,7 +133,7 @@ describe("a key that selects virtual clusters by labels", () => {
     expect(await statusOf(inside("one"), token)).toBe(401);
   });
 
-  it("never reaches more than its owner, whoever writes the labels", async () => {
+  it("never reaches more than its owner, by labels of any writer", async () => {
     expect(await listed(ofBob)).toEqual(["bobs"]);
     expect(await statusOf(inside("one"), ofBob)).toBe(403);
     await label("two", "mine");
