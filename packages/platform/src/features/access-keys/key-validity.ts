@@ -3,7 +3,7 @@
 import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
-import { isWithinAudiences } from "./audiences.ts";
+import { exceededBound, type KeyBounds } from "./key-bounds.ts";
 import { type ExpiringKey, type KeyExpirations, MAX_ANCESTORS } from "./key-expirations.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
@@ -11,7 +11,6 @@ import { isPermissionSubset } from "./permission-subset.ts";
 import type { KeyRefusal } from "./ready-reasons.ts";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./refusal-of-owner.ts";
 import type { RotationMarks } from "./rotation-marks.ts";
-import { isWithinRanges } from "./source-ranges.ts";
 
 /** Members that determine whether a record is valid, besides its ancestors and owner. */
 export type RefusableKey = ExpiringKey &
@@ -22,9 +21,7 @@ export type RefusableKey = ExpiringKey &
     | "owner"
     | "groups"
     | "restrictions"
-    | "sourceRanges"
-    | "audiences"
-    | "confirmation"
+    | keyof KeyBounds
     | "disabled"
     | "origins"
     | "childrenFrom"
@@ -92,13 +89,8 @@ export function createKeyRefusal(deps: {
   const excessOver = (parent: RefusableKey, record: RefusableKey): string | undefined => {
     if (!isPermissionSubset(record.restrictions, parent.restrictions) || !hasSubjectOf(record, parent))
       return "has more permissions than the key it was created with";
-    if (!isWithinRanges(record.sourceRanges, parent.sourceRanges))
-      return "is accepted from more addresses than the key it was created with";
-    if (!isWithinAudiences(record.audiences, parent.audiences))
-      return "is accepted by more audiences than the key it was created with";
-    if (parent.confirmation !== "" && record.confirmation === "")
-      return "is bound to no client certificate, and the key it was created with is";
-    return undefined;
+    const exceeded = exceededBound(record, parent);
+    return exceeded && EXCESS[exceeded];
   };
 
   /** A key created with a restricted key has the same owner, and no group that the restricted key lacks. */
@@ -124,6 +116,11 @@ export function createKeyRefusal(deps: {
 
 const parentRefused = (message: string): KeyRefusal => ({ reason: "ParentRefused", message });
 
+const EXCESS: { readonly [bound in keyof KeyBounds]: string } = {
+  sourceRanges: "is accepted from more addresses than the key it was created with",
+  audiences: "is accepted by more audiences than the key it was created with",
+  confirmation: "is bound to no client certificate, and the key it was created with is",
+};
 const LOCKED = "locked: an old value was used after its rotation";
 const LEAKED = "reported as leaked";
 const REVOKED = "revoked: it was created with a compromised value";

@@ -15,11 +15,10 @@ import type { AccessKeyIndex } from "../../access-key-index.ts";
 import type { AccessKeyOwner } from "../../access-key-owner.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
-import { isWithinAudiences } from "../../audiences.ts";
+import { exceededBound, type KeyBounds } from "../../key-bounds.ts";
 import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-ttl.ts";
 import { isPermissionSubset } from "../../permission-subset.ts";
 import { specOf } from "../../secret-fields.ts";
-import { isWithinRanges } from "../../source-ranges.ts";
 
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest, passesItsEndOn } from "./lineage.ts";
 
@@ -212,6 +211,22 @@ function faultOfOtherCluster(
   return "users of another cluster have no access keys of their own: request a kubeconfig, or have an administrator give your user name to a User as its spec.subject";
 }
 
+function boundsOf(key: OwnedAccessKey): KeyBounds {
+  const { allowedSourceRanges = [], audiences = [], confirmation } = specOf(key) as AccessKeySpec;
+  return { sourceRanges: allowedSourceRanges, audiences, confirmation: confirmation?.certificateSHA256 ?? "" };
+}
+
+const BEYOND_CREATOR: { readonly [bound in keyof KeyBounds]: string } = {
+  sourceRanges: "spec.allowedSourceRanges: must be within those of the access key of the request, which has some",
+  audiences: "spec.audiences: must be among those of the access key of the request, which has some",
+  confirmation: "spec.confirmation: must be bound to a client certificate, as the access key of the request is",
+};
+const BEYOND_BEFORE: { readonly [bound in keyof KeyBounds]: string } = {
+  sourceRanges: "it is accepted from more addresses than the access key of the request",
+  audiences: "it is accepted by more audiences than the access key of the request",
+  confirmation: "it is bound to no client certificate, and the access key of the request is",
+};
+
 function faultOfNarrowed(
   creator: AccessKeyState,
   object: OwnedAccessKey,
@@ -224,27 +239,16 @@ function faultOfNarrowed(
     return "a scoped access key can create and change only keys of its own owner";
   }
   if (!fits(object)) return "it would have more permissions than the access key of the request";
-  const isBound = (key: OwnedAccessKey) =>
-    isWithinRanges((specOf(key) as AccessKeySpec).allowedSourceRanges ?? [], creator.sourceRanges);
-  if (!isBound(object))
-    return "spec.allowedSourceRanges: must be within those of the access key of the request, which has some";
-  const isAddressed = (key: OwnedAccessKey) =>
-    isWithinAudiences((specOf(key) as AccessKeySpec).audiences ?? [], creator.audiences);
-  if (!isAddressed(object))
-    return "spec.audiences: must be among those of the access key of the request, which has some";
-  const isConfirmed = (key: OwnedAccessKey) =>
-    creator.confirmation === "" || (key.spec?.confirmation?.certificateSHA256 ?? "") !== "";
-  if (!isConfirmed(object))
-    return "spec.confirmation: must be bound to a client certificate, as the access key of the request is";
+  const exceeded = exceededBound(boundsOf(object), creator);
+  if (exceeded !== undefined) return BEYOND_CREATOR[exceeded];
   const foreign = (object.spec?.groups ?? []).find(
     (group) => !(old?.spec?.groups ?? []).includes(group) && !creator.groups.includes(group),
   );
   if (foreign !== undefined) return `the access key of the request does not have the group ${JSON.stringify(foreign)}`;
   if (old === undefined) return undefined;
   if (!fits(old)) return "it has more permissions than the access key of the request";
-  if (!isBound(old)) return "it is accepted from more addresses than the access key of the request";
-  if (!isAddressed(old)) return "it is accepted by more audiences than the access key of the request";
-  if (!isConfirmed(old)) return "it is bound to no client certificate, and the access key of the request is";
+  const exceededBefore = exceededBound(boundsOf(old), creator);
+  if (exceededBefore !== undefined) return BEYOND_BEFORE[exceededBefore];
   const isOwnOrChild =
     old.metadata.uid === creator.uid || keys.byUid(old.metadata.uid ?? "")?.parentUids.includes(creator.uid) === true;
   if ((object.spec?.key ?? "") !== "" && !isOwnOrChild) {
