@@ -21,7 +21,8 @@ import type { Foundation } from "../../../foundation/foundation.ts";
 import type { StatusWrites } from "../../../foundation/kinds/status-writes.ts";
 import type { PlatformEndpoint } from "../../virtual-clusters/platform-endpoint.ts";
 import { generatorFinalizer } from "../kinds/kubeconfig-generators/strategy.ts";
-import { createFleetPass, type FleetPassDeps, type FleetState } from "./fleet-pass.ts";
+import { createFleetPass, type FleetPassDeps } from "./fleet-pass.ts";
+import type { FleetState } from "./fleet-state.ts";
 
 export type GeneratorControllerDeps = FleetPassDeps & {
   readonly generators: ControlledResource;
