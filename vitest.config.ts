@@ -107,6 +107,7 @@ const LONG_PARALLEL = [
   "test/e2e/console-journeys.test.ts",
   "test/e2e/console-next-steps.test.ts",
   "test/e2e/console-pages.test.ts",
+  "test/e2e/console-tables.test.ts",
   "test/e2e/console-tasks.test.ts",
   // Beside startup, tour, kill-nine of a server, and the attacks on other things that two servers share.
   "test/attacks/sign-in-replicas.test.ts",
@@ -117,20 +118,25 @@ const LONG_PARALLEL = [
   // Beside metrics and the unit tests of both.
   "test/e2e/bootstrap.test.ts",
   "test/e2e/notices.test.ts",
-  // Beside crash/cluster-threads and the attacks on them.
+  // Beside crash/cluster-threads, crowded-threads and attacks/shared-threads.
+  "test/attacks/cluster-threads.test.ts",
   "test/crash/ended-threads.test.ts",
   // Beside cli, login, read-only-kubeconfig and kubeconfig-action.
   "test/e2e/platform-choice.test.ts",
   "test/e2e/credential-expiry.test.ts",
   "test/e2e/kubeconfig-command.test.ts",
+  // Beside front-threads and private-ca, which change certificates too.
+  "test/e2e/certificate-reload.test.ts",
   // Beside kubectl, kubectl-streams, kubectl-virtual-cluster, replayed-helm, replayed-terraform and test/conformance.
   "test/e2e/cluster-kinds.test.ts",
   "test/e2e/conversion-webhooks.test.ts",
+  "test/e2e/custom-owners.test.ts",
   "test/e2e/custom-resources.test.ts",
   "test/e2e/every-field.test.ts",
   "test/e2e/helm.test.ts",
   "test/e2e/kubectl-commands.test.ts",
   "test/e2e/kubectl-platform.test.ts",
+  "test/e2e/kubectl-prune.test.ts",
   "test/e2e/kubernetes-tools.test.ts",
   "test/e2e/prepared-clusters.test.ts",
   "test/e2e/terraform.test.ts",
@@ -148,6 +154,11 @@ const LONG_PARALLEL = [
   // Beside front-proxy and kubeconfig-generators of one server.
   "test/attacks/front-proxy-replicas.test.ts",
   "test/attacks/generator-replicas.test.ts",
+  // Beside attacks/access-replicas and the unit tests of issued keys.
+  "test/attacks/issued-elsewhere.test.ts",
+  // Beside missing-fields, malformed-bodies and open-streams.
+  "test/attacks/deep-objects.test.ts",
+  "test/attacks/gone-clients.test.ts",
   // Beside the unit tests of the last use.
   "test/attacks/last-use.test.ts",
   // Beside the unit tests of rotated clusters.

@@ -90,7 +90,7 @@ const STATES: {
 
 /** Those that differ most from each other. */
 const VIEWS_BY_DAY = ["/", "/keys", "/new/key", "/access-requests/queue"];
-const STATES_BY_DAY = ["get-kubeconfig", "palette"];
+const STATES_BY_DAY = ["get-kubeconfig"];
 
 const press = (page: Page, name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
 
