@@ -43,12 +43,18 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionCh
   return {
     async admit(attributes) {
       let { object } = attributes;
-      for (const plugin of changing)
-        if (isAsked(plugin, attributes)) object = await plugin.admit?.({ ...attributes, object });
+      for (const plugin of changing) {
+        if (!isAsked(plugin, attributes)) continue;
+        const admitted = plugin.admit?.({ ...attributes, object });
+        object = admitted instanceof Promise ? await admitted : admitted;
+      }
       return object;
     },
     async validate(attributes) {
-      for (const plugin of checking) if (isAsked(plugin, attributes)) await plugin.validate?.(attributes);
+      for (const plugin of checking) {
+        const checked = isAsked(plugin, attributes) ? plugin.validate?.(attributes) : undefined;
+        if (checked instanceof Promise) await checked;
+      }
     },
   };
 }

@@ -5,6 +5,7 @@ import { withoutManagedFields } from "@postern/structured-merge/managedfields/ob
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { StoredContent } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import {
   KeyExistsError,
@@ -12,6 +13,7 @@ import {
   StorageFullError,
   ValueTooLargeError,
 } from "../../storage/storage-errors.ts";
+import type { WriteLimit } from "../strategy.ts";
 import { withRevision } from "./object-meta.ts";
 import { runPhases } from "./run-phases.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -47,10 +49,13 @@ export async function checkLimits(write: Write): Promise<void> {
 }
 
 /** Other writes under the same limits wait until this one has ended. */
-async function lockLimits(write: Write): Promise<void> {
-  const { limitLocks, cache } = write.store;
+function lockLimits(write: Write): Promise<void> | undefined {
   const limits = limitsOf(write);
-  if (limits.length === 0) return;
+  return limits.length === 0 ? undefined : lockEach(write, limits);
+}
+
+async function lockEach(write: Write, limits: readonly WriteLimit[]): Promise<void> {
+  const { limitLocks, cache } = write.store;
   // Two writes that wait for each other would wait for ever: all lock the names in one order, and each name once.
   for (const name of [...new Set(limits.map((limit) => limit.name))].sort()) {
     await limitLocks.acquire(name);
@@ -63,14 +68,14 @@ async function lockLimits(write: Write): Promise<void> {
 
 const ignore = (): void => undefined;
 
-async function reserve(write: Write): Promise<void> {
+function reserve(write: Write): Promise<void> | undefined {
   const { store, object, context } = write;
-  const reservation = await store.strategy.reserve?.(object, context);
-  if (reservation === undefined) return;
-  write.onEnd((error) => {
-    if (error === undefined) return runHook(store, () => reservation.keep());
-    return isUnknown(write, error) ? undefined : runHook(store, () => reservation.release());
-  });
+  return store.strategy.reserve?.(object, context)?.then((reservation) =>
+    write.onEnd((error) => {
+      if (error === undefined) return runHook(store, () => reservation.keep());
+      return isUnknown(write, error) ? undefined : runHook(store, () => reservation.release());
+    }),
+  );
 }
 
 const rehearseReserve = ({ store, object, context }: Write): Promise<void> | undefined =>
@@ -90,8 +95,10 @@ const orWithoutManagedFields =
     }
   };
 
-async function encode(write: Write): Promise<void> {
-  write.value = await write.store.codec.encode(write.served, write.sealed, write.context);
+function encode(write: Write): Awaitable<void> {
+  return whenDone(write.store.codec.encode(write.served, write.sealed, write.context), (value) => {
+    write.value = value;
+  });
 }
 
 const checkRoom = ({ store, key, value, old }: Write): Promise<void> =>

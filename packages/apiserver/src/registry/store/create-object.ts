@@ -8,6 +8,7 @@ import { generateName } from "@postern/apimachinery/names/generate-name";
 import { CachedObject } from "../../cache/cached-object.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";
@@ -92,9 +93,11 @@ function stamp(write: Write): void {
   write.object = withMeta(withoutStatus(write.object, definition), metadata);
 }
 
-async function prepareForCreate(write: Write): Promise<void> {
+function prepareForCreate(write: Write): Awaitable<void> {
   const { store, object, context } = write;
-  write.object = (await store.strategy.prepareForCreate?.(object, context)) ?? object;
+  return whenDone(store.strategy.prepareForCreate?.(object, context), (prepared = object) => {
+    write.object = prepared;
+  });
 }
 
 function warnOnCreate({ store, object, context }: Write): void {

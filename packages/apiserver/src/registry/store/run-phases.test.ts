@@ -55,6 +55,14 @@ describe("the phases of a request", () => {
     expect(state.seen).toEqual(["a", "b", "b ended", "c"]);
   });
 
+  it("wait for nothing but promises: the others run in one go", async () => {
+    const state = stateOf(0);
+    const running = runPhases([phase("a"), phase("b"), phase("c", async () => DONE), phase("d")], state);
+    expect(state.seen).toEqual(["a", "b", "c"]);
+    await running;
+    expect(state.seen).toEqual(["a", "b", "c"]);
+  });
+
   it("end behind the one that says so", async () => {
     const state = stateOf(0);
     await runPhases([phase("a"), phase("b", () => DONE), phase("c")], state);

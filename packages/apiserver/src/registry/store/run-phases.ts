@@ -26,6 +26,8 @@ export async function runPhases<State extends PhaseState>(
       await othersFirst;
       if (!state.isSent) context.signal.throwIfAborted();
     }
-    if ((await phase(state)) === DONE) return;
+    const outcome = phase(state);
+    // Most wait for nothing.
+    if ((outcome instanceof Promise ? await outcome : outcome) === DONE) return;
   }
 }

@@ -9,6 +9,7 @@ import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-me
 import { keepTimesOfNoop } from "@postern/structured-merge/managedfields/object-managed-fields";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
@@ -216,9 +217,11 @@ function merge(write: Update): void {
   write.object = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
 }
 
-async function prepareForUpdate(write: Update): Promise<void> {
+function prepareForUpdate(write: Update): Awaitable<void> {
   const { store, object, old, context } = write;
-  write.object = (await store.strategy.prepareForUpdate?.(object, old, context)) ?? object;
+  return whenDone(store.strategy.prepareForUpdate?.(object, old, context), (prepared = object) => {
+    write.object = prepared;
+  });
 }
 
 function countGeneration(write: Update): void {
@@ -259,13 +262,14 @@ function readSealed(write: Update): void {
 }
 
 /** A write that changes nothing is answered with the object as it is. */
-async function leaveUnchanged(write: Update): Promise<typeof DONE | undefined> {
+function leaveUnchanged(write: Update): Awaitable<typeof DONE | undefined> {
   const { store, served, sealed, old, oldSealed, current, context } = write;
-  const isStored = await store.codec.isStored(served, old, current, context);
-  if (!isStored || !equalJson(sealed, oldSealed)) return undefined;
-  // The steps after the write read the decoded object more than once.
-  write.result = current.decodedAs(old);
-  return DONE;
+  return whenDone(store.codec.isStored(served, old, current, context), (isStored) => {
+    if (!isStored || !equalJson(sealed, oldSealed)) return undefined;
+    // The steps after the write read the decoded object more than once.
+    write.result = current.decodedAs(old);
+    return DONE;
+  });
 }
 
 /** The last finalizer was removed: the object is deleted, and the response shows its last state. */

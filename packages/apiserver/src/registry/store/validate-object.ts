@@ -13,6 +13,7 @@ import {
   validateObjectMetaUpdate,
 } from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
+import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import { brokenRules, schemaFaults } from "./schema-faults.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";
 import { validateScaleFields } from "./validate-scale-fields.ts";
@@ -58,8 +59,8 @@ export function lookWhetherPlain(write: Write): void {
   write.isPlain = write.store.validator.isPlain(write.object);
 }
 
-export async function checkSchema(write: Write): Promise<void> {
-  if (!write.isPlain) write.faults.push(...(await schemaFaults(write)));
+export function checkSchema(write: Write): Awaitable<void> {
+  if (!write.isPlain) return addFaults(write, schemaFaults(write));
 }
 
 function checkScale({ store, object, subresource, faults }: Write): void {
@@ -79,18 +80,21 @@ function checkLists({ store, object, old, isPlain, faults }: Write): void {
   faults.push(...found);
 }
 
-async function checkByStrategy({ store, object, old, context, faults }: Write): Promise<void> {
+function checkByStrategy(write: Write): Awaitable<void> {
+  const { store, object, old, context } = write;
   const { strategy } = store;
-  const found =
-    old === undefined
-      ? await strategy.validate?.(object, context)
-      : await strategy.validateUpdate?.(object, old, context);
-  if (found !== undefined) faults.push(...found);
+  return addFaults(
+    write,
+    old === undefined ? strategy.validate?.(object, context) : strategy.validateUpdate?.(object, old, context),
+  );
 }
 
-async function checkRules(write: Write): Promise<void> {
-  if (write.store.definition.rules !== undefined) write.faults.push(...(await brokenRules(write)));
+function checkRules(write: Write): Awaitable<void> {
+  if (write.store.definition.rules !== undefined) return addFaults(write, brokenRules(write));
 }
+
+const addFaults = ({ faults }: Write, found: Awaitable<readonly FieldError[] | undefined>): Awaitable<void> =>
+  whenDone(found, (more = []) => void faults.push(...more));
 
 function refuseFaults({ store, object, faults }: Write): void {
   if (faults.length > 0) throw invalidObjectError(groupKindOf(store), object.metadata.name ?? "", faults);
