@@ -161,9 +161,17 @@ function toCluster(
   );
 }
 
+/** Authenticators give the same user for all requests with a key, so that what is made of the identity can be remembered by it as well. */
+const outsideIdentities = new WeakMap<UserInfo, UserInfo>();
+
 /** Requests from outside never have system identities. */
-function outsideIdentity({ name, groups }: UserInfo): UserInfo {
+function outsideIdentity(user: UserInfo): UserInfo {
+  const known = outsideIdentities.get(user);
+  if (known !== undefined) return known;
+  const { name, groups } = user;
   if (isSystemName(name))
     throw forbiddenPathError(`user ${JSON.stringify(name)} cannot be used in a connected cluster`);
-  return { name, groups: groups.filter((group) => !isSystemName(group)) };
+  const identity = { name, groups: groups.filter((group) => !isSystemName(group)) };
+  outsideIdentities.set(user, identity);
+  return identity;
 }
