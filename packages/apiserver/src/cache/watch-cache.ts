@@ -17,7 +17,7 @@ export type CacheEvent =
       readonly type: "put";
       readonly object: CachedObject;
       readonly previous: CachedObject | undefined;
-      /** That of `object` where this process has just created it. */
+      /** That of `object` where this process has just written it. */
       readonly content?: StoredContent | undefined;
     }
   /** `object` is the last state under the revision of the deletion. */

@@ -20,7 +20,7 @@ export type StorageEvent =
       readonly type: "put";
       readonly entry: StoredEntry;
       readonly previous: StoredEntry | undefined;
-      /** The value that the writer passed to `create`, in an event that directly follows the write: observers in its process need not read it. */
+      /** The content that the writer gave beside the value, in an event that directly follows the write: observers in its process need not read it. */
       readonly content?: unknown;
     }
   | { readonly type: "delete"; readonly key: string; readonly revision: Revision; readonly previous: StoredEntry };
@@ -79,8 +79,8 @@ export interface Storage extends AsyncDisposable {
   /** Rejects with KeyExistsError. `content` is what the value encodes; it comes back in the event, in stores that can hand it on. */
   create(key: string, value: Uint8Array, content?: unknown): Promise<Revision>;
 
-  /** Writes only if the entry is still at `expected`. Rejects with RevisionConflictError, also when the key is absent. */
-  update(key: string, value: Uint8Array, expected: Revision): Promise<Revision>;
+  /** Writes only if the entry is still at `expected`. Rejects with RevisionConflictError, also when the key is absent. `content` as for `create`. */
+  update(key: string, value: Uint8Array, expected: Revision, content?: unknown): Promise<Revision>;
 
   /** Rejects as `create` and `update` would for a value that has no room, and writes nothing: for dry runs. */
   checkRoom(key: string, value: Uint8Array, kind: "create" | "update"): Promise<void>;

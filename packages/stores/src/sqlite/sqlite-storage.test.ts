@@ -36,7 +36,7 @@ it("lets other requests run between writes that are committed together (security
   expect(most).toBeLessThanOrEqual(16);
 });
 
-it("hands the content of a new value to those who watch", async () => {
+it("hands the content of a value to those who watch", async () => {
   const folder = await mkdtemp(join(tmpdir(), "postern-sqlite-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   await using storage = await openSqliteStorage({ path: join(folder, "store.db") });
@@ -47,9 +47,10 @@ it("hands the content of a new value to those who watch", async () => {
   });
   const content = { of: "a" };
   await storage.create("/a", Buffer.from("x"), content);
-  await storage.create("/b", Buffer.from("x"));
-  expect(told).toEqual([content, undefined]);
-  expect(told[0]).toBe(content);
+  const revision = await storage.create("/b", Buffer.from("x"));
+  await storage.update("/b", Buffer.from("y"), revision, content);
+  expect(told).toEqual([content, undefined, content]);
+  expect([told[0], told[2]].every((each) => each === content)).toBe(true);
 });
 
 it("answers the writes of one commit before those of the next", async () => {

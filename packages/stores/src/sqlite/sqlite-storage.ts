@@ -188,8 +188,8 @@ class StorageInSqlite implements SqliteStorage {
     return this.#write(key, value, undefined, content);
   }
 
-  update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
-    return this.#write(key, value, expected);
+  update(key: string, value: Uint8Array, expected: Revision, content?: unknown): Promise<Revision> {
+    return this.#write(key, value, expected, content);
   }
 
   delete(key: string, expected: Revision): Promise<Revision> {

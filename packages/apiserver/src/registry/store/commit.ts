@@ -113,7 +113,7 @@ const sendWith =
     write.result = await committedObject(store, { key, value, revision }, served, context);
   };
 
-/** The parts of the object at hand, for the events of its creation. */
+/** The parts of the object at hand, for the event of the write. */
 export const contentOf = ({ store, served: object, sealed }: Write): StoredContent | undefined =>
   store.codec.isVerbatim === true ? { object, sealed } : undefined;
 

@@ -14,7 +14,7 @@ import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import { admit, confirm, warnOfFinalizers } from "./admit-write.ts";
-import { checkLimits, commitPhases, decodeEntry, rehearsalPhases, runHook, seal } from "./commit.ts";
+import { checkLimits, commitPhases, contentOf, decodeEntry, rehearsalPhases, runHook, seal } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { keyOfRequest } from "./get-object.ts";
 import { isReleased } from "./graceful-deletion.ts";
@@ -70,7 +70,9 @@ const PREPARE: readonly WritePhase<Update>[] = [
 const UPDATE: readonly WritePhase<Update>[] = [
   ...PREPARE,
   removeReleased,
-  ...commitPhases<Update>(({ store, key, value, current }) => store.storage.update(key, value, current.revision)),
+  ...commitPhases<Update>((write) =>
+    write.store.storage.update(write.key, write.value, write.current.revision, contentOf(write)),
+  ),
   keepHook,
 ];
 const REHEARSE: readonly WritePhase<Update>[] = [

@@ -68,9 +68,9 @@ class MemoryStorage implements Storage {
     return this.#put(key, value, undefined, content);
   }
 
-  async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
+  async update(key: string, value: Uint8Array, expected: Revision, content?: unknown): Promise<Revision> {
     this.#assertWritable(value);
-    return this.#put(key, value, this.#expect(key, expected));
+    return this.#put(key, value, this.#expect(key, expected), content);
   }
 
   async delete(key: string, expected: Revision): Promise<Revision> {

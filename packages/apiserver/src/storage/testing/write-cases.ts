@@ -21,10 +21,8 @@ export function describeWrites(context: SuiteContext): void {
       expect(await context.storage.currentRevision()).toBe(revision);
     });
 
-    test("the event of a create has the content that its writer gave, if any, and history has none", async () => {
+    test("the event of a write has the content that its writer gave, if any, and history has none", async () => {
       const { storage } = context;
-      const content = { of: "one" };
-      const from = await storage.currentRevision();
       const contentAfter = (revision: number): Promise<unknown> =>
         new Promise((resolve, reject) => {
           const watch = storage.watch(ROOT, revision, {
@@ -36,10 +34,18 @@ export function describeWrites(context: SuiteContext): void {
             error: reject,
           });
         });
-      const told = contentAfter(from);
-      await storage.create(key, value("one"), content);
-      expect([content, undefined]).toContain(await told);
-      expect(await contentAfter(from)).toBeUndefined();
+      const writes = [
+        (content: unknown) => storage.create(key, value("one"), content),
+        async (content: unknown) => storage.update(key, value("two"), await storage.currentRevision(), content),
+      ];
+      for (const write of writes) {
+        const content = { of: "it" };
+        const from = await storage.currentRevision();
+        const told = contentAfter(from);
+        await write(content);
+        expect([content, undefined]).toContain(await told);
+        expect(await contentAfter(from)).toBeUndefined();
+      }
     });
 
     test("create rejects an existing key with KeyExistsError, which carries the stored entry", async () => {

@@ -30,7 +30,7 @@ it("keeps when a key and each of its replaced values were learned, until there i
   expect(epochs(read(stored("u2", "d", []), 4, again))).toEqual(["d since 4"]);
 });
 
-it("makes the same record of a new key from its content as from its bytes", async () => {
+it("makes the same record of a written key from its content as from its bytes", async () => {
   await using server = await createAccessKeyServer();
   const { prefix, view } = {
     prefix: server.ownedAccessKeyResource.keys.prefix,
@@ -57,12 +57,20 @@ it("makes the same record of a new key from its content as from its bytes", asyn
       as: admin,
     });
     expect(status).toBe(201);
+    const changed = await server.send({
+      method: "PATCH",
+      url: `ownedaccesskeys/k${at}`,
+      headers: { "content-type": "application/merge-patch+json" },
+      body: JSON.stringify({ spec: { displayName: "changed", disabled: at % 2 === 0 } }),
+      as: admin,
+    });
+    expect(changed.status).toBe(200);
   }
-  expect(told).toHaveLength(specs.length);
+  expect(told).toHaveLength(2 * specs.length);
   const reader = () => createAccessKeyReader(prefix, restrictionNames("postern"), () => undefined);
   const [readContent, readBytes] = [reader(), reader()];
   for (const event of told) {
-    if (event.type !== "put") throw new Error("expected a creation");
+    if (event.type !== "put") throw new Error("expected a write");
     expect(event.content).toBeDefined();
     expect(membersOf(readContent(event.object, 1, undefined, event.content))).toEqual(
       membersOf(readBytes(event.object, 1)),

@@ -151,10 +151,10 @@ export function budgetedStorage(deps: {
       if (counted !== undefined) await counted;
       return await within(askedFor(key, value, "create"), key, () => storage.create(key, value, content));
     },
-    async update(key, value, expected) {
+    async update(key, value, expected, content) {
       const counted = whenCounted(key);
       if (counted !== undefined) await counted;
-      return await within(askedFor(key, value, "update"), key, () => storage.update(key, value, expected));
+      return await within(askedFor(key, value, "update"), key, () => storage.update(key, value, expected, content));
     },
     async checkRoom(key, value, kind) {
       await whenCounted(key);

@@ -78,8 +78,10 @@ class SealedStorage implements Storage {
     }
   }
 
-  update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
-    return isSealedPlace(key) ? this.#updateSealed(key, value, expected) : this.#storage.update(key, value, expected);
+  update(key: string, value: Uint8Array, expected: Revision, content?: unknown): Promise<Revision> {
+    return isSealedPlace(key)
+      ? this.#updateSealed(key, value, expected)
+      : this.#storage.update(key, value, expected, content);
   }
 
   async #updateSealed(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {

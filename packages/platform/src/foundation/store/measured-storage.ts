@@ -37,17 +37,17 @@ export function measuredStorage(deps: {
   const [updating, deleting] = [timed("update"), timed("delete")];
   const [asking, compacting] = [timed("currentRevision"), timed("compact")];
   return {
-    get: (key, options) => getting(() => storage.get(key, options)),
-    list: (prefix, options) => listing(() => storage.list(prefix, options)),
-    create: (key, value) => creating(() => storage.create(key, value)),
-    update: (key, value, expected) => updating(() => storage.update(key, value, expected)),
-    delete: (key, expected) => deleting(() => storage.delete(key, expected)),
+    get: (...call) => getting(() => storage.get(...call)),
+    list: (...call) => listing(() => storage.list(...call)),
+    create: (...call) => creating(() => storage.create(...call)),
+    update: (...call) => updating(() => storage.update(...call)),
+    delete: (...call) => deleting(() => storage.delete(...call)),
     currentRevision: () => asking(() => storage.currentRevision()),
     // This needs no question to the store.
     known: storage.known,
-    compact: (revision) => compacting(() => storage.compact(revision)),
-    checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),
-    watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
+    compact: (...call) => compacting(() => storage.compact(...call)),
+    checkRoom: (...call) => storage.checkRoom(...call),
+    watch: (...call) => storage.watch(...call),
     get oldestRevision() {
       return storage.oldestRevision ?? 0;
     },

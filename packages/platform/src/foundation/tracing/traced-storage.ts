@@ -12,15 +12,17 @@ export function tracedStorage(storage: Storage, kind: string, tracing: Tracing |
     return inSpan(tracing, { name: `store ${operation}`, kind: "client", attributes }, work);
   };
   return {
-    get: (key, options) => traced("get", () => storage.get(key, options)),
-    list: (prefix, options) => traced("list", () => storage.list(prefix, options)),
-    create: (key, value, content) => traced("create", () => storage.create(key, value, content)),
-    update: (key, value, expected) => traced("update", () => storage.update(key, value, expected)),
-    delete: (key, expected) => traced("delete", () => storage.delete(key, expected)),
+    get: (...call) => traced("get", () => storage.get(...call)),
+    list: (...call) => traced("list", () => storage.list(...call)),
+    create: (...call) => traced("create", () => storage.create(...call)),
+    update: (...call) => traced("update", () => storage.update(...call)),
+    delete: (...call) => traced("delete", () => storage.delete(...call)),
     currentRevision: () => traced("currentRevision", () => storage.currentRevision()),
-    compact: (revision) => storage.compact(revision),
-    checkRoom: (key, value, kind) => storage.checkRoom(key, value, kind),
-    watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
+    // This needs no question to the store.
+    known: storage.known,
+    compact: (...call) => storage.compact(...call),
+    checkRoom: (...call) => storage.checkRoom(...call),
+    watch: (...call) => storage.watch(...call),
     get oldestRevision() {
       return storage.oldestRevision ?? 0;
     },
