@@ -23,8 +23,8 @@ export type RotationRequest = {
 export const revokesChildren = ({ leak }: SealedAccessKey, isCompromised: boolean): boolean =>
   isCompromised || leak !== undefined;
 
-/** `nonces` is the one nonce under every key of the ring. */
-export const isRepeated = ({ retired }: SealedAccessKey, nonces: readonly string[]): RetiredValue | undefined =>
+/** The value that a rotation with this nonce has replaced. `nonces` is the one nonce under every key of the ring. */
+export const retiredByNonce = ({ retired }: SealedAccessKey, nonces: readonly string[]): RetiredValue | undefined =>
   retired.find((value) => nonces.includes(value.nonce));
 
 /** The old value is kept as its digest alone, so that its use can be distinguished from a guess. */

@@ -1,7 +1,8 @@
 // POST ownedaccesskeys/{name}/rotate: a new value for a key. The old value may stay valid until the new one is used.
 
+import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { wrappedField } from "@postern/api/wrapped-value";
-import { invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { conflictError, invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -15,7 +16,7 @@ import { ownerOf } from "../../../access-key-owner.ts";
 import type { AccessKeySecrets } from "../../../access-key-secrets.ts";
 import { keyEvent, type RecordKeyEvent } from "../../../key-events.ts";
 import { originsOf } from "../../../key-origins.ts";
-import { isRepeated, rotateValue } from "../../../rotation/rotate-value.ts";
+import { retiredByNonce, rotateValue } from "../../../rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../rotation/sealed-record-writer.ts";
 import { AUDIT_ISSUED_CREDENTIAL, specOf, withKey } from "../../../secret-fields.ts";
 import { type CreatorLimitsDeps, checkCreator } from "../creator-limits.ts";
@@ -84,7 +85,7 @@ const fields = s
 type OwnedAccessKeyRotation = KindOf<typeof fields>;
 
 export const rotate = (deps: RotateDeps): Subresource => {
-  const { names, runtime, keys, secrets, recordEvent, ownKeys, sealedRecords, countedRecords } = deps;
+  const { names, secrets, recordEvent, ownKeys } = deps;
   const kind = { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyRotation" };
   return {
     name: "rotate",
@@ -109,64 +110,27 @@ export const rotate = (deps: RotateDeps): Subresource => {
       const owner = ownerOf(object.spec ?? {});
       if (wrapMs !== undefined && owner !== undefined) await deps.wrapped.makeRoom(owner);
       const value = String(specOf(wanted)["key"]);
-      const now = runtime.clock.now();
-      const { nonce = "", gracePeriodSeconds = 0, compromised = false } = spec;
-      const caller = originsOf(context, keys);
-      const digests = secrets
-        .digestsOf(`rotation ${context.user.name}\n${nonce}`)
-        .map((digest) => Buffer.from(digest).toString("base64url"));
-      const { name = "", uid = "" } = object.metadata;
-      let until = now;
-      let id = "";
-      let repeated = false;
-      let revoked: { readonly from: number; readonly below: number } | undefined;
-      // A value that others know is replaced even where the owner has no room left.
-      const records = compromised ? sealedRecords : countedRecords;
-      const isThere = await records.write({ name, uid }, (sealed) => {
-        const before = isRepeated(sealed, digests);
-        repeated = before !== undefined;
-        const origins = othersOf(caller, uid, sealed);
-        const next = repeated
-          ? sealed
-          : rotateValue(
-              sealed,
-              {
-                nonce: digests[0] ?? "",
-                value,
-                now,
-                graceMs: Number(gracePeriodSeconds) * 1000,
-                origins,
-                isCompromised: compromised,
-              },
-              secrets,
-              isTaken,
-            );
-        revoked =
-          next.childrenFrom === sealed.childrenFrom
-            ? undefined
-            : { from: sealed.childrenFrom, below: next.childrenFrom };
-        id = next.key?.id ?? "";
-        until = isRepeated(next, digests)?.until ?? now;
-        return repeated ? undefined : next;
-      });
-      // Gone between the look at it and the write.
-      if (!isThere) await visibleKey(context, ownKeys());
+      const { id, until, isRepeated, revoked } = await rotateRecord(object, value, spec, context, deps);
       context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
       // The answer shows the value whatever becomes of the Secret: nothing else has it.
-      if (!repeated) await deliverValue(object, value, deps).catch(warnOfStaleSecret(context));
-      if (!repeated) recordEvent(keyEvent(object, revoked === undefined ? "Rotated" : "Compromised"));
+      if (!isRepeated) {
+        await deliverValue(object, value, deps).catch(warnOfStaleSecret(context));
+        recordEvent(keyEvent(object, revoked === undefined ? "Rotated" : "Compromised"));
+      }
       const delivered =
-        wrapMs === undefined || repeated
+        wrapMs === undefined || isRepeated
           ? { key: value }
           : { wrapped: await wrapKey(object, value, wrapMs, context, deps) };
       const revokedCredentials =
-        revoked === undefined ? undefined : await countDescendants(uid, revoked, deps, context.signal);
+        revoked === undefined
+          ? undefined
+          : await countDescendants(object.metadata.uid ?? "", revoked, deps, context.signal);
       if (revokedCredentials !== undefined)
         context.audit.annotate(names.key("revoked-credentials-count"), String(revokedCredentials));
       return {
         ...body,
         status: {
-          ...(repeated ? { repeated } : delivered),
+          ...(isRepeated ? { repeated: true } : delivered),
           keyID: id,
           previousKeyExpirationTimestamp: formatTimestamp(until),
           ...(revokedCredentials === undefined ? {} : { revokedCredentials }),
@@ -174,11 +138,71 @@ export const rotate = (deps: RotateDeps): Subresource => {
       };
     },
   };
-
-  function isTaken(id: string): boolean {
-    return keys.byId(id) !== undefined;
-  }
 };
+
+type Rotation = {
+  /** Public ID of the current value. */
+  readonly id: string;
+  /** When the old value becomes invalid, in milliseconds since the epoch. */
+  readonly until: number;
+  /** The nonce was used before, so that nothing was rotated. */
+  readonly isRepeated: boolean;
+  /** Serials of the values whose credentials are revoked with this rotation. */
+  readonly revoked: { readonly from: number; readonly below: number } | undefined;
+};
+
+/** Throws ApiError 404 for a key that was deleted since it was read, and 409 for one that was created again. */
+async function rotateRecord(
+  { metadata: { name = "", uid = "" } }: OwnedAccessKey,
+  value: string,
+  { nonce = "", gracePeriodSeconds = 0, compromised = false }: NonNullable<OwnedAccessKeyRotation["spec"]>,
+  context: RequestContext,
+  { names, runtime, keys, secrets, ownKeys, sealedRecords, countedRecords }: RotateDeps,
+): Promise<Rotation> {
+  const now = runtime.clock.now();
+  const caller = originsOf(context, keys);
+  const nonces = secrets
+    .digestsOf(`rotation ${context.user.name}\n${nonce}`)
+    .map((digest) => Buffer.from(digest).toString("base64url"));
+  // A value that others know is replaced even where the owner has no room left.
+  const records = compromised ? sealedRecords : countedRecords;
+  let rotation: Rotation | undefined;
+  const isThere = await records.write({ name, uid }, (sealed) => {
+    const before = retiredByNonce(sealed, nonces);
+    if (before !== undefined) {
+      rotation = { id: sealed.key?.id ?? "", until: before.until, isRepeated: true, revoked: undefined };
+      return undefined;
+    }
+    const next = rotateValue(
+      sealed,
+      {
+        nonce: nonces[0] ?? "",
+        value,
+        now,
+        graceMs: Number(gracePeriodSeconds) * 1000,
+        origins: othersOf(caller, uid, sealed),
+        isCompromised: compromised,
+      },
+      secrets,
+      (id) => keys.byId(id) !== undefined,
+    );
+    const isRevoking = next.childrenFrom !== sealed.childrenFrom;
+    rotation = {
+      id: next.key?.id ?? "",
+      until: retiredByNonce(next, nonces)?.until ?? now,
+      isRepeated: false,
+      revoked: isRevoking ? { from: sealed.childrenFrom, below: next.childrenFrom } : undefined,
+    };
+    return next;
+  });
+  if (isThere && rotation !== undefined) return rotation;
+  await visibleKey(context, ownKeys());
+  throw conflictError(
+    { group: names.managementGroup, resource: "ownedaccesskeys" },
+    name,
+    "the access key was deleted and created again",
+  );
+}
 
 const warnOfStaleSecret =
   ({ warnings }: RequestContext) =>
