@@ -2,41 +2,35 @@
 
 import { withCondition } from "@postern/api/conditions";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
-import { forbiddenRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { systemUser } from "@postern/apiserver/context/system-context";
-import type { Reservation, Strategy } from "@postern/apiserver/registry/strategy";
-import type { Directory } from "../../../directory/directory.ts";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerOfCaller, ownerUid } from "../../access-key-owner.ts";
-import type { AccessKeySecrets } from "../../access-key-secrets.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
-import type { GuessRateLimit } from "../../guess-rate-limit.ts";
 import type { IssuedGrant, IssuedGrants } from "../../issued-grants.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../key-events.ts";
 import type { KeyQuota } from "../../key-quota.ts";
 import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../key-ttl.ts";
 import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../secret-fields.ts";
-import type { Claimant, ValueClaims } from "../../unique-values.ts";
-
+import { type ChosenValuesDeps, createChosenValues } from "./chosen-values.ts";
 import { type CreatorLimitsDeps, checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
 import { checkDelivery, type SecretDeliveryDeps } from "./delivery-secret.ts";
 import { keyReference } from "./key-reference.ts";
 import { createsKeyDirectly, parentsOf, withBoundsOf } from "./lineage.ts";
 import { readyByItself } from "./ready-condition.ts";
 import { providerOf, type TokenClientDeps } from "./token-client.ts";
-import { unfitKeyError, type ValidationDeps, validateAccessKey } from "./validation.ts";
+import { type ValidationDeps, validateAccessKey } from "./validation.ts";
 
 export type AccessKeyStrategyDeps = CreatorLimitsDeps &
   SecretDeliveryDeps &
-  TokenClientDeps & {
-    readonly secrets: AccessKeySecrets;
-    readonly valueClaims: ValueClaims;
-    readonly comparisons: GuessRateLimit;
+  TokenClientDeps &
+  ChosenValuesDeps & {
     readonly keyQuota: KeyQuota;
     readonly recordEvent: RecordKeyEvent;
     readonly grants: IssuedGrants;
@@ -54,37 +48,13 @@ const NEXT_VALUE =
   "spec.secretRef: the server stores only a hash of the access key: the Secret receives the next value, when the key is rotated";
 
 export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
-  const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys, grants } = options;
-  const { valueClaims, comparisons, keyQuota } = options;
-  /** The values that requests chose, and whether another key has or had them. */
-  const chosen = new WeakMap<RequestContext, { readonly value: string; readonly isTaken: boolean }>();
-
-  /**
-   * Compares a chosen value with current and former ones, in the same time for any value; other errors in it are checked later. Throws ApiError 429.
-   */
-  const compare = async (object: OwnedAccessKey, context: RequestContext): Promise<void> => {
-    const { key: value = "" } = object.spec ?? {};
-    // The server's own requests have generated values.
-    if (value === "" || context.credential === undefined) return;
-    comparisons.spend("chosen", context);
-    const isHeld = keys.find(value) !== undefined;
-    const wasHeld = await valueClaims.isTaken(value, claimantOf(object, directory));
-    chosen.set(context, { value, isTaken: isHeld || wasHeld });
-  };
-  const reserveValue = async (value: string, object: OwnedAccessKey): Promise<Reservation> => {
-    const taken = await valueClaims.take(value, claimantOf(object, directory));
-    if (taken !== undefined) return taken;
-    // A concurrent write was faster: the same answer as a moment later.
-    throw invalidObjectError(options.kind, object.metadata.name ?? "", [unfitKeyError()]);
-  };
+  const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys, grants, keyQuota } = options;
+  const chosenValues = createChosenValues(options, options.kind);
   const validationIn = (context: RequestContext): ValidationDeps => ({
     names,
     directory,
     secrets,
-    // All of the caller's keys would be gone through for nothing.
-    isOwnValue: keys.mayHaveChosenValues() ? ownValuesOf(context, options) : undefined,
-    isTaken: chosen.get(context)?.isTaken === true,
-    isChosen: chosen.has(context),
+    ...chosenValues.foundIn(context),
   });
   return {
     allowUnconditionalUpdate: true,
@@ -102,7 +72,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
       const owned = { ...withBoundsOf(parents, spec), ...providerOf(spec, options) };
       owned[owner.kind] = owner.name;
-      await compare({ ...rest, spec: owned }, context);
+      await chosenValues.compare({ ...rest, spec: owned }, context);
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
       const drafted = await grantedTTL(
         context,
@@ -137,7 +107,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
       const written = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);
       const kept = known?.grant?.login === undefined ? written : withIdentityOf(old, written, context);
-      await compare(kept, context);
+      await chosenValues.compare(kept, context);
       const object = withStatus(
         { ...kept, metadata: withParents(kept.metadata, parents, options) },
         {
@@ -166,14 +136,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     // A caller that may not create the key, or sends an invalid one, neither waits for others nor learns how many there are.
     limits: (object, old) => keyQuota.limitsOf(object, old, (why) => keyRefusedError(object, options, why)),
 
-    reserve(object, context) {
-      const value = chosen.get(context)?.value;
-      return value === undefined ? undefined : reserveValue(value, object);
-    },
-    rehearseReserve(object, context) {
-      const value = chosen.get(context)?.value;
-      return value === undefined ? undefined : valueClaims.checkRoom(value, claimantOf(object, directory));
-    },
+    reserve: chosenValues.reserve,
+    rehearseReserve: chosenValues.rehearse,
 
     afterCreate(object, { audit }) {
       const id = keys.byName(object.metadata.name ?? "")?.id;
@@ -209,40 +173,6 @@ function isRevived({ status }: OwnedAccessKey, old: OwnedAccessKey): boolean {
   if (ready?.reason !== "Expired") return false;
   const endOf = (time: string | null | undefined): number => parseTimestamp(time ?? "") ?? Number.POSITIVE_INFINITY;
   return endOf(status?.expirationTimestamp) > endOf(old.status?.expirationTimestamp);
-}
-
-/**
- * Whether a text is a value of one of the caller's own keys, or of the one that the request came in with. It is compared with those alone: of other
- * people's keys no text can tell anything. Throws ApiError 429.
- */
-function ownValuesOf(context: RequestContext, options: AccessKeyStrategyDeps): (text: string) => boolean {
-  const { names, directory, keys, secrets, comparisons } = options;
-  let own: ReadonlySet<string> | undefined;
-  return (text) => {
-    if (own === undefined) {
-      const presented = context.credential === undefined ? undefined : keys.byId(context.credential.id);
-      const owned = keys.ownedBy(ownerOfCaller(context.user, directory, names));
-      // The others are found by their form.
-      const values = [...owned, ...(presented === undefined ? [] : [presented])].flatMap((key) =>
-        keys.valuesOf(key.name),
-      );
-      own = new Set(values.filter(({ structured }) => !structured).map(({ digest }) => digest));
-    }
-    if (own.size === 0) return false;
-    comparisons.spend("text", context);
-    const found = own;
-    return secrets.digestsOf(text).some((digest) => found.has(Buffer.from(digest).toString("base64url")));
-  };
-}
-
-/** The key that wants a value. */
-function claimantOf({ metadata, spec }: OwnedAccessKey, directory: Directory): Claimant {
-  const owner = ownerOf(spec ?? {});
-  return {
-    uid: metadata.uid ?? "",
-    name: metadata.name ?? "",
-    owner: owner && { ...owner, uid: ownerUid(owner, directory) },
-  };
 }
 
 function reasonOfDeletion(
