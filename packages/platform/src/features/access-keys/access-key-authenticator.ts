@@ -1,5 +1,6 @@
 // Authenticates requests, and tokens in reviews, by access key.
 
+import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -21,7 +22,6 @@ import { sourceRefusalOfKey } from "./key-sources.ts";
 import { type KeyUses, usesRefusal } from "./key-uses.ts";
 import type { LastActivity, UsedFrom } from "./last-activity.ts";
 import { proofRefusal } from "./proof-of-possession.ts";
-import type { KeyRefusal } from "./ready-reasons.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
 
 export type AccessKeyAuthenticatorDeps = IdentityDeps & {
@@ -67,7 +67,9 @@ type PresentedKey = {
   readonly request: Pick<ApiRequest, "peerCertificate">;
 };
 
-const NO_COUNT: KeyRefusal = { reason: "UsesExhausted", message: "the uses of keys are not counted here" };
+type Refusal = { readonly reason: string; readonly message: string };
+
+const NO_COUNT: Refusal = { reason: "UsesExhausted", message: "the uses of keys are not counted here" };
 
 type Remembered = {
   readonly version: number;
@@ -96,57 +98,38 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return made;
   };
 
-  /** Throws ApiError 401 for a key that is refused, or refused here. */
-  const checkKey = (key: AccessKeyState, asked?: PresentedKey): void => {
-    const refusal = keys.refusalOf(key);
-    if (refusal !== undefined) {
-      rotations?.refused(key);
-      onRefused?.(keys.stateOf(key)?.reason ?? "Unknown");
-      throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
-    }
-    // After what is wrong with the value itself: an old one locks its key wherever it is used, and for whom.
-    const { from } = asked ?? {};
-    if (from !== undefined) checkSource(key, from.address);
-    if (asked !== undefined && key.audiences.length > 0) checkAudience(key, asked.behind);
-    if (asked !== undefined && key.confirmation !== "") checkProof(key, asked.request);
-    if (asked !== undefined && key.maxUses !== undefined) checkUses(key);
-  };
-
-  /** Throws ApiError 401 for a key that is not accepted from this address. */
-  const checkSource = (key: AccessKeyState, address: string): void => {
-    const refusal = sourceRefusalOfKey(key, address, directory);
-    if (refusal === undefined) return;
-    onRefused?.(refusal.reason);
-    throw keyNotFoundError(refusal.message, key.id, accessKeyAnnotations(key.name, key.origins));
-  };
-
-  /** Throws ApiError 401 for a key whose last use is known. */
-  const checkUses = (key: AccessKeyState): void => {
-    const refusal = usesRefusal(key);
-    if (refusal !== undefined) throw usedUpError(key, refusal);
-  };
-
-  const usedUpError = (key: AccessKeyState, { reason, message }: KeyRefusal) => {
+  const refused = (key: AccessKeyState, { reason, message }: Refusal): ApiError => {
     onRefused?.(reason);
     return keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
   };
 
-  /** Throws ApiError 401 for a key that is bound to another client certificate. */
-  const checkProof = (key: AccessKeyState, request: PresentedKey["request"]): void => {
-    const refusal = proofRefusal(key.confirmation, request.peerCertificate());
-    if (refusal === undefined) return;
-    onRefused?.(refusal.reason);
-    deps.onUnproven?.(key);
-    throw keyNotFoundError(refusal.message, key.id, accessKeyAnnotations(key.name, key.origins));
+  /** Throws ApiError 401 for a key that is not valid, or not for this request. */
+  const checkKey = (key: AccessKeyState, asked?: PresentedKey): void => {
+    const message = keys.refusalOf(key);
+    if (message !== undefined) {
+      rotations?.refused(key);
+      throw refused(key, { reason: keys.stateOf(key)?.reason ?? "Unknown", message });
+    }
+    if (asked === undefined) return;
+    // After the value itself: an old one locks its key from every address, and for every receiver.
+    const refusal =
+      sourceRefusalOfKey(key, asked.from.address, directory) ??
+      audienceRefusalOf(key, asked.behind) ??
+      proofRefusalOf(key, asked.request) ??
+      usesRefusal(key);
+    if (refusal !== undefined) throw refused(key, refusal);
   };
 
-  /** Throws ApiError 401 for a key that is for other receivers. */
-  const checkAudience = (key: AccessKeyState, behind: InnerRequest | undefined): void => {
-    const audience = audienceOf?.(behind);
-    if (audience === undefined || isForAudience(key.audiences, audience)) return;
-    const { reason, message } = audienceRefusal(audience);
-    onRefused?.(reason);
-    throw keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
+  const audienceRefusalOf = (key: AccessKeyState, behind: InnerRequest | undefined): Refusal | undefined => {
+    const audience = key.audiences.length === 0 ? undefined : audienceOf?.(behind);
+    return audience === undefined || isForAudience(key.audiences, audience) ? undefined : audienceRefusal(audience);
+  };
+
+  const proofRefusalOf = (key: AccessKeyState, request: PresentedKey["request"]): Refusal | undefined => {
+    if (key.confirmation === "") return undefined;
+    const refusal = proofRefusal(key.confirmation, request.peerCertificate());
+    if (refusal !== undefined) deps.onUnproven?.(key);
+    return refusal;
   };
 
   const accept = (key: AccessKeyState, token: string, from?: UsedFrom): Authentication => {
@@ -161,7 +144,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
   /** A request that is refused for another reason uses nothing up, and one without a use left has no effect on the key. */
   const acceptCounted = async (key: AccessKeyState, accept: () => Authentication): Promise<Authentication> => {
     const refusal = deps.uses === undefined ? NO_COUNT : await deps.uses.take(key);
-    if (refusal !== undefined) throw usedUpError(key, refusal);
+    if (refusal !== undefined) throw refused(key, refusal);
     return accept();
   };
   const accepted = (key: AccessKeyState, accept: () => Authentication): Awaitable<Authentication> =>
@@ -228,7 +211,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       if (name === "") return undefined;
       const asked = { from: usedFrom(request), behind, request };
       if (keys.byName(name) !== undefined) return authenticateCertificate(name, asked);
-      const caughtUp = keys.isRead ? deps.catchUp?.(request.remoteAddress, true) : keys.whenRead();
+      const caughtUp = keys.isRead ? deps.catchUp?.(request.remoteAddress, { isFormless: true }) : keys.whenRead();
       return caughtUp?.then(() => authenticateCertificate(name, asked));
     },
     authenticateToken: (token, wanted = []) => whenFound(token, "", () => authenticateToken(token, wanted)),

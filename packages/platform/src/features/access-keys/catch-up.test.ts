@@ -80,7 +80,7 @@ it("no request waits for a store that does not answer, and the number of those t
 it("values without a form wait in places of their own, for the same question", async () => {
   const { catchUp, answers } = world();
   let formless = 0;
-  while (formless < 10_000 && catchUp(`10.0.0.${formless % 100}`, true) !== undefined) formless++;
+  while (formless < 10_000 && catchUp(`10.0.0.${formless % 100}`, { isFormless: true }) !== undefined) formless++;
   expect(formless).toBe(1_000);
   expect(catchUp("10.0.0.1")).toBeDefined();
   expect(answers.length).toBe(1);
@@ -91,7 +91,7 @@ it.each([false, true])("a source takes no places of other sources (without a for
   const share = isFormless ? 100 : 500;
   const takenBy = (addressOf: (at: number) => string): number => {
     let taken = 0;
-    while (taken < 20_000 && catchUp(addressOf(taken), isFormless) !== undefined) taken++;
+    while (taken < 20_000 && catchUp(addressOf(taken), { isFormless }) !== undefined) taken++;
     return taken;
   };
   expect(takenBy(() => ADDRESS)).toBe(share);
@@ -99,11 +99,11 @@ it.each([false, true])("a source takes no places of other sources (without a for
   expect(takenBy((at) => `2001:db8:1:2::${(at + 1).toString(16)}`)).toBe(share);
   expect(takenBy((at) => `10.1.0.${at % 200}`)).toBe(8 * share);
   // Also where all places are taken, another one can use what was just issued to it.
-  expect(catchUp("192.0.2.7", isFormless)).toBeDefined();
-  expect(catchUp("192.0.2.7", isFormless)).toBeUndefined();
+  expect(catchUp("192.0.2.7", { isFormless })).toBeDefined();
+  expect(catchUp("192.0.2.7", { isFormless })).toBeUndefined();
   for (let question = 0; question < 3; question++) {
     time.advance(1_500);
     await settle();
   }
-  expect(catchUp(ADDRESS, isFormless)).toBeDefined();
+  expect(catchUp(ADDRESS, { isFormless })).toBeDefined();
 });

@@ -6,10 +6,10 @@ import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 
 /**
  * Resolves when memory shows everything that had been written at the call, or when that cannot be found out; undefined if it does already,
- * and where too many wait. Never rejects. `address` is that of the peer. `isFormless`: anybody can make up such values, so they have places of their
- * own to wait in.
+ * and where too many wait. Never rejects. `address` is that of the peer. `isFormless`: any client can make up such a value, so these have places of
+ * their own to wait in.
  */
-export type CatchUp = (address: string, isFormless?: boolean) => Promise<void> | undefined;
+export type CatchUp = (address: string, value?: { readonly isFormless: boolean }) => Promise<void> | undefined;
 
 /**
  * Time between two questions to the store. All waiting requests share one, so that guesses cost the store no more than this and delay no others
@@ -55,7 +55,7 @@ export function createCatchUp(deps: {
     return next;
   };
 
-  return (address, isFormless = false) => {
+  return (address, { isFormless } = { isFormless: false }) => {
     if (cache.isNewest()) return undefined;
     const leave = (isFormless ? formless : formed).take(sourceOf(address));
     return leave === undefined ? undefined : soon().finally(leave);

@@ -138,7 +138,7 @@ export function createAccessKeyIndex(
         const record = id === undefined ? findPresented(presented, keys, secrets) : keys.byId(id);
         // A refused key may have been enabled, or its owner.
         const isGood = record !== undefined && refusalOf(record) === undefined;
-        return isGood ? undefined : catchUp(address, id === undefined);
+        return isGood ? undefined : catchUp(address, { isFormless: id === undefined });
       }
       const known = keys.byIdAtHand(secrets.format.idOf(presented) ?? "");
       const isFound = known?.structured === true && known.parentUids.length === 0 && secrets.matches(known, presented);
@@ -198,7 +198,7 @@ function findPresented(
   const id = format.idOf(presented);
   const found = id === undefined ? undefined : keys.byId(id);
   const known = found?.structured === true ? found : undefined;
-  // Whether there are digests is known when all have been read, and only who has a key of its own comes before: see whenFound.
+  // Until all keys are read it is unknown whether there are digests, and only generated values are looked up: see whenFound.
   if (!keys.isRead && matches(known, presented)) return known;
   // Hashed as often in any case, so that an unknown id takes as long as a wrong secret, and that as long as the right one.
   if (!keys.hasDigests) return matches(known, presented) ? known : undefined;

@@ -120,7 +120,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       });
       // Another server may just have prepared the key that signed it; such a text can be made up.
       const mayBeNew = first === undefined && looksLikeServiceAccountToken(token);
-      const caughtUp = mayBeNew ? catchUp?.(request.remoteAddress, true) : undefined;
+      const caughtUp = mayBeNew ? catchUp?.(request.remoteAddress, { isFormless: true }) : undefined;
       const authentication = caughtUp === undefined ? first : await caughtUp.then(authenticate);
       if (authentication?.credential === undefined) return undefined;
       checkSource(authentication, request);
@@ -167,7 +167,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
   async function verified(request: ApiRequest): Promise<Authentication | undefined> {
     const first = await verifiedNow(request);
     // Another server may just have prepared the CA that signed it; such a certificate can be made up.
-    const caughtUp = first === undefined ? catchUp?.(request.remoteAddress, true) : undefined;
+    const caughtUp = first === undefined ? catchUp?.(request.remoteAddress, { isFormless: true }) : undefined;
     return caughtUp === undefined ? first : await caughtUp.then(() => verifiedNow(request));
   }
 
