@@ -11,16 +11,16 @@ import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
-import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
+import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { eventOfKey, type KeyEvent } from "../access-keys/key-events.ts";
 import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { Directory } from "../directory/directory.ts";
+import { noticePayload } from "./notice-payload.ts";
 import { dueLeadTime, NO_NOTICES, textOfLeadTime, withSentNotice } from "./notice-plan.ts";
-import { decodeEntry, decodeNotices, encodeNotices, type NoticeRecord, type PendingNotice } from "./notice-records.ts";
+import type { NoticeRecord, PendingNotice } from "./notice-records.ts";
+import { createNoticeStore } from "./notice-store.ts";
 import type { NoticeWebhook } from "./notice-webhook.ts";
 
 export type NoticeMetrics = {
@@ -43,10 +43,10 @@ export function createKeyNotices(deps: {
   readonly port: Omit<ControllerPort, "resources">;
   readonly names: Pick<PlatformNames, "name" | "managementGroup">;
   readonly keys: LiveAccessKeyIndex;
-  /** Where the records of access keys are. */
+  /** Objects of access keys. */
   readonly keyRecords: ViewPrefix;
-  /** Where it is kept what was noticed. */
   readonly activity: Pick<LastActivity, "written">;
+  /** Notices that were decided on, and their state. */
   readonly noticeRecords: ViewPrefix;
   readonly storage: Storage;
   /** Writes an Event under a name. Rejects with ApiErrors, AlreadyExists where there is one of this name. */
@@ -58,30 +58,17 @@ export function createKeyNotices(deps: {
   readonly webhook: Pick<NoticeWebhook, "send"> | undefined;
   readonly metrics: NoticeMetrics;
 }): Controller {
-  const {
-    port,
-    names,
-    keys,
-    keyRecords,
-    activity,
-    noticeRecords,
-    storage,
-    writeEvent,
-    directory,
-    leadSeconds,
-    webhook,
-    metrics,
-  } = deps;
+  const { port, names, keys, keyRecords, activity, storage, writeEvent, directory, webhook, metrics } = deps;
   const { clock } = port.runtime;
-  const placeOf = (uid: string): string => noticeRecords.prefix + uid;
-  const uidOf = (place: string): string => place.slice(noticeRecords.prefix.length);
+  const notices = createNoticeStore(storage, deps.noticeRecords);
 
   const dueNow = (record: AccessKeyRecord, noticed: NoticeRecord["noticed"]): number | undefined => {
     const { expiresAt: end, grant } = record;
     // A job that gets a key for an hour knows that it does.
     if (end === undefined || grant !== undefined) return undefined;
     const graceMs = record.countsFromActivity ? ACTIVITY_GRACE_MS : 0;
-    const seconds = dueLeadTime({ end, lifeMs: lifeOf(record, end) }, leadSeconds, noticed, clock.now() - graceMs);
+    const now = clock.now() - graceMs;
+    const seconds = dueLeadTime({ end, lifeMs: lifeOf(record, end) }, deps.leadSeconds, noticed, now);
     // A key that is already refused needs no notice.
     return seconds === undefined || keys.stateOf(record) !== undefined ? undefined : seconds;
   };
@@ -89,17 +76,17 @@ export function createKeyNotices(deps: {
   /** By what is in memory, which may be behind the store. */
   const isDue = (record: AccessKeyRecord): boolean => {
     if (dueNow(record, NO_NOTICES) === undefined) return false;
-    const known = noticeRecords.view.get(placeOf(record.uid));
-    return known === undefined || dueNow(record, decodeNotices(known).noticed) !== undefined;
+    const known = notices.known(record.uid);
+    return known === undefined || dueNow(record, known.noticed) !== undefined;
   };
 
   /** Another server may be faster, and send the notice. */
   async function decide(record: AccessKeyRecord): Promise<void> {
-    const entry = await storage.get(placeOf(record.uid));
-    const { noticed } = entry === undefined ? { noticed: NO_NOTICES } : decodeEntry(entry);
+    const before = await notices.read(record.uid);
+    const noticed = before?.record.noticed ?? NO_NOTICES;
     const seconds = dueNow(record, noticed);
     if (seconds === undefined || record.expiresAt === undefined) return;
-    const written = await write(record.uid, entry, {
+    const isWritten = await notices.write(record.uid, before, {
       noticed: withSentNotice(noticed, seconds, clock.now()),
       pending: {
         leadSeconds: seconds,
@@ -108,60 +95,37 @@ export function createKeyNotices(deps: {
         needsDelivery: webhook !== undefined,
       },
     });
-    if (!written) return;
+    if (!isWritten) return;
     metrics.noticed(textOfLeadTime(seconds));
-    continueWith(record.uid);
+    enqueue(record.uid);
   }
 
-  /** False if another server has written meanwhile. */
-  async function write(uid: string, entry: StoredEntry | undefined, next: NoticeRecord): Promise<boolean> {
-    try {
-      const value = encodeNotices(uid, next);
-      if (entry === undefined) await storage.create(placeOf(uid), value);
-      else await storage.update(entry.key, value, entry.revision);
-      return true;
-    } catch (error) {
-      if (error instanceof KeyExistsError || error instanceof RevisionConflictError) return false;
-      throw error;
-    }
-  }
+  /** Carries out one part of the pending notice of a key, and records that it is done. */
+  const carryOut =
+    (part: NoticePart, work: (key: AccessKeyRecord, notice: PendingNotice, signal: AbortSignal) => Promise<void>) =>
+    async (uid: string, signal: AbortSignal): Promise<void> => {
+      const stored = await notices.read(uid, signal);
+      const key = keys.recordOf(keys.byUid(uid)?.name ?? "");
+      const notice = stored?.record.pending;
+      if (notice === undefined || !notice[part] || key?.uid !== uid) return;
+      await work(key, notice, signal);
+      await markDone(uid, notice, part, signal);
+    };
 
-  const pendingOf = async (uid: string, signal: AbortSignal) => {
-    const entry = await storage.get(placeOf(uid), { signal });
-    const key = keys.recordOf(keys.byUid(uid)?.name ?? "");
-    const pending = entry === undefined ? undefined : decodeEntry(entry).pending;
-    return pending === undefined || key?.uid !== uid ? undefined : { key, pending };
-  };
-
-  /** Nothing is done again because another part was done meanwhile. */
-  async function markDone(uid: string, done: PendingNotice, part: "needsEvent" | "needsDelivery", signal: AbortSignal) {
+  /** Nothing is done again because the other part was done meanwhile. */
+  async function markDone(uid: string, done: PendingNotice, part: NoticePart, signal: AbortSignal): Promise<void> {
     for (;;) {
-      const entry = await storage.get(placeOf(uid), { signal });
-      if (entry === undefined) return;
-      const record = decodeEntry(entry);
-      const { pending } = record;
-      if (pending === undefined || pending[part] === false || idOf(uid, pending) !== idOf(uid, done)) return;
+      const stored = await notices.read(uid, signal);
+      if (stored === undefined) return;
+      const { noticed, pending } = stored.record;
+      if (pending === undefined || !pending[part] || idOf(uid, pending) !== idOf(uid, done)) return;
       const next = { ...pending, [part]: false };
       const left = next.needsEvent || next.needsDelivery ? next : undefined;
-      if (await write(uid, entry, { ...record, pending: left })) return;
+      if (await notices.write(uid, stored, { noticed, pending: left })) return;
     }
   }
 
-  async function tell(uid: string, signal: AbortSignal): Promise<void> {
-    const found = await pendingOf(uid, signal);
-    if (found === undefined || !found.pending.needsEvent) return;
-    await tellOf(found.key, found.pending, signal);
-    await markDone(uid, found.pending, "needsEvent", signal);
-  }
-
-  async function sendNotice(uid: string, signal: AbortSignal): Promise<void> {
-    const found = await pendingOf(uid, signal);
-    if (found === undefined || !found.pending.needsDelivery) return;
-    await deliver(found.key, found.pending, signal);
-    await markDone(uid, found.pending, "needsDelivery", signal);
-  }
-
-  async function tellOf(key: AccessKeyRecord, notice: PendingNotice, signal: AbortSignal): Promise<void> {
+  async function announce(key: AccessKeyRecord, notice: PendingNotice, signal: AbortSignal): Promise<void> {
     const remaining = humanDuration(Math.max(0, notice.end - clock.now()));
     const message = `The access key of the ${key.owner.kind} ${key.owner.name} expires in ${remaining}, at ${formatTimestamp(notice.end)}: create a new key in time, or raise spec.ttl, which requires the verb extend`;
     const event = eventOfKey(names, key, "ExpiresSoon", message);
@@ -176,12 +140,19 @@ export function createKeyNotices(deps: {
   }
 
   async function deliver(key: AccessKeyRecord, notice: PendingNotice, signal: AbortSignal): Promise<void> {
-    if (webhook === undefined || notice.end <= clock.now()) {
+    const now = clock.now();
+    if (webhook === undefined || notice.end <= now) {
       metrics.delivery("abandoned");
       return;
     }
+    // The store holds no other kind under this prefix.
+    const object = keyRecords.view.get(keyRecords.prefix + key.name)?.decode() as OwnedAccessKey | undefined;
+    const facts = { object, usedAt: activity.written(key), directory, platform: names.name, now };
     try {
-      await webhook.send({ id: idOf(key.uid, notice), body: JSON.stringify(payloadOf(key, notice)) }, signal);
+      await webhook.send(
+        { id: idOf(key.uid, notice), body: JSON.stringify(noticePayload(key, notice, facts)) },
+        signal,
+      );
     } catch (error) {
       if (!signal.aborted) metrics.delivery("failed");
       throw error;
@@ -189,63 +160,28 @@ export function createKeyNotices(deps: {
     metrics.delivery("delivered");
   }
 
-  /** Holds nothing that opens anything: names, times, and whom to turn to. */
-  const payloadOf = (key: AccessKeyRecord, { leadSeconds, end }: PendingNotice) => {
-    // The store holds no other kind under this prefix.
-    const object = keyRecords.view.get(keyRecords.prefix + key.name)?.decode() as OwnedAccessKey | undefined;
-    const { displayName } = object?.spec ?? {};
-    const usedAt = activity.written(key);
-    const lastActivity = usedAt === undefined ? object?.status?.lastActivity : formatTimestamp(usedAt);
-    return {
-      type: "accesskey.expiring",
-      timestamp: new Date(clock.now()).toISOString(),
-      data: {
-        accessKey: {
-          name: key.name,
-          uid: key.uid,
-          ...(displayName === undefined ? {} : { displayName }),
-          type: key.type === "" ? "User" : key.type,
-          creationTimestamp: formatTimestamp(key.createdAt),
-          expirationTimestamp: formatTimestamp(end),
-          ...(typeof lastActivity === "string" ? { lastActivity } : {}),
-        },
-        owner: ownerFields(key.owner),
-        leadTime: textOfLeadTime(leadSeconds),
-        platform: names.name,
-      },
-    };
-  };
-
-  const ownerFields = (owner: AccessKeyOwner) => {
-    const { kind, name } = owner;
-    const known = kind === "user" ? directory.user(name) : kind === "team" ? directory.team(name) : undefined;
-    const email = kind === "user" ? directory.user(name)?.email : undefined;
-    const displayName = known?.displayName ?? "";
-    return {
-      kind,
-      name,
-      ...(displayName === "" ? {} : { displayName }),
-      ...(email === undefined || email === "" ? {} : { email }),
-    };
-  };
-
-  /** Only as it was looked at: a key that memory does not know yet comes first. */
-  async function forget(place: string): Promise<void> {
-    const entry = await storage.get(place);
-    if (entry === undefined || keys.byUid(uidOf(place)) !== undefined) return;
-    const { pending } = decodeEntry(entry);
-    await storage.delete(place, entry.revision).catch((error: unknown) => {
-      if (!(error instanceof RevisionConflictError)) throw error;
-    });
-    if (pending?.needsDelivery === true) metrics.delivery("abandoned");
+  /** A key that memory does not know yet keeps its record: the deletion is for the record as it was read. */
+  async function forget(uid: string): Promise<void> {
+    const stored = await notices.read(uid);
+    if (stored === undefined || keys.byUid(uid) !== undefined) return;
+    await notices.delete(stored);
+    if (stored.record.pending?.needsDelivery === true) metrics.delivery("abandoned");
   }
 
   const retries = { baseDelayMs: FIRST_RETRY_MS, maxDelayMs: LAST_RETRY_MS };
-  const queue = new WorkQueue(port, { name: "access_key_notices", process: tell, ...retries });
+  const events = new WorkQueue(port, {
+    name: "access_key_notices",
+    process: carryOut("needsEvent", announce),
+    ...retries,
+  });
   // Their own queue: a webhook that does not answer holds up no Events.
-  const deliveries = new WorkQueue(port, { name: "access_key_notice_deliveries", process: sendNotice, ...retries });
-  const continueWith = (uid: string): void => {
-    queue.add(uid);
+  const deliveries = new WorkQueue(port, {
+    name: "access_key_notice_deliveries",
+    process: carryOut("needsDelivery", deliver),
+    ...retries,
+  });
+  const enqueue = (uid: string): void => {
+    events.add(uid);
     deliveries.add(uid);
   };
   const begin = keys.whenRead();
@@ -260,18 +196,16 @@ export function createKeyNotices(deps: {
   const tidier = createSweeper<string>(port, {
     intervalMs: INTERVAL_MS,
     begin,
-    items: () => noticeRecords.view.list(noticeRecords.prefix).map(({ key }) => key),
-    isOver: (place) => keys.byUid(uidOf(place)) === undefined,
+    items: () => notices.uids(),
+    isOver: (uid) => keys.byUid(uid) === undefined,
     remove: forget,
-    nameOf: uidOf,
+    nameOf: (uid) => uid,
   });
   // Work that the leader before has left.
   void begin.then(() => {
-    for (const object of noticeRecords.view.list(noticeRecords.prefix)) {
-      if (decodeNotices(object).pending !== undefined) continueWith(uidOf(object.key));
-    }
+    for (const uid of notices.uids()) if (notices.known(uid)?.pending !== undefined) enqueue(uid);
   });
-  const parts = [sweeper, tidier, queue, deliveries];
+  const parts = [sweeper, tidier, events, deliveries];
   return {
     async idle() {
       for (const part of parts) await part.idle();
@@ -281,6 +215,8 @@ export function createKeyNotices(deps: {
     },
   };
 }
+
+type NoticePart = "needsEvent" | "needsDelivery";
 
 const idOf = (uid: string, { leadSeconds, end }: PendingNotice): string =>
   `${uid}.${leadSeconds}.${Math.floor(end / 1000)}`;
