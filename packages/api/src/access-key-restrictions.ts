@@ -1,6 +1,7 @@
 // The restrictions of a key as the authorizer reads them: scope and rules.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { objectsOf, textOf, textsOf } from "@postern/apimachinery/json/lenient-json";
 import type { LabelRequirement } from "@postern/apimachinery/selectors/label-requirement";
 
 export type ScopeRole = {
@@ -183,16 +184,8 @@ const readRules = (rules: JsonValue | undefined): readonly AccessKeyRule[] =>
     })),
   }));
 
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
-
 /** One for all, since most lists of most keys are empty. */
 const NONE: readonly never[] = [];
-
-const textsOf = (value: JsonValue | undefined): readonly string[] =>
-  isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;
-
-const objectsOf = (value: JsonValue | undefined): readonly JsonObject[] =>
-  isJsonArray(value) ? value.filter(isJsonObject) : NONE;
 
 const entriesOf = <T>(value: JsonValue | undefined, read: (entry: JsonObject) => T): readonly T[] => {
   const entries = objectsOf(value);

@@ -1,7 +1,8 @@
 // Applies the manifests of --bootstrap-dir with server-side apply, and reports fields that others have changed (ADR 38).
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
@@ -200,8 +201,6 @@ function conflictsOf({ status, body }: InternalAnswer): readonly FieldConflict[]
       : [],
   );
 }
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 
 const messageOf = ({ status, body }: InternalAnswer): string => textOf(body["message"]) || `answered with ${status}`;
 

@@ -3,6 +3,7 @@
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { objectsOf, textOf } from "@postern/apimachinery/json/lenient-json";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { BackupError } from "../foundation/store/backup-error.ts";
@@ -83,7 +84,4 @@ function sorted(value: JsonValue | undefined): JsonValue | undefined {
   return Object.fromEntries(names.map((name) => [name, sorted(value[name])]));
 }
 
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 const textsOf = (value: JsonValue | undefined): readonly string[] => (isJsonArray(value) ? value.map(textOf) : []);
-const objectsOf = (value: JsonValue | undefined): readonly JsonObject[] =>
-  isJsonArray(value) ? value.filter(isJsonObject) : [];

@@ -1,7 +1,8 @@
 // DELETE on an object.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/delete.go
 
-import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { Status } from "@postern/apimachinery/meta/status";
 import { createMemberReader } from "../../cache/read-members.ts";
@@ -25,8 +26,6 @@ export const handleDelete: VerbHandler = async (context, { definition, servedSto
   }
   return await objectResponse(context, holdsAreAccepted && !removed ? 202 : 200, object, definition, output);
 };
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 
 const readNames = createMemberReader({ metadata: { name: true, uid: true } });
 

@@ -7,6 +7,7 @@ import {
 } from "@postern/api/access-key-restrictions";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { textOf, textsOf } from "@postern/apimachinery/json/lenient-json";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
@@ -29,7 +30,6 @@ import type { StoredAccessKey } from "./stored-access-key.ts";
 export type Expiry = (record: AccessKeyRecord) => number | undefined;
 
 const NOBODY: AccessKeyOwner = { kind: "subject", name: "" };
-const NONE: readonly string[] = [];
 
 /** Members that many keys have alike: one object of them for all these keys. */
 export type CommonMembers = Pick<AccessKeyRecord, (typeof COMMON_MEMBERS)[number]> & {
@@ -369,8 +369,6 @@ function confirmationOf(value: JsonValue | undefined): CertificateThumbprint {
   return text === "" ? "" : (parseThumbprint(text) ?? text);
 }
 
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
-
 const timeOf = (value: JsonValue | undefined): number | undefined =>
   typeof value === "string" ? parseTimestamp(value) : undefined;
 
@@ -382,6 +380,3 @@ function deletedFromOf({
   if ((deletionTimestamp ?? null) === null) return undefined;
   return Number(deletionGracePeriodSeconds ?? 0) > 0 ? timeOf(deletionTimestamp) : 0;
 }
-
-const textsOf = (value: JsonValue | undefined): readonly string[] =>
-  isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;

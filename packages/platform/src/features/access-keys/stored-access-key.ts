@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { objectOf } from "@postern/apimachinery/json/lenient-json";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader, type MemberSelection } from "@postern/apiserver/cache/read-members";
 import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
@@ -66,5 +67,3 @@ export function toStoredAccessKey(
     sealed: readSealedAccessKey(sealed),
   };
 }
-
-const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});

@@ -1,6 +1,6 @@
 // The directory in memory, built from users and teams.
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { objectOf, objectsOf, textOf, textsOf } from "@postern/apimachinery/json/lenient-json";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
@@ -135,13 +135,13 @@ function follow<T>(
   });
 }
 
-/** Undefined for who has been deleted, even where finalizers still hold the record. */
+/** Undefined for a deleted user, even while finalizers keep its object. */
 function readUser(object: CachedObject): DirectoryUser | undefined {
   const { metadata, ...rest } = object.decode();
   if (isBeingDeleted({ metadata })) return undefined;
   const spec = objectOf(rest["spec"]);
   const name = metadata.name ?? "";
-  const identities = isJsonArray(spec["identities"]) ? spec["identities"].filter(isJsonObject) : NO_IDENTITIES;
+  const identities = objectsOf(spec["identities"]);
   return {
     name,
     uid: metadata.uid ?? "",
@@ -169,12 +169,3 @@ function readTeam(object: CachedObject): Team | undefined {
     users: textsOf(spec["users"]),
   };
 }
-
-const NO_IDENTITIES: readonly JsonObject[] = [];
-
-const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
-
-const textsOf = (value: JsonValue | undefined): readonly string[] =>
-  isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];

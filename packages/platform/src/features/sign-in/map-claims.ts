@@ -2,7 +2,8 @@
 // Source: kubernetes.io/docs/reference/access-authn-authz/authentication (structured authentication configuration)
 
 import type { IdentityProviderSpec } from "@postern/api/identity-provider";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import type { CelExpression } from "@postern/cel/cel-expression";
 import type { CelValue } from "@postern/cel/cel-value";
 import {
@@ -193,5 +194,3 @@ function textsGiven(name: string, expression: CelExpression, value: CelValue, bu
     throw error;
   }
 }
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -1,6 +1,7 @@
 // The stored usage of one access key: a record beside the key, so that writes do not conflict.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { textsOf } from "@postern/apimachinery/json/lenient-json";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { type ProxiedEntry, type ScopeEntry, textOfEntry } from "../../authorization/scope-entry.ts";
 
@@ -108,9 +109,6 @@ export function decodeUsage(object: CachedObject): KeyUsageSummary {
     uses: isJsonArray(uses) ? uses.flatMap(readUse) : [],
   };
 }
-
-const textsOf = (value: JsonValue | undefined): readonly string[] =>
-  isJsonArray(value) ? value.filter((text) => typeof text === "string") : [];
 
 function readUse(value: JsonValue): readonly ResourceUse[] {
   if (!isJsonObject(value)) return [];
