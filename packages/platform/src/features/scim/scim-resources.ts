@@ -2,6 +2,7 @@
 // Source: RFC 7643 sections 4.1 and 4.2
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { objectOf, textOf } from "@postern/apimachinery/json/lenient-json";
 
 export const USER_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:User";
 export const GROUP_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:Group";
@@ -94,8 +95,6 @@ export const SCIM_TYPES: readonly ScimType[] = [
 ];
 
 export const nameOf = (object: JsonObject): string => textOf(partsOf(object).metadata["name"]);
-export const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
-const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 const partsOf = ({ metadata, spec, status }: JsonObject) => ({
   metadata: objectOf(metadata),
   spec: objectOf(spec),

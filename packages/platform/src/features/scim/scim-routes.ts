@@ -3,84 +3,61 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
-import { errorResponse } from "@postern/apiserver/endpoints/negotiation/error-response";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { LONG_WORK_BYTES } from "@postern/apiserver/limits/long-work";
 import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
-import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange } from "../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
 import type { CallManagement, ManagementCall } from "../../foundation/http/management-call.ts";
-import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import { objectNameFor } from "../directory/object-name.ts";
-import { type ScimErrorType, ScimFault } from "./scim-fault.ts";
+import { describeService, MAX_RESULTS, SCIM_ROLE } from "./scim-description.ts";
+import { ScimFault } from "./scim-fault.ts";
 import { parseFilter } from "./scim-filter.ts";
 import { applyPatch } from "./scim-patch.ts";
-import { nameOf, SCIM_TYPES, type ScimType, textOf } from "./scim-resources.ts";
+import { nameOf, SCIM_TYPES, type ScimType } from "./scim-resources.ts";
+import { listResponse, NO_CONTENT, scimError, scimErrorResponse, scimResponse } from "./scim-response.ts";
 import { withTypedValues } from "./scim-values.ts";
 
 export const SCIM_PATH = "/scim/v2";
-export const SCIM_ROLE = "scim";
 
-export type ScimDeps = {
-  readonly names: PlatformNames;
-  readonly keys: { byId(id: string): AccessKeyState | undefined };
+const MAX_BODY = 1024 * 1024;
+const ATTEMPTS = 5;
+/** Objects per page of a list: other requests get a turn between pages. */
+const PAGE = 500;
+
+export type ScimNeeds = {
+  readonly keys: AccessKeys;
   readonly call: CallManagement;
   readonly publicUrl: () => string;
 };
 
-const MAX_BODY = 1024 * 1024;
-const MAX_COUNT = 1_000;
-const ATTEMPTS = 5;
-/** Objects per page of a list: other requests get a turn between pages. */
-const PAGE = 500;
-const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
-const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
-
 /** The request goes on to the management API, which decides about it. */
-export const scimRoute = (
-  { names }: Foundation,
-  { keys, call, publicUrl }: Pick<ScimDeps, "call" | "publicUrl"> & { readonly keys: AccessKeys },
-): FeatureRoute => ({
-  handle: createScimRoutes({ names, keys: keys.index, call, publicUrl }),
+export const scimRoute = ({ names }: Foundation, { keys, call, publicUrl }: ScimNeeds): FeatureRoute => ({
+  async handle(context) {
+    try {
+      checkKey(context, keys.index);
+      return await answerScim(context, { names, call, base: `${publicUrl()}${SCIM_PATH}` });
+    } catch (error) {
+      if (error instanceof ScimFault) return scimError(error.status, error.message, error.scimType);
+      throw error;
+    }
+  },
   authorizer: allowExchange,
   errorResponse: scimErrorResponse,
 });
 
-export function createScimRoutes(deps: ScimDeps): Handler {
-  const { publicUrl } = deps;
-  return async (context) => {
-    try {
-      checkKey(context, deps);
-      return await answerScim(context, { ...deps, base: `${publicUrl()}${SCIM_PATH}` });
-    } catch (error) {
-      if (error instanceof ScimFault) return refusal(error.status, error.message, error.scimType);
-      throw error;
-    }
-  };
-}
-
-/** Section 3.12, for errors of the chain and of the API behind it. */
-export function scimErrorResponse(request: ApiRequest, error: ApiError): ApiResponse {
-  const { headers } = errorResponse(request, error);
-  const { body, ...response } = refusal(error.code, error.message);
-  return {
-    ...response,
-    headers: { ...headers, ...HEADERS },
-    body: request.method === "HEAD" ? { type: "bytes", bytes: "" } : body,
-  };
-}
-
-type Scim = ScimDeps & { readonly base: string };
+/** `base`: URL of the service. */
+type Scim = { readonly names: PlatformNames; readonly call: CallManagement; readonly base: string };
 
 /** The key must have the role scim: a key that may do everything is not accepted. */
-function checkKey({ credential }: RequestContext, { keys }: ScimDeps): void {
+function checkKey({ credential }: RequestContext, keys: Pick<AccessKeys["index"], "byId">): void {
   const key = credential === undefined ? undefined : keys.byId(credential.id);
   if (key === undefined) throw new ScimFault(401, "an access key is missing");
   if (key.restrictions?.scope?.roles.some(({ role }) => role === SCIM_ROLE) !== true)
@@ -96,7 +73,7 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
   const isEmptySegment = segments.length > 1 && segments.includes("");
   if (rest.length > 0 || isEmptySegment || info.path.length > 1_000)
     throw new ScimFault(404, "there is no such resource");
-  if (type === undefined) return describe(first, id, method, scim);
+  if (type === undefined) return describeService(first, id, method, scim.base);
   const call = callAs(context, scim);
   if (id === undefined) {
     if (method === "GET") return await list(type, request.query, call, scim);
@@ -105,7 +82,10 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
   }
   switch (method) {
     case "GET":
-      return say(200, shown(type.toScim(await read(type, id, call), scim.base, scim.names.domain), request.query));
+      return scimResponse(
+        200,
+        shown(type.toScim(await read(type, id, call), scim.base, scim.names.domain), request.query),
+      );
     case "PUT":
       return await change(type, id, (_, body) => withTypedValues(type.name, body), await bodyOf(context), call, scim);
     case "PATCH": {
@@ -132,12 +112,6 @@ const segmentsBelow = (path: string): readonly string[] =>
 
 /** A group may have many members, so the response to a change does not return them. */
 const patched = ({ name }: ScimType, answer: ApiResponse): ApiResponse => (name === "Group" ? NO_CONTENT : answer);
-
-const NO_CONTENT: ApiResponse = {
-  status: 204,
-  headers: { "x-content-type-options": "nosniff" },
-  body: { type: "bytes", bytes: "" },
-};
 
 type CallMore = Pick<ManagementCall, "query" | "body">;
 type Call = (method: string, name: string, type: ScimType, more?: CallMore) => Promise<JsonObject>;
@@ -189,7 +163,7 @@ async function list(type: ScimType, query: URLSearchParams, call: Call, scim: Sc
   const text = query.get("filter") ?? "";
   const filter = text === "" ? () => true : parseFilter(text);
   const startIndex = Math.max(1, integerIn(query, "startIndex", 1));
-  const count = Math.min(MAX_COUNT, Math.max(0, integerIn(query, "count", MAX_COUNT)));
+  const count = Math.min(MAX_RESULTS, Math.max(0, integerIn(query, "count", MAX_RESULTS)));
   const page: JsonObject[] = [];
   let totalResults = 0;
   for await (const resource of listed(type, call, scim)) {
@@ -197,8 +171,7 @@ async function list(type: ScimType, query: URLSearchParams, call: Call, scim: Sc
     totalResults++;
     if (totalResults >= startIndex && page.length < count) page.push(shown(resource, query));
   }
-  const itemsPerPage = page.length;
-  return say(200, { schemas: [LIST], totalResults, startIndex, itemsPerPage, Resources: page });
+  return listResponse(page, { totalResults, startIndex });
 }
 
 async function create(type: ScimType, sent: JsonObject, call: Call, scim: Scim): Promise<ApiResponse> {
@@ -212,7 +185,7 @@ async function create(type: ScimType, sent: JsonObject, call: Call, scim: Scim):
   const object = type.fromScim(body, empty, names.domain);
   const made = await call("POST", "", type, { body: withSubject(object, type, title, name) });
   const resource = type.toScim(made, base, names.domain);
-  return say(201, resource, { location: `${base}/${type.path}/${nameOf(made)}` });
+  return scimResponse(201, resource, { location: `${base}/${type.path}/${nameOf(made)}` });
 }
 
 /** Throws ScimFault 409 if another one has the name. */
@@ -249,7 +222,7 @@ async function change(
     const next = type.fromScim(after, object, names.domain);
     try {
       const written = await call("PUT", id, type, { body: next });
-      return say(200, type.toScim(written, base, names.domain));
+      return scimResponse(200, type.toScim(written, base, names.domain));
     } catch (error) {
       const isRace = error instanceof ScimFault && error.status === 409;
       if (!isRace || attempt === ATTEMPTS) throw error;
@@ -286,98 +259,3 @@ function shown(resource: JsonObject, query: URLSearchParams): JsonObject {
     }),
   );
 }
-
-const HEADERS = {
-  "content-type": "application/scim+json",
-  "cache-control": "no-store",
-  "x-content-type-options": "nosniff",
-};
-
-const say = (status: number, body: JsonObject, headers: { readonly [name: string]: string } = {}): ApiResponse => ({
-  status,
-  headers: { ...HEADERS, ...headers },
-  body: { type: "bytes", bytes: JSON.stringify(body) },
-});
-
-const refusal = (status: number, detail: string, scimType: ScimErrorType = ""): ApiResponse =>
-  say(status, { schemas: [ERROR], status: String(status), detail, ...(scimType === "" ? {} : { scimType }) });
-
-/** ServiceProviderConfig, ResourceTypes and Schemas. */
-function describe(first: string, id: string | undefined, method: string, { base }: Scim): ApiResponse {
-  const types = SCIM_TYPES.map(({ name, path, schema }) => ({
-    schemas: ["urn:ietf:params:scim:schemas:core:2.0:ResourceType"],
-    id: name,
-    name,
-    endpoint: `/${path}`,
-    schema,
-    meta: { resourceType: "ResourceType", location: `${base}/ResourceTypes/${name}` },
-  }));
-  const schemas = SCIM_TYPES.map(({ name, schema }) => ({
-    schemas: ["urn:ietf:params:scim:schemas:core:2.0:Schema"],
-    id: schema,
-    name,
-    attributes: (name === "User" ? USER_ATTRIBUTES : GROUP_ATTRIBUTES).map(attribute),
-    meta: { resourceType: "Schema", location: `${base}/Schemas/${schema}` },
-  }));
-  const isConfig = first === "ServiceProviderConfig" && id === undefined;
-  const found: readonly JsonObject[] | undefined =
-    first === "ResourceTypes" ? types : first === "Schemas" ? schemas : undefined;
-  if (!isConfig && found === undefined) throw new ScimFault(404, "there is no such resource");
-  if (method !== "GET") throw new ScimFault(405, "the method is not supported");
-  if (isConfig) return say(200, serviceProviderConfig(base));
-  const all = found ?? [];
-  if (id === undefined)
-    return say(200, {
-      schemas: [LIST],
-      totalResults: all.length,
-      startIndex: 1,
-      itemsPerPage: all.length,
-      Resources: [...all],
-    });
-  const one = all.find((document) => document["id"] === id || encodeURIComponent(String(document["id"])) === id);
-  if (one === undefined) throw new ScimFault(404, "there is no such resource");
-  return say(200, one);
-}
-
-type Attribute = readonly [name: string, type: string, isList?: boolean, isReadOnly?: boolean];
-const USER_ATTRIBUTES: readonly Attribute[] = [
-  ["userName", "string"],
-  ["displayName", "string"],
-  ["name", "complex"],
-  ["emails", "complex", true],
-  ["active", "boolean"],
-  ["groups", "complex", true, true],
-];
-const GROUP_ATTRIBUTES: readonly Attribute[] = [
-  ["displayName", "string"],
-  ["members", "complex", true],
-];
-
-const attribute = ([name, type, multiValued = false, isReadOnly = false]: Attribute): JsonObject => ({
-  name,
-  type,
-  multiValued,
-  required: name === "userName",
-  caseExact: false,
-  mutability: isReadOnly ? "readOnly" : "readWrite",
-  returned: "default",
-  uniqueness: name === "userName" ? "server" : "none",
-});
-
-const serviceProviderConfig = (base: string): JsonObject => ({
-  schemas: ["urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"],
-  patch: { supported: true },
-  bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
-  filter: { supported: true, maxResults: MAX_COUNT },
-  changePassword: { supported: false },
-  sort: { supported: false },
-  etag: { supported: false },
-  authenticationSchemes: [
-    {
-      type: "oauthbearertoken",
-      name: "Access key",
-      description: `An access key whose scope has the role ${SCIM_ROLE}`,
-    },
-  ],
-  meta: { resourceType: "ServiceProviderConfig", location: `${base}/ServiceProviderConfig` },
-});
