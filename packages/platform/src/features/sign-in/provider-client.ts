@@ -3,7 +3,6 @@
 
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import {
   authorizationCodeGrant,
@@ -11,11 +10,8 @@ import {
   type ClientAuth,
   ClientSecretBasic,
   ClientSecretPost,
-  Configuration,
+  type Configuration,
   calculatePKCECodeChallenge,
-  clockTolerance,
-  customFetch,
-  discovery,
   fetchUserInfo,
   None,
   ResponseBodyError,
@@ -23,12 +19,14 @@ import {
   type TokenEndpointResponse,
   type TokenEndpointResponseHelpers,
 } from "openid-client";
-import { discoveryUrlOf, httpsUrl } from "../../foundation/issuers/fetch-key-set.ts";
+import { httpsUrl } from "../../foundation/issuers/fetch-key-set.ts";
 import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
 import { candidateKeys, decodeToken, isSignedBy, timeError } from "../../foundation/issuers/signed-token.ts";
 import { type ClientAssertions, JWT_BEARER, usesAssertion } from "./client-assertion.ts";
+import { ClientRefusals } from "./client-refusals.ts";
 import { withDistributedClaims } from "./distributed-claims.ts";
 import { SignInRefusal } from "./map-claims.ts";
+import { createProviderConfigurations, descriptionOf, type ProviderDescription } from "./provider-configuration.ts";
 import {
   answeredBy,
   ClientRefusedError,
@@ -40,6 +38,7 @@ import {
 } from "./provider-faults.ts";
 import type { ProviderFetch } from "./provider-fetch.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
+import { createProviderSteps } from "./provider-steps.ts";
 
 /** Values sent with the browser, which its return must match. */
 export type SignInChecks = {
@@ -76,16 +75,6 @@ export type ProviderClient = {
   onChange(listener: (provider: string) => void): Disposable;
 };
 
-export type ProviderDescription = {
-  readonly authorizationEndpoint: string;
-  readonly tokenEndpoint: string;
-  readonly userInfoEndpoint: string;
-  readonly jwksURI: string;
-  readonly scopes: readonly string[];
-  readonly claims: readonly string[];
-  readonly clientAuthentication: readonly string[];
-};
-
 export type ProviderFault = {
   readonly reason: "DiscoveryFailed" | "ClientRefused" | "NoClientCredential";
   readonly message: string;
@@ -104,22 +93,10 @@ export type ProviderClientDeps = {
 /** As in `spec.oidcProvider` of an access key. */
 export type TokenClient = Required<NonNullable<AccessKeySpec["oidcProvider"]>>;
 
-/** For all requests of one step together, so that a provider that responds byte by byte is given up in time. */
-const STEP_MS = 20_000;
-/** Steps with one provider at a time: one that does not answer uses up no places of others. */
-const MAX_STEPS = 50;
 /** Six times the other tokens: 500 groups of up to 128 characters fit. */
 export const MAX_ID_TOKEN_LENGTH = 96 * 1024;
-const CONFIGURATION_MS = 10 * 60_000;
-const TOLERANCE_SECONDS = 30;
 
 type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
-type Known = {
-  readonly terms: string;
-  readonly secret: string;
-  readonly until: number;
-  readonly made: Promise<Configuration>;
-};
 
 export function createProviderClient({
   fetchFrom,
@@ -129,19 +106,9 @@ export function createProviderClient({
   clock,
   scheduler,
 }: ProviderClientDeps): ProviderClient {
-  const known = new Map<string, Known>();
-  /** By provider. */
-  const steps = new Map<string, number>();
-  /** Providers that refuse the client, with the settings that they refuse. */
-  const refusing = new Map<string, { readonly terms: string; readonly secret: string; readonly message: string }>();
-  const listeners = new ChangeListeners<[string]>();
-  const noteRefusal = (provider: IdentityProviderState, message: string | undefined): void => {
-    const { name, terms } = provider;
-    const before = refusing.get(name)?.message;
-    if (message === undefined) refusing.delete(name);
-    else refusing.set(name, { terms, secret: secretOf(provider, secretAt), message });
-    if (before !== message) listeners.call(name);
-  };
+  const secretOf = (provider: IdentityProviderState): string => clientSecretOf(provider, secretAt);
+  const inTime = createProviderSteps(scheduler);
+  const refusals = new ClientRefusals();
 
   /** By provider, of its last request: the provider may repeat it in its error. */
   const sentAssertions = new Map<string, string>();
@@ -163,43 +130,7 @@ export function createProviderClient({
     return spec.clientAuthentication === "Post" ? ClientSecretPost(secret) : ClientSecretBasic(secret);
   };
 
-  const inTime = async <T>({ name }: IdentityProviderState, work: () => Promise<T>): Promise<T> => {
-    const others = steps.get(name) ?? 0;
-    if (others >= MAX_STEPS) throw new ProviderError(`${MAX_STEPS} requests to it are in progress`);
-    steps.set(name, others + 1);
-    let timer: Disposable | undefined;
-    const late = new Promise<never>((_, reject) => {
-      const fault = new ProviderError(`it did not answer within ${STEP_MS / 1000} seconds`);
-      timer = scheduler.schedule(STEP_MS, () => reject(fault));
-    });
-    try {
-      return await Promise.race([work(), late]);
-    } finally {
-      timer?.[Symbol.dispose]();
-      const left = (steps.get(name) ?? 1) - 1;
-      if (left > 0) steps.set(name, left);
-      else steps.delete(name);
-    }
-  };
-
-  const configurationOf = async (provider: IdentityProviderState): Promise<Configuration> => {
-    const { name, terms } = provider;
-    const secret = secretOf(provider, secretAt);
-    const before = known.get(name);
-    const isCurrent = before?.terms === terms && before.secret === secret && before.until > clock.elapsed();
-    if (isCurrent) return await before.made;
-    // All waiting callers get the same message.
-    const made = discover(provider, authenticationOf(provider, secret), fetchFrom).catch((error: unknown) => {
-      throw faultFrom(error, "its discovery document is not valid", [secret]);
-    });
-    known.set(name, { terms, secret, until: clock.elapsed() + CONFIGURATION_MS, made });
-    try {
-      return await made;
-    } catch (error) {
-      if (known.get(name)?.made === made) known.delete(name);
-      throw error;
-    }
-  };
+  const configurationOf = createProviderConfigurations({ fetchFrom, secretOf, authenticationOf, clock });
 
   /** Throws ProviderError if none of the provider's keys signed it. */
   const verified = async ({ source }: IdentityProviderState, text: string): Promise<JsonObject> => {
@@ -256,15 +187,16 @@ export function createProviderClient({
   ): Promise<T> => {
     try {
       const answer = await inTime(provider, ask);
-      noteRefusal(provider, undefined);
+      refusals.accepted(provider);
       return answer;
     } catch (error) {
       if (error instanceof ProviderError || error instanceof SignInRefusal) throw error;
-      const hidden = [...secrets, secretOf(provider, secretAt), sentAssertions.get(provider.name) ?? ""];
+      const secret = secretOf(provider);
+      const hidden = [...secrets, secret, sentAssertions.get(provider.name) ?? ""];
       if (error instanceof ResponseBodyError && error.error === "invalid_grant")
         throw new ProviderRefusal(`the provider refused the grant: ${answeredBy(error, hidden)}`, { cause: error });
       const fault = faultFrom(error, "its response is not valid", hidden);
-      if (fault instanceof ClientRefusedError) noteRefusal(provider, fault.message);
+      if (fault instanceof ClientRefusedError) refusals.refused(provider, secret, fault.message);
       throw fault;
     }
   };
@@ -320,60 +252,15 @@ export function createProviderClient({
         if (!(error instanceof ProviderError)) throw error;
         return { reason: "NoClientCredential", message: error.message };
       }
-      const found = refusing.get(provider.name);
-      const isCurrent = found?.terms === provider.terms && found.secret === secretOf(provider, secretAt);
-      return isCurrent ? { reason: "ClientRefused", message: found.message } : undefined;
+      const message = refusals.messageOf(provider, secretOf(provider));
+      return message === undefined ? undefined : { reason: "ClientRefused", message };
     },
     describe: (provider) => inTime(provider, async () => descriptionOf(await configurationOf(provider))),
-    onChange: (listener) => listeners.add(listener),
+    onChange: (listener) => refusals.onChange(listener),
   };
 }
 
-/** Of a list that the provider makes. */
-const MAX_DESCRIBED = 50;
-
-function descriptionOf(configuration: Configuration): ProviderDescription {
-  const metadata = configuration.serverMetadata();
-  const text = (value: unknown): string => (typeof value === "string" ? said(value) : "");
-  const texts = (value: unknown): readonly string[] =>
-    Array.isArray(value) ? value.slice(0, MAX_DESCRIBED).map(text) : [];
-  return {
-    authorizationEndpoint: text(metadata.authorization_endpoint),
-    tokenEndpoint: text(metadata.token_endpoint),
-    userInfoEndpoint: text(metadata.userinfo_endpoint),
-    jwksURI: text(metadata.jwks_uri),
-    scopes: texts(metadata.scopes_supported),
-    claims: texts(metadata["claims_supported"]),
-    clientAuthentication: texts(metadata.token_endpoint_auth_methods_supported),
-  };
-}
-
-async function discover(
-  provider: IdentityProviderState,
-  authentication: ClientAuth,
-  fetchFrom: ProviderFetch,
-): Promise<Configuration> {
-  const { source, spec } = provider;
-  const fetch = fetchFrom(source);
-  const options = { algorithm: "oidc", [customFetch]: fetch } as const;
-  const found = await discovery(discoveryUrlOf(source), spec.clientId, {}, authentication, options);
-  const metadata = found.serverMetadata();
-  // Otherwise another issuer's endpoints would be used under this name.
-  if (metadata.issuer !== source.issuer)
-    throw new ProviderError(
-      `its discovery document is for the issuer ${said(metadata.issuer)}, not ${source.issuer}: correct spec.issuer.url`,
-    );
-  const configuration = new Configuration(
-    metadata,
-    spec.clientId,
-    { [clockTolerance]: TOLERANCE_SECONDS },
-    authentication,
-  );
-  configuration[customFetch] = fetch;
-  return configuration;
-}
-
-function secretOf(
+function clientSecretOf(
   { spec: { clientSecretRef: reference } }: IdentityProviderState,
   secretAt: ProviderClientDeps["secretAt"],
 ): string {
