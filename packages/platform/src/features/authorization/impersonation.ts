@@ -3,6 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { mayDo } from "../../foundation/kinds/may-do.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 
 type Dependencies = { readonly authorizer: Authorizer; readonly names: PlatformNames };
@@ -16,28 +17,12 @@ export function mayImpersonate(
   context: RequestContext,
   { authorizer, names }: Dependencies,
 ): Promise<boolean> {
-  if (kind === "subject") return mayDo(context, authorizer, { apiGroup: "", resource: "users", name });
-  return mayDo(context, authorizer, { apiGroup: names.managementGroup, resource: `${kind}s`, name });
+  const target =
+    kind === "subject"
+      ? { apiGroup: "", resource: "users", name }
+      : { apiGroup: names.managementGroup, resource: `${kind}s`, name };
+  return mayDo(context, { verb: "impersonate", ...target }, authorizer);
 }
 
 export const mayImpersonateGroup = (group: string, context: RequestContext, authorizer: Authorizer): Promise<boolean> =>
-  mayDo(context, authorizer, { apiGroup: "", resource: "groups", name: group });
-
-async function mayDo(
-  { user, credential }: RequestContext,
-  authorizer: Authorizer,
-  target: { readonly apiGroup: string; readonly resource: string; readonly name: string },
-): Promise<boolean> {
-  const { verdict } = await authorizer.authorize({
-    user,
-    credential,
-    verb: "impersonate",
-    isResourceRequest: true,
-    apiVersion: "v1",
-    subresource: "",
-    namespace: "",
-    path: "",
-    ...target,
-  });
-  return verdict === "allow";
-}
+  mayDo(context, { verb: "impersonate", apiGroup: "", resource: "groups", name: group }, authorizer);

@@ -2,26 +2,17 @@
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { mayDo } from "../../foundation/kinds/may-do.ts";
 
-export async function mayWriteSecret(
+export const mayWriteSecret = (
   verb: "create" | "update",
   { namespace, name }: { readonly namespace: string; readonly name: string },
-  { user, credential }: Pick<RequestContext, "user" | "credential">,
+  caller: Pick<RequestContext, "user" | "credential">,
   authorizer: Authorizer,
-): Promise<boolean> {
-  const { verdict } = await authorizer.authorize({
-    user,
-    credential,
-    verb,
-    isResourceRequest: true,
-    apiGroup: "",
-    apiVersion: "v1",
-    resource: "secrets",
-    subresource: "",
-    namespace,
-    // The path of a create names no object.
-    name: verb === "create" ? "" : name,
-    path: "",
-  });
-  return verdict === "allow";
-}
+): Promise<boolean> =>
+  // The path of a create names no object.
+  mayDo(
+    caller,
+    { verb, apiGroup: "", resource: "secrets", namespace, name: verb === "create" ? "" : name },
+    authorizer,
+  );

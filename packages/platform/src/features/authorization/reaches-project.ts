@@ -1,6 +1,7 @@
 // Whether the owner of an access key can use anything in a project that the scope of the key names.
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { mayDo } from "../../foundation/kinds/may-do.ts";
 import { accessKeyIdentity, type IdentityDeps } from "../access-keys/access-key-identity.ts";
 import type { ReachesProject } from "../access-keys/key-quota.ts";
 
@@ -10,23 +11,10 @@ export const createReachesProject =
   async ({ owner, groups, restrictions }, project) => {
     const { names } = identity;
     const user = accessKeyIdentity({ id: "", owner, groups }, identity);
-    const mayGet = async (resource: string, namespace: string, name: string): Promise<boolean> => {
-      const { verdict } = await authorizer.authorize({
-        user,
-        credential: undefined,
-        // Lists are open to all: they show what the caller may get.
-        verb: "get",
-        isResourceRequest: true,
-        apiGroup: names.managementGroup,
-        apiVersion: "v1",
-        resource,
-        subresource: "",
-        namespace,
-        name: name === "*" ? "" : name,
-        path: "",
-      });
-      return verdict === "allow";
-    };
+    // Lists are open to all: they show what the caller may get.
+    const get = { verb: "get", apiGroup: names.managementGroup };
+    const mayGet = (resource: string, namespace: string, name: string): Promise<boolean> =>
+      mayDo({ user }, { ...get, resource, namespace, name: name === "*" ? "" : name }, authorizer);
     if (await mayGet("projects", "", project)) return true;
     const namespace = names.projectNamespace(project);
     const { virtualClusters = [], spaces = [] } = restrictions?.scope ?? {};

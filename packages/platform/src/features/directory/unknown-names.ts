@@ -8,6 +8,7 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { mayDo } from "../../foundation/kinds/may-do.ts";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
 import type { Directory } from "./directory.ts";
 
@@ -50,26 +51,12 @@ export async function unknownNames(
   return faults;
 }
 
-async function mayGet(
+const mayGet = (
   { group, resource, namespace = "", name }: NamedObject,
-  { user, credential }: RequestContext,
+  context: RequestContext,
   { authorizer, names }: UnknownNamesDeps,
-): Promise<boolean> {
-  const { verdict } = await authorizer.authorize({
-    user,
-    credential,
-    verb: "get",
-    isResourceRequest: true,
-    apiGroup: group ?? names.managementGroup,
-    apiVersion: "v1",
-    resource,
-    subresource: "",
-    namespace,
-    name,
-    path: "",
-  });
-  return verdict === "allow";
-}
+): Promise<boolean> =>
+  mayDo(context, { verb: "get", apiGroup: group ?? names.managementGroup, resource, namespace, name }, authorizer);
 
 /** The strategy, with a warning for each new name that matches nothing. */
 export function warningOfUnknownNames<T extends KubeObject>(

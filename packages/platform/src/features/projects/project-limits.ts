@@ -8,6 +8,7 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
+import { mayDo } from "../../foundation/kinds/may-do.ts";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
 import { ownerOf, sameOwner } from "../access-keys/access-key-owner.ts";
 
@@ -15,26 +16,16 @@ import { ownerOf, sameOwner } from "../access-keys/access-key-owner.ts";
 export const RESTRICT_VERB = "restrict";
 
 /** Whether the caller may change what limits the project, or do what it is limited to do. */
-export async function mayRestrict(
+export const mayRestrict = (
   project: string,
-  { user, credential }: Pick<RequestContext, "user" | "credential">,
+  caller: Pick<RequestContext, "user" | "credential">,
   { authorizer, names }: { readonly authorizer: Authorizer; readonly names: Pick<PlatformNames, "managementGroup"> },
-): Promise<boolean> {
-  const { verdict } = await authorizer.authorize({
-    user,
-    credential,
-    verb: RESTRICT_VERB,
-    isResourceRequest: true,
-    apiGroup: names.managementGroup,
-    apiVersion: "v1",
-    resource: "projects",
-    subresource: "",
-    namespace: "",
-    name: project,
-    path: "",
-  });
-  return verdict === "allow";
-}
+): Promise<boolean> =>
+  mayDo(
+    caller,
+    { verb: RESTRICT_VERB, apiGroup: names.managementGroup, resource: "projects", name: project },
+    authorizer,
+  );
 
 export type ProjectLimitsDeps = {
   readonly names: Pick<PlatformNames, "projectOf" | "managementGroup">;

@@ -1,6 +1,7 @@
 // Roles, bindings and reviews, as the decision point answers them.
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { selfSubjectReviews } from "@postern/kubernetes/builtin/authentication/self-subject-reviews";
@@ -15,6 +16,7 @@ import { clusterRoles } from "@postern/kubernetes/builtin/rbac/cluster-roles";
 import { clusterRoleBindings, roleBindings } from "@postern/kubernetes/builtin/rbac/role-bindings";
 import { roles } from "@postern/kubernetes/builtin/rbac/roles";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import { mayDo } from "../../../foundation/kinds/may-do.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { Authorization } from "../feature.ts";
@@ -60,11 +62,7 @@ export function authorizationKinds(
 }
 
 /** In all projects: the reasons of access reviews name them. A control plane asks about users of every project, and has no such permission. */
-async function mayListBindings({ user, credential }: RequestContext, authorizer: Authorizer): Promise<boolean> {
-  const list = { verb: "list", apiGroup: "rbac.authorization.k8s.io", apiVersion: "v1", isResourceRequest: true };
-  const everywhere = { ...list, user, credential, subresource: "", namespace: "", name: "", path: "" };
-  const decisions = await Promise.all(
-    ["rolebindings", "clusterrolebindings"].map((resource) => authorizer.authorize({ ...everywhere, resource })),
-  );
-  return decisions.every(({ verdict }) => verdict === "allow");
+async function mayListBindings(context: RequestContext, authorizer: Authorizer): Promise<boolean> {
+  const mayList = (resource: string) => mayDo(context, { verb: "list", apiGroup: RBAC_GROUP, resource }, authorizer);
+  return (await mayList("rolebindings")) && (await mayList("clusterrolebindings"));
 }

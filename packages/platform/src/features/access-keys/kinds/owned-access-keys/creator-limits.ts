@@ -9,6 +9,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Configuration } from "../../../../foundation/config/configuration.ts";
 import { isFrontProxyCredential } from "../../../../foundation/http/front-proxy-credential.ts";
+import { mayDo } from "../../../../foundation/kinds/may-do.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../../../authorization/impersonation.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
@@ -332,17 +333,15 @@ export function grantedTTL(
 }
 
 async function mayExtend(
-  { user, credential }: RequestContext,
+  context: RequestContext,
   { metadata: { name = "" } }: OwnedAccessKey,
   { authorizer, names }: Pick<CreatorLimitsDeps, "authorizer" | "names">,
 ): Promise<boolean> {
-  const question = { user, credential, verb: EXTEND_VERB, isResourceRequest: true, apiVersion: "v1", path: "" };
   for (const [apiGroup, resource] of [
     [names.managementGroup, "ownedaccesskeys"],
     [names.storageGroup, "accesskeys"],
   ] as const) {
-    const target = { apiGroup, resource, subresource: "", namespace: "", name };
-    if ((await authorizer.authorize({ ...question, ...target })).verdict === "allow") return true;
+    if (await mayDo(context, { verb: EXTEND_VERB, apiGroup, resource, name }, authorizer)) return true;
   }
   return false;
 }

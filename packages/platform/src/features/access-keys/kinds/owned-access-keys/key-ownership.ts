@@ -6,6 +6,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
+import { attributesOfAction } from "../../../../foundation/kinds/may-do.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import type { AccessKeyOwner } from "../../access-key-owner.ts";
@@ -66,22 +67,11 @@ export function createKeyOwnership(deps: KeyOwnershipDeps): KeyOwnership {
 
 /** Whether the caller has a right to the same verb on `accesskeys` of the storage group. */
 function isAdministrator(
-  { user, credential, info }: RequestContext,
+  context: RequestContext,
   name: string,
   { authorizer, names }: KeyOwnershipDeps,
 ): Awaitable<boolean> {
-  const decision = authorizer.authorize({
-    user,
-    credential,
-    verb: info.verb,
-    isResourceRequest: true,
-    apiGroup: names.storageGroup,
-    apiVersion: "v1",
-    resource: "accesskeys",
-    subresource: "",
-    namespace: "",
-    name,
-    path: "",
-  });
-  return whenDone(decision, ({ verdict }) => verdict === "allow");
+  const { verb } = context.info;
+  const action = { verb, apiGroup: names.storageGroup, resource: "accesskeys", name };
+  return whenDone(authorizer.authorize(attributesOfAction(context, action)), ({ verdict }) => verdict === "allow");
 }

@@ -11,6 +11,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { reviewResponse } from "@postern/kubernetes/builtin/review-response";
+import { mayDo } from "../../../../foundation/kinds/may-do.ts";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../../../access-keys/access-key-owner.ts";
 import { ownerOfCaller } from "../../../access-keys/access-key-owner.ts";
@@ -95,24 +96,9 @@ function isPresented(value: string, { credential }: RequestContext, { keys, secr
   return own !== undefined && secrets.isAmong(own, secrets.digestsOf(value));
 }
 
-async function checkMayIntrospect(
-  { user, credential }: RequestContext,
-  { names, authorizer }: SelvesDeps,
-): Promise<void> {
-  const { verdict } = await authorizer.authorize({
-    user,
-    credential,
-    verb: INTROSPECT_VERB,
-    isResourceRequest: true,
-    apiGroup: names.managementGroup,
-    apiVersion: "v1",
-    resource: "selves",
-    subresource: "",
-    namespace: "",
-    name: "",
-    path: "",
-  });
-  if (verdict === "allow") return;
+async function checkMayIntrospect(context: RequestContext, { names, authorizer }: SelvesDeps): Promise<void> {
+  const action = { verb: INTROSPECT_VERB, apiGroup: names.managementGroup, resource: "selves" };
+  if (await mayDo(context, action, authorizer)) return;
   throw forbiddenRequestError(
     { group: names.managementGroup, resource: "selves" },
     "",

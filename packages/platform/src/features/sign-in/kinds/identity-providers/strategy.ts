@@ -6,6 +6,7 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { mayDo } from "../../../../foundation/kinds/may-do.ts";
 import { IDENTITY_PROVIDERS, termsOfProvider } from "../../provider-state.ts";
 import { validateIdentityProvider } from "./validation.ts";
 
@@ -41,27 +42,21 @@ export function identityProviderStrategy(deps: IdentityProviderStrategyDeps): St
 
 async function writerError(
   { spec }: IdentityProvider,
-  { user, credential }: RequestContext,
+  context: RequestContext,
   { names, authorizer }: IdentityProviderStrategyDeps,
 ): Promise<string | undefined> {
-  const mayDo = async (verb: string, apiGroup: string, resource: string, namespace = "", name = "") => {
-    const { verdict } = await authorizer.authorize({
-      ...{ user, credential, verb, apiGroup, resource, namespace, name },
-      ...{ isResourceRequest: true, apiVersion: "v1", subresource: "", path: "" },
-    });
-    return verdict === "allow";
-  };
   const places = [
     [names.managementGroup, "users"],
     ["", "users"],
     ["", "groups"],
   ] as const;
-  for (const [group, resource] of places)
-    if (!(await mayDo("impersonate", group, resource)))
+  for (const [apiGroup, resource] of places)
+    if (!(await mayDo(context, { verb: "impersonate", apiGroup, resource }, authorizer)))
       return "a provider defines the identity of users: writing one requires the verb impersonate on all users and groups";
   const { clientSecretRef: reference } = spec;
   // The secret goes wherever the issuer is said to be.
-  if (reference !== undefined && !(await mayDo("get", "", "secrets", reference.secretNamespace, reference.secretName)))
-    return "you may not read the Secret of clientSecretRef";
-  return undefined;
+  if (reference === undefined) return undefined;
+  const { secretNamespace: namespace, secretName: name } = reference;
+  const mayRead = await mayDo(context, { verb: "get", apiGroup: "", resource: "secrets", namespace, name }, authorizer);
+  return mayRead ? undefined : "you may not read the Secret of clientSecretRef";
 }

@@ -12,6 +12,7 @@ import {
   forbiddenByAdmission,
 } from "@postern/apiserver/registry/admission-plugin";
 import type { Foundation } from "../../../../foundation/foundation.ts";
+import { mayDo } from "../../../../foundation/kinds/may-do.ts";
 import { followingValues } from "../../../../foundation/lookup/follow-values.ts";
 import type { Authorization } from "../../../authorization/feature.ts";
 import { secretOf } from "./strategy.ts";
@@ -58,15 +59,9 @@ export function openClusterSecretAdmission(
 const isSameContent = (one: KubeObject | undefined, other: KubeObject | undefined): boolean =>
   equalJson(one?.["data"] ?? {}, other?.["data"] ?? {});
 
-async function mayUpdate(
+const mayUpdate = (
   name: string,
-  { context: { user, credential } }: AdmissionAttributes,
+  { context }: AdmissionAttributes,
   { managementGroup: apiGroup }: PlatformNames,
   authorizer: Authorizer,
-): Promise<boolean> {
-  const { verdict } = await authorizer.authorize({
-    ...{ user, credential, verb: "update", apiGroup, apiVersion: "v1", resource: "clusters" },
-    ...{ subresource: "", path: "", isResourceRequest: true, namespace: "", name },
-  });
-  return verdict === "allow";
-}
+): Promise<boolean> => mayDo(context, { verb: "update", apiGroup, resource: "clusters", name }, authorizer);

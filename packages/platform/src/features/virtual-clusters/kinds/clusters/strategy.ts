@@ -7,6 +7,7 @@ import { type FieldError, forbiddenError, requiredError } from "@postern/apimach
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { mayDo } from "../../../../foundation/kinds/may-do.ts";
 import type { ObjectLookup } from "../../../../foundation/lookup/object-lookup.ts";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
 import type { Directory } from "../../../directory/directory.ts";
@@ -89,15 +90,12 @@ async function withRecordedSecret(
  */
 async function missingVerb(
   { namespace, name }: SecretPlace,
-  { user, credential }: RequestContext,
+  context: RequestContext,
   { names, authorizer }: ClusterStrategyDeps,
 ): Promise<string | undefined> {
   for (const verb of names.projectOf(namespace) === undefined ? ["get"] : ["get", "update"]) {
-    const { verdict } = await authorizer.authorize({
-      ...{ user, credential, verb, apiGroup: "", apiVersion: "v1", resource: "secrets", subresource: "", path: "" },
-      ...{ isResourceRequest: true, namespace, name },
-    });
-    if (verdict !== "allow") return verb;
+    const action = { verb, apiGroup: "", resource: "secrets", namespace, name };
+    if (!(await mayDo(context, action, authorizer))) return verb;
   }
   return undefined;
 }
