@@ -7,7 +7,9 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { mayDo } from "../../../foundation/kinds/may-do.ts";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { keyOfRequest } from "../../access-keys/kinds/owned-access-keys/lineage.ts";
 import type { InstanceResource } from "../../authorization/filtered-resources.ts";
 import type { InsideIdentity, InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
@@ -26,11 +28,11 @@ export type InstanceGrantsDeps = {
   readonly insideIdentity: (user: Parameters<typeof insideIdentity>[0], place: InstancePlace) => InsideIdentity;
 };
 
+type Action = readonly [verb: string, subresource: string];
+
 /** Verbs of an owner that `*` does not name one by one. */
 const MAIN_VERBS = ["get", "update", "patch", "delete", "use"];
-const SUBRESOURCES: {
-  readonly [resource in InstanceResource]: readonly (readonly [verb: string, subresource: string])[];
-} = {
+const SUBRESOURCES: { readonly [resource in InstanceResource]: readonly Action[] } = {
   virtualclusterinstances: [
     ["create", "kubeconfig"],
     ["get", "accesskey"],
@@ -39,6 +41,11 @@ const SUBRESOURCES: {
   ],
   spaceinstances: [],
 };
+
+const actionsOfOwner = (resource: InstanceResource): readonly Action[] => [
+  ...MAIN_VERBS.map((verb) => [verb, ""] as const),
+  ...SUBRESOURCES[resource],
+];
 
 /** Throws 403. `old` is what an update starts from; the creator of an instance owns all permissions in it. */
 export async function checkInstanceGrants(
@@ -50,82 +57,88 @@ export async function checkInstanceGrants(
 ): Promise<void> {
   const key = keyOfRequest(context, deps.keys);
   if (old === undefined && key?.restrictions === undefined) return;
-  const { names, authorizer } = deps;
-  const { namespace = "", name = "" } = instance.metadata;
-  // An entry lasts, and access for a time does not.
-  const { user, credential } = asStanding(context, names);
-  const decided = new Map<string, boolean>();
-  /** Each is decided once, however many entries ask it. */
-  const isAllowed = async (verb: string, subresource: string): Promise<boolean> => {
-    const shape = `${verb}/${subresource}`;
-    const allowed = decided.get(shape) ?? (await decide(verb, subresource));
-    decided.set(shape, allowed);
-    return allowed;
+  const rights = rightsOf(resource, instance, key, context, deps);
+  const refuse = (why: string) =>
+    forbiddenRequestError({ group: deps.names.managementGroup, resource }, instance.metadata.name ?? "", why);
+  const checkHeld = async (field: string, actions: readonly Action[]): Promise<void> => {
+    const lacking = await rights.lacks(actions);
+    if (lacking === undefined) return;
+    const right = lacking.filter((part) => part !== "").join(" ");
+    throw refuse(`${field} grants ${JSON.stringify(right)}, which you do not have`);
   };
-  const decide = async (verb: string, subresource: string): Promise<boolean> => {
-    const target = {
-      apiGroup: names.managementGroup,
-      apiVersion: "v1",
-      resource,
-      subresource,
-      namespace,
-      name,
-      path: "",
-    };
-    return (
-      (await authorizer.authorize({ user, credential, verb, isResourceRequest: true, ...target })).verdict === "allow"
-    );
-  };
-  const mustHold = async (what: string, pairs: readonly (readonly [verb: string, subresource: string])[]) => {
-    for (const [verb, subresource] of pairs) {
-      if (await isAllowed(verb, subresource)) continue;
-      const right = subresource === "" ? verb : `${verb} ${subresource}`;
-      throw refuse(`${what} grants ${JSON.stringify(right)}, which you do not have`);
-    }
-  };
-  const everything = [...MAIN_VERBS.map((verb) => [verb, ""] as const), ...SUBRESOURCES[resource]];
-  /** A caller with all permissions of an owner could become the owner. */
-  const holds = once(async (): Promise<boolean> => {
-    for (const [verb, subresource] of everything) if (!(await isAllowed(verb, subresource))) return false;
-    return true;
-  });
-  const groupsInside = once((): ReadonlySet<string> => {
-    const project = names.projectOf(namespace) ?? "";
-    const place = resource === "spaceinstances" ? { project, space: name } : { project, virtualCluster: name };
-    return new Set(deps.insideIdentity(user, place).groups);
-  });
-  const hasInside = (clusterRole: string): boolean =>
-    ["cluster-admin", clusterRole].some((role) => groupsInside().has(names.insideRoleGroup(role)));
-  // Rules allow parts of the content, to which a role inside would not be limited.
-  const opensInside = once(async () => (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", "")));
-  const refuse = (why: string) => forbiddenRequestError({ group: names.managementGroup, resource }, name, why);
 
   const given = readInstancePermissions(instance);
   const before = old === undefined ? undefined : readInstancePermissions(old);
   if (before !== undefined && !equalJson({ ...given.owner }, { ...before.owner }))
-    await mustHold("spec.owner", everything);
+    await checkHeld("spec.owner", actionsOfOwner(resource));
   const hadAccess = new Set(before?.access.map(accessText));
   for (const [at, access] of given.access.entries()) {
     await context.pause();
-    if (hadAccess.has(accessText(access))) continue;
-    await mustHold(`spec.access[${at}]`, pairsOf(access, resource));
+    if (!hadAccess.has(accessText(access))) await checkHeld(`spec.access[${at}]`, actionsOf(access, resource));
   }
   const hadRules = new Set(before?.extraAccessRules.map(extraText));
   for (const [at, extra] of given.extraAccessRules.entries()) {
     await context.pause();
-    if (hadRules.has(extraText(extra))) continue;
-    const { clusterRole } = extra;
-    if (!(await opensInside()) || !((await holds()) || hasInside(clusterRole))) {
-      throw refuse(
-        `spec.extraAccessRules[${at}] grants ClusterRole ${JSON.stringify(clusterRole)}, which you do not have in the virtual cluster`,
-      );
-    }
+    if (hadRules.has(extraText(extra)) || (await rights.mayGiveRole(extra.clusterRole))) continue;
+    const role = JSON.stringify(extra.clusterRole);
+    throw refuse(
+      `spec.extraAccessRules[${at}] grants ClusterRole ${role}, which you do not have in the virtual cluster`,
+    );
   }
   const applied = appliedBy(instance);
   if (applied === undefined || equalJson(applied, appliedBy(old) ?? null)) return;
-  if (!(await opensInside()) || !((await holds()) || hasInside("cluster-admin"))) {
+  if (!(await rights.mayGiveRole("cluster-admin")))
     throw refuse(`spec.${applied.by} is applied with all permissions in the virtual cluster, which you do not have`);
-  }
+}
+
+/** What a caller may do with an instance, and inside of it. Each question is decided once, however many entries ask it. */
+type InstanceRights = {
+  /** The first action that the caller may not do. */
+  lacks(actions: readonly Action[]): Promise<Action | undefined>;
+  /** Whether the caller has the ClusterRole inside, or could give it to itself. */
+  mayGiveRole(clusterRole: string): Promise<boolean>;
+};
+
+function rightsOf(
+  resource: InstanceResource,
+  { metadata: { namespace = "", name = "" } }: KubeObject,
+  key: AccessKeyState | undefined,
+  context: RequestContext,
+  { names, authorizer, insideIdentity }: InstanceGrantsDeps,
+): InstanceRights {
+  // An entry lasts, and access for a time does not.
+  const caller = asStanding(context, names);
+  const target = { apiGroup: names.managementGroup, resource, namespace, name };
+  const decided = new Map<string, boolean>();
+  const isAllowed = async ([verb, subresource]: Action): Promise<boolean> => {
+    const text = `${verb}/${subresource}`;
+    const allowed = decided.get(text) ?? (await mayDo(caller, { ...target, verb, subresource }, authorizer));
+    decided.set(text, allowed);
+    return allowed;
+  };
+  const lacks = async (actions: readonly Action[]): Promise<Action | undefined> => {
+    for (const action of actions) if (!(await isAllowed(action))) return action;
+    return undefined;
+  };
+  /** A caller with all permissions of an owner could become the owner. */
+  const couldOwn = once(async () => (await lacks(actionsOfOwner(resource))) === undefined);
+  // Rules allow parts of the content, to which a role inside would not be limited.
+  const opensInside = once(
+    async () => (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed(["use", ""])),
+  );
+  const groupsInside = once((): ReadonlySet<string> => {
+    const project = names.projectOf(namespace) ?? "";
+    const place = resource === "spaceinstances" ? { project, space: name } : { project, virtualCluster: name };
+    return new Set(insideIdentity(caller.user, place).groups);
+  });
+  return {
+    lacks,
+    async mayGiveRole(clusterRole) {
+      if (!(await opensInside())) return false;
+      if (await couldOwn()) return true;
+      return ["cluster-admin", clusterRole].some((role) => groupsInside().has(names.insideRoleGroup(role)));
+    },
+  };
 }
 
 /** Manifests are applied inside with all permissions there, whether they are in the instance or in a template that it names. */
@@ -157,11 +170,10 @@ const extraText = ({ users, teams, clusterRole }: ExtraAccessRule): string =>
   JSON.stringify([users, teams, clusterRole]);
 
 /** A star means everything, and a name means itself. */
-function pairsOf(
-  { verbs, subresources }: InstanceAccess,
-  resource: InstanceResource,
-): readonly (readonly [verb: string, subresource: string])[] {
+function actionsOf({ verbs, subresources }: InstanceAccess, resource: InstanceResource): readonly Action[] {
   const isNamed = (list: readonly string[], value: string): boolean => list.includes("*") || list.includes(value);
-  const known = SUBRESOURCES[resource].filter(([verb, part]) => isNamed(verbs, verb) && isNamed(subresources, part));
-  return [...MAIN_VERBS.filter((verb) => isNamed(verbs, verb)).map((verb) => [verb, ""] as const), ...known];
+  return [
+    ...MAIN_VERBS.filter((verb) => isNamed(verbs, verb)).map((verb) => [verb, ""] as const),
+    ...SUBRESOURCES[resource].filter(([verb, part]) => isNamed(verbs, verb) && isNamed(subresources, part)),
+  ];
 }
