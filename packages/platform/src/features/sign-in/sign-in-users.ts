@@ -4,7 +4,7 @@ import type { Team } from "@postern/api/team";
 import type { User } from "@postern/api/user";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { createSystemContext } from "@postern/apiserver/context/system-context";
+import { CONTROLLER_WRITE, contextOf } from "@postern/apiserver/controllers/controller-port";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
@@ -28,13 +28,13 @@ export type SignInUsers = {
 
 const ATTEMPTS = 2;
 
-export function createSignInUsers({ own, runtime: { clock }, signal }: Foundation, directory: Directory): SignInUsers {
-  const contextOf = ({ definition: { group, version, plural } }: InstalledResource, verb: string, name: string) =>
-    createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
+export function createSignInUsers({ own, runtime, signal }: Foundation, directory: Directory): SignInUsers {
+  const contextFor = (resource: InstalledResource, verb: "create" | "update", name: string) =>
+    contextOf({ runtime }, { verb, resource, namespace: "", name }, signal);
 
   const change = async (resource: InstalledResource, name: string, transform: (object: KubeObject) => KubeObject) => {
     const update = { uid: "", subresource: "", transform };
-    await resource.genericStore.update(contextOf(resource, "update", name), "", name, update, { dryRun: false });
+    await resource.genericStore.update(contextFor(resource, "update", name), "", name, update, CONTROLLER_WRITE);
   };
   const writeIdentity = async (name: string, provider: string, { subject, groups }: MappedIdentity): Promise<void> =>
     await change(own("User"), name, (object) => {
@@ -65,7 +65,7 @@ export function createSignInUsers({ own, runtime: { clock }, signal }: Foundatio
         identities: [{ provider: provider.name, subject, ...(groups.length === 0 ? {} : { groups }) }],
       },
     };
-    await resource.genericStore.create(contextOf(resource, "create", name), "", user, { dryRun: false });
+    await resource.genericStore.create(contextFor(resource, "create", name), "", user, CONTROLLER_WRITE);
     for (const team of provider.spec.teams ?? []) await join(team, name);
     return name;
   };

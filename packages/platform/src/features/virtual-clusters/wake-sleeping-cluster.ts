@@ -1,9 +1,9 @@
 // Wakes a sleeping embedded virtual cluster when a request arrives for it.
 
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { createSystemContext } from "@postern/apiserver/context/system-context";
+import { ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
+import { CONTROLLER_WRITE, contextOf } from "@postern/apiserver/controllers/controller-port";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { unreachableError } from "../../foundation/upstream/upstream-failure.ts";
@@ -18,24 +18,17 @@ export const createWakeUp = (foundation: Foundation): WakeUp => {
 };
 
 const createWakeUpOfSleeping =
-  ({ names, own, runtime: { clock }, signal }: Foundation) =>
+  ({ names, own, runtime, signal }: Foundation) =>
   async (instance: VirtualClusterInstance): Promise<void> => {
-    const now = clock.now();
+    const now = runtime.clock.now();
     if (isHeldAsleep(instance, names, now)) {
       const message = `requests do not wake it: remove the annotation sleepmode.${names.domain}/force`;
       throw unreachableError({ reason: SLEEPING, message });
     }
-    const { definition, genericStore } = own("VirtualClusterInstance");
+    const resource = own("VirtualClusterInstance");
     const { namespace = "", name = "", uid = "" } = instance.metadata;
-    const { group, version, plural } = definition;
-    const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, namespace, name };
+    const context = contextOf({ runtime }, { verb: "update", resource, namespace, name }, signal);
     const update = { uid, subresource: "", transform: (current: KubeObject) => awakened(current, names, now) };
-    try {
-      await genericStore.update(createSystemContext(call, { clock, signal }), namespace, name, update, {
-        dryRun: false,
-      });
-    } catch (error) {
-      // Deleted, or already woken.
-      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-    }
+    // It may be deleted, or already woken.
+    await ignoringConflicts(() => resource.genericStore.update(context, namespace, name, update, CONTROLLER_WRITE));
   };

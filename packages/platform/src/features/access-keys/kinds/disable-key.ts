@@ -2,7 +2,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { createSystemContext } from "@postern/apiserver/context/system-context";
+import { CONTROLLER_WRITE, contextOf } from "@postern/apiserver/controllers/controller-port";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-key-state.ts";
@@ -11,15 +11,14 @@ import { specOf } from "../secret-fields.ts";
 /** In force when it resolves. `annotations` give the owner the reason. A key that is gone already is no error. */
 export async function disableKey(
   { name, uid }: Pick<AccessKeyState, "name" | "uid">,
-  { definition, genericStore }: InstalledResource,
-  server: { readonly clock: Clock; readonly signal: AbortSignal },
+  resource: InstalledResource,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
   annotations: { readonly [key: string]: string } = {},
 ): Promise<void> {
-  const { group, version, plural } = definition;
-  const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, name };
+  const context = contextOf({ runtime: { clock } }, { verb: "update", resource, namespace: "", name }, signal);
   const update = { uid, subresource: "", transform: (current: KubeObject) => disabled(current, annotations) };
   try {
-    await genericStore.update(createSystemContext(call, server), "", name, update, { dryRun: false });
+    await resource.genericStore.update(context, "", name, update, CONTROLLER_WRITE);
   } catch (error) {
     if (!isApiError(error, "NotFound")) throw error;
   }
