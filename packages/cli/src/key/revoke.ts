@@ -17,12 +17,12 @@ const FORMATS: readonly OutputFormat[] = ["text", "json", "yaml", "name"];
 const NAMES = ["<name...>", "names of the keys"] as const;
 
 export const createKeyDisableCommand = (context: CommandContext): Command =>
-  createSwitchCommand(context, "disable", true).description(
+  createSwitchCommand(context, "disable").description(
     "disable access keys, and all credentials created with them, until they are enabled again",
   );
 
 export const createKeyEnableCommand = (context: CommandContext): Command =>
-  createSwitchCommand(context, "enable", false).description("enable disabled access keys");
+  createSwitchCommand(context, "enable").description("enable disabled access keys");
 
 export const createKeyRevokeCommand = (context: CommandContext): Command =>
   withOutputOption(
@@ -62,7 +62,7 @@ async function questionAbout(keys: ResourceClient<OwnedAccessKey>, names: readon
   return `Delete the access key ${namedList(names)}${details}? Requests with it are refused immediately.`;
 }
 
-const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable", disabled: boolean): Command =>
+const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable"): Command =>
   withOutputOption(new Command(verb).argument(...NAMES), FORMATS).action(
     (names: readonly string[], flags: ConnectionFlags & OutputFlags) =>
       withClient(flags, context, async (client, group) => {
@@ -75,7 +75,7 @@ const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable"
             // Objects of an API are JSON; their type describes each member.
             (await accessKeysOf(client, group).patch(name, {
               type: "merge",
-              patch: { spec: { disabled } },
+              patch: { spec: { disabled: verb === "disable" } },
             })) as JsonValue,
         );
       }),

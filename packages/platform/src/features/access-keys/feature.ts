@@ -25,7 +25,7 @@ import { createRotationGuard, type RotationGuard } from "./rotation/rotation-gua
 import { createSealedRecordWriter, type SealedRecordWriter } from "./rotation/sealed-record-writer.ts";
 import { createRotationMarks } from "./rotation-marks.ts";
 import { accountOfClaim, createValueClaims, type ValueClaims } from "./unique-values.ts";
-import { createKeyUsage, type KeyUsage } from "./usage/key-usage.ts";
+import { KeyUsage } from "./usage/key-usage.ts";
 import { createKeyUsageWriter } from "./usage/key-usage-writer.ts";
 
 export const DAY_MS = 86_400_000;
@@ -72,7 +72,7 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
   const sealedRecords = createSealedRecordWriter(records, base);
   const marks = createRotationMarks();
   const activity = createLastActivity(epochs, base.records("key-activity"));
-  const usage = createKeyUsage(
+  const usage = new KeyUsage(
     { names, keys: { byId: (id) => index.byId(id) }, records: base.records("key-usage") },
     clock.now(),
   );

@@ -176,8 +176,11 @@ function noRule(token: UnverifiedToken, { kind }: ExchangeTarget): ExchangeRefus
       "no cluster trust rule has the issuer of the token; for rules of a project, set audience to <project>/<rule>";
     return new ExchangeRefusal("invalid_request", why, { token });
   }
-  return new ExchangeRefusal("invalid_target", "there is no such trust rule, or it is for another issuer", { token });
+  return noSuchRule(token);
 }
+
+export const noSuchRule = (token?: UnverifiedToken): ExchangeRefusal =>
+  new ExchangeRefusal("invalid_target", "there is no such trust rule, or it is for another issuer", { token });
 
 /** Checks of the token alone may be shown to its holder; checks of a rule's claims may not. */
 const ABOUT_THE_TOKEN: ReadonlySet<TokenCheck["type"]> = new Set(["Audience", "Time", "Signature", "TokenID"]);

@@ -8,7 +8,11 @@ export const MAX_ISSUER_URL = 2_048;
 const MAX_CERTIFICATES = 64 * 1024;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-export function validateIssuerAddress(text: string, path: string, mayHaveQuery: boolean): readonly FieldError[] {
+export function validateIssuerAddress(
+  text: string,
+  path: string,
+  { mayHaveQuery = false }: { readonly mayHaveQuery?: boolean } = {},
+): readonly FieldError[] {
   const refuse = (why: string): readonly FieldError[] => [invalidError(path, text.slice(0, MAX_ISSUER_URL), why)];
   if (!URL.canParse(text) || text.length > MAX_ISSUER_URL) return refuse("must be a URL");
   const { protocol, username, password, hash, search } = new URL(text);

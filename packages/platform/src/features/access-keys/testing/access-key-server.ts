@@ -51,7 +51,7 @@ import { createRotationGuard } from "../rotation/rotation-guard.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
 import { createRotationMarks } from "../rotation-marks.ts";
 import { accountOfClaim, createValueClaims } from "../unique-values.ts";
-import { createKeyUsage } from "../usage/key-usage.ts";
+import { KeyUsage } from "../usage/key-usage.ts";
 
 export const SERVER_KEY = Buffer.alloc(32, 7);
 
@@ -167,7 +167,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     rotations,
     sealedRecords,
     activity,
-    usage: createKeyUsage({ names, keys }, time.clock.now()),
+    usage: new KeyUsage({ names, keys }, time.clock.now()),
     grants,
     comparisons: createGuessRateLimit((limit) => createRateLimiter(limit, time.clock)),
     recordEvent: base.recordEvent,

@@ -9,7 +9,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { describe, expect, it } from "vitest";
 import { testUser } from "../../../testing/request-context.ts";
 import { managementRequest } from "../../authorization/platform-request.ts";
-import { createKeyUsage } from "./key-usage.ts";
+import { KeyUsage } from "./key-usage.ts";
 import {
   coversUsage,
   decodeUsage,
@@ -41,7 +41,7 @@ async function openServer(storage: Storage = createMemoryStorage(), startedAt = 
   const records = { view: cache.view(PREFIX), prefix: PREFIX };
   const alive = new Set(["uid"]);
   const key = (found: boolean): any => (found ? { uid: "uid", name: "k", id: "k" } : undefined);
-  const usage = createKeyUsage({ names, keys: { byId: (id) => key(id === "k") }, records }, startedAt);
+  const usage = new KeyUsage({ names, keys: { byId: (id) => key(id === "k") }, records }, startedAt);
   const failures: unknown[] = [];
   const time = manualTime();
   const writer = createKeyUsageWriter({

@@ -54,9 +54,6 @@ const ALWAYS_OPEN: Used = {
   isDropped: false,
 };
 
-/** `startedAt` in milliseconds since the epoch: what was used before is not known. */
-export const createKeyUsage = (deps: KeyUsageDeps, startedAt: number): KeyUsage => new KeyUsage(deps, startedAt);
-
 export class KeyUsage {
   readonly #deps: KeyUsageDeps;
   readonly #byUid = new Map<string, Used>();
@@ -67,6 +64,7 @@ export class KeyUsage {
   /** By what let them through: it is of one key and one form of request, so that what was noted with it need not be noted again. */
   readonly #noted = new WeakMap<PlatformDecision, Used>();
 
+  /** `startedAt` in milliseconds since the epoch: earlier use is unknown. */
   constructor(deps: KeyUsageDeps, startedAt: number) {
     this.#deps = deps;
     this.#since = startedAt;

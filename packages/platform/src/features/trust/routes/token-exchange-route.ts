@@ -10,7 +10,7 @@ import type { Foundation } from "../../../foundation/foundation.ts";
 import { MAX_TOKEN_FORM_BYTES, oauthAnswer, type TokenGrants } from "../../../foundation/issuers/token-endpoint.ts";
 import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
-import { ExchangeRefusal, type ExchangeTarget, type TokenExchange } from "../token-exchange.ts";
+import { ExchangeRefusal, type ExchangeTarget, noSuchRule, type TokenExchange } from "../token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust-rule-state.ts";
 
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -132,12 +132,10 @@ function targetIn(form: URLSearchParams, names: PlatformNames): ExchangeTarget {
   return first ?? { kind: "cluster" };
 }
 
-const NO_RULE = "there is no such trust rule, or it is for another issuer";
-
 /** `deploy`, `team/deploy`, or `team/*` for the only one of the project that takes the token. */
 function targetOfName(text: string, names: PlatformNames): ExchangeTarget {
   const [first = "", second, ...rest] = text.split("/");
-  if (rest.length > 0 || first === "") throw new ExchangeRefusal("invalid_target", NO_RULE);
+  if (rest.length > 0 || first === "") throw noSuchRule();
   if (second === undefined) return { kind: "rule", id: trustRuleId("", first) };
   if (second === "*") return { kind: "project", project: first };
   return { kind: "rule", id: trustRuleId(names.projectNamespace(first), second) };
@@ -152,5 +150,5 @@ function targetOfAddress(text: string, { managementGroup }: PlatformNames): Exch
     return { kind: "rule", id: trustRuleId("", second) };
   if (first === "namespaces" && third === TRUST_RULES && second !== "" && fourth !== "" && rest.length === 0)
     return { kind: "rule", id: trustRuleId(second, fourth) };
-  throw new ExchangeRefusal("invalid_target", NO_RULE);
+  throw noSuchRule();
 }

@@ -133,14 +133,14 @@ function certificateAuthority(clustered: Clustered, deps: ClusterAuthorityDeps):
       // The schema has been checked on the way here.
       const action = (body as CertificateAuthorityView).spec?.action;
       if (action !== undefined && !isDryRun(createOptionsOf(context.request.query))) {
-        await take(action, instance, context, clustered, deps);
+        await rotateAuthority(action, instance, context, clustered, deps);
       }
       return await answer(context, instance);
     },
   };
 }
 
-async function take(
+async function rotateAuthority(
   action: RotationAction,
   { metadata }: Instance,
   context: RequestContext,

@@ -20,10 +20,10 @@ export function validateIdentityProvider({ spec }: IdentityProvider): readonly F
   const { extra = [], ...mappings } = claimMappings;
   return [
     ...validateAuthentication(spec),
-    ...validateIssuerAddress(issuer.url, "spec.issuer.url", false),
+    ...validateIssuerAddress(issuer.url, "spec.issuer.url"),
     ...(issuer.discoveryURL === undefined
       ? []
-      : validateIssuerAddress(issuer.discoveryURL, "spec.issuer.discoveryURL", true)),
+      : validateIssuerAddress(issuer.discoveryURL, "spec.issuer.discoveryURL", { mayHaveQuery: true })),
     ...(issuer.certificateAuthority === undefined
       ? []
       : validateIssuerCertificates(issuer.certificateAuthority, "spec.issuer.certificateAuthority")),

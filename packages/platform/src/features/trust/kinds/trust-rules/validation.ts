@@ -82,8 +82,10 @@ function validateIssuer(issuer: Issuer): readonly FieldError[] {
     ...(url.length > MAX_ISSUER_URL
       ? [invalidError(`${path}.url`, "", `must have at most ${MAX_ISSUER_URL} characters`)]
       : []),
-    ...(isFetchedThere ? validateIssuerAddress(url, `${path}.url`, false) : []),
-    ...(discoveryURL === undefined ? [] : validateIssuerAddress(discoveryURL, `${path}.discoveryURL`, true)),
+    ...(isFetchedThere ? validateIssuerAddress(url, `${path}.url`) : []),
+    ...(discoveryURL === undefined
+      ? []
+      : validateIssuerAddress(discoveryURL, `${path}.discoveryURL`, { mayHaveQuery: true })),
     ...(jwks === undefined ? [] : validateKeySet(jwks, `${path}.jwks`)),
     ...(jwks !== undefined && discoveryURL !== undefined
       ? [forbiddenError(`${path}.discoveryURL`, "must not be set together with jwks")]
