@@ -111,10 +111,10 @@ export const conflictError = ({ group, resource }: GroupResource, name: string, 
 export const STALE_RESOURCE_VERSION =
   "the object has been modified; please apply your changes to the latest version and try again";
 
-/** 422 with one cause per error; exact duplicates are named once in the message. */
 /** A body of three megabytes can have a million errors, and only the first few are read. */
 const MAX_CAUSES = 100;
 
+/** 422 with one cause per error; exact duplicates are named once in the message. */
 export function invalidObjectError({ group, kind }: GroupKind, name: string, errors: readonly FieldError[]): ApiError {
   const shown = errors.slice(0, MAX_CAUSES);
   const texts = [...new Set(shown.map(({ field, message }) => `${field}: ${message}`))];

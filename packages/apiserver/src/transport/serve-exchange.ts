@@ -50,7 +50,7 @@ export function serveExchange(exchange: Exchange, options: ServeOptions): boolea
   const request = createApiRequest(exchange, target, options);
   const response = answer(request, options);
   if (!(response instanceof Promise) && response.body.type === "bytes" && !exchange.isClosed()) {
-    // Of what is answered at once nobody has to be told how it ends.
+    // Synchronous responses need no callback at their end.
     send(exchange, response, sentBytesOf(response.body), options);
     return true;
   }

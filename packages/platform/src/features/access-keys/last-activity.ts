@@ -32,13 +32,13 @@ export type LastActivity = {
   takeNetworks(uid: string): readonly string[];
   /** Last use that this server saw; undefined while the key has not been used since it started. */
   of(uid: string): number | undefined;
-  /** That in which it was used last; meaningful where `of` is. */
+  /** The epoch of that use; meaningful only if `of` is defined. */
   epochOf(uid: string): ClockEpoch;
-  /** Last use of the key that is written, by whichever server; undefined where none is. Costs a look-up where there is none. */
+  /** Last use in the store, of any server; undefined without one. */
   written(key: UsedKey): number | undefined;
-  /** As `written`, of the key that is shown as `object`, whose name ends its key: the same object until the next use is written. */
+  /** As `written`, for the key whose object this is. The result is the same object until the next use is written. */
   writtenOf(object: CachedObject): WrittenActivity | undefined;
-  /** The names of all keys of whose use something is written; undefined where they are more than `most`. */
+  /** Names of all keys with a use in the store; undefined if there are more than `most`. */
   usedNames(most: number): readonly string[] | undefined;
   /** uids used since they were last taken. */
   takeUnwritten(): readonly string[];

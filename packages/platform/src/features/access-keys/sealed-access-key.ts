@@ -16,7 +16,7 @@ import type { KeyOrigin } from "./key-origins.ts";
 export type RetiredValue = KeptAccessKey & {
   /** Milliseconds since the epoch until which it is accepted, unless the new value is used before. */
   readonly until: number;
-  /** It ended by what was done, not by the time: no clock makes it good again, however far apart those of the servers are. */
+  /** It ended with an action, and not at a time: no clock makes it valid again, however far apart the clocks of servers are. */
   readonly isOver?: true;
   /** Digest of the caller and its nonce, so that a repeated request is distinguished from another one. Empty: no rotation replaced it. */
   readonly nonce: string;
@@ -53,7 +53,7 @@ export type SealedAccessKey = {
   readonly valueOrigins: readonly KeyOrigin[];
   /** The owner with the uid it had when it became the owner: a later one of the same name inherits nothing. */
   readonly owner: (AccessKeyOwner & { readonly uid: string | undefined }) | undefined;
-  /** Where a trust rule issued the key: by what. */
+  /** The trust rule, provider or access request that the key was issued by; undefined for other keys. */
   readonly grant: KeyGrant | undefined;
   /** UIDs of its parents, from the credential of the creating request. No owner reference counts. */
   readonly parents: readonly string[];

@@ -178,7 +178,7 @@ function holds(record: CachedObject, uid: string, digest: string): boolean {
 
 const accountOfOwner = ({ kind, name }: AccessKeyOwner): string => `${kind} ${name}`;
 
-/** For whom a claim counts. */
+/** The owner among whose values a claim counts. */
 export function accountOfClaim(object: CachedObject): string | undefined {
   const { owner } = readClaim(object);
   return owner === undefined ? undefined : accountOfOwner(owner);

@@ -2,7 +2,7 @@
 
 export const MINUTE_MS = 60_000;
 
-/** A clock that goes back by more begins anew: its minutes would overwrite each other. */
+/** A clock that was set back by more starts with empty counts: minutes would overwrite each other. */
 const TOLERATED_MINUTES = 5;
 
 export type MinuteCounts = { readonly [name in CountName]: readonly number[] };

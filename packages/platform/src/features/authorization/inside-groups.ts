@@ -51,7 +51,7 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, deps: Insid
 /** Each includes the permissions of those before it. */
 const ROLES_IN_ORDER: readonly string[] = ["view", "edit", "admin", "cluster-admin"];
 
-/** Whether who came in as `then`, and would come in as `now`, has lost nothing by it. */
+/** Whether the identity `now` still has everything of the identity `then`, with which the caller came in. */
 export const isKeptInside = (then: InsideIdentity, now: InsideIdentity, deps: Pick<InsideDeps, "names">): boolean =>
   now.name === then.name && groupsKeptInside(then, now, deps).length === then.groups.length;
 

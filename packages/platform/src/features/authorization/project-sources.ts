@@ -84,13 +84,19 @@ export const refusedSource = (project: string, address: string, names: PlatformN
 
 /**
  * Whether the caller uses the project itself from anywhere: it may change the networks, or it is a cluster, which reads what it is. The clusters of the
- * project are another matter: nobody uses those from elsewhere.
+ * project are another matter: their networks bind every caller.
  */
 export function isFreeOfSources(project: string, { user, credential }: Caller, deps: SourceCheckDeps): boolean {
   if (isServerItself({ user, credential }) || isClusterIdentity(user.name, deps.names)) return true;
   const restrict = managementRequest({
-    ...{ isResourceRequest: true, verb: "restrict", apiGroup: deps.names.managementGroup, resource: "projects" },
-    ...{ subresource: "", namespace: "", name: project, path: "" },
+    isResourceRequest: true,
+    verb: "restrict",
+    apiGroup: deps.names.managementGroup,
+    resource: "projects",
+    subresource: "",
+    namespace: "",
+    name: project,
+    path: "",
   });
   return deps.authorizer.decide(restrict, { user, credential }).verdict === "allow";
 }

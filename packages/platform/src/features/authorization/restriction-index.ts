@@ -19,7 +19,7 @@ export type Filing<Entry> = {
   readonly identityOf?: (entry: Entry) => JsonValue;
 };
 
-/** Lists that are no longer are gone through. */
+/** Shorter lists are searched from the start. */
 const FEW = 16;
 
 /** Each takes up to a few hundred bytes, and owners have many keys: beyond this, all are put together again when they are asked for. */

@@ -84,7 +84,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
       if (rbac.version === rolesVersion) return false;
       const changes = rbac.changesSince(rolesVersion);
       rolesVersion = rbac.version;
-      // Only who saw everything, and still does, need not look closer.
+      // A caller that saw everything, and still does, is not concerned.
       if (sawAll && seesAll()) return false;
       return changes === undefined || changes.some((change) => concerns(change, user));
     };

@@ -5,7 +5,7 @@ export type DirectoryUser = {
   readonly uid: string;
   /** The user name of requests: spec.subject, or the object's name. */
   readonly subject: string;
-  /** spec.groups, and those that identity providers tell of. */
+  /** spec.groups, and the groups that identity providers have sent. */
   readonly groups: readonly string[];
   readonly identities: readonly DirectoryIdentity[];
   readonly displayName: string;
@@ -19,7 +19,7 @@ export type DirectoryUser = {
   readonly locked: boolean;
 };
 
-/** By whom a user signs in. */
+/** An identity that a user signs in with. `subject` is its name at the provider. */
 export type DirectoryIdentity = { readonly provider: string; readonly subject: string };
 
 export type DirectoryTeam = {

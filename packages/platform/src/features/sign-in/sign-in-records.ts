@@ -45,7 +45,7 @@ export type SignInRecords = {
   read(kind: RecordKind, secret: string): Promise<SignInRecord | undefined>;
   /** The same, and deletes it: of two callers, only one gets it. */
   take(kind: RecordKind, secret: string): Promise<JsonObject | undefined>;
-  /** Resolves with false if it has changed since it was read. `user`: whose sign-in the content is, for which there may be no room either. */
+  /** Resolves with false if it has changed since it was read, or if there is no room for another sign-in of `user`. */
   replace(kind: RecordKind, secret: string, before: SignInRecord, content: JsonObject, user?: string): Promise<boolean>;
 };
 

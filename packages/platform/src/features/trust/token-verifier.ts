@@ -16,7 +16,7 @@ import type { TrustRuleState } from "./trust-rule-state.ts";
 
 export type CheckStatus = "True" | "False" | "Unknown";
 
-/** `field` is that of the rule that asks for it; "" for what every token has to be. */
+/** `field` is the field of the rule that requires the check; "" for checks of every token. */
 export type TokenCheck = {
   readonly type:
     | "Rule"
@@ -46,7 +46,7 @@ export type SharedChecks = {
 export type Signatures = Map<string, Promise<TokenCheck>>;
 
 export type TokenVerifier = {
-  /** Why a rule gives nothing now, whatever the token; undefined where it may. The keys of its issuer are not looked at. */
+  /** Why a rule issues no keys now, whatever the token; undefined if it may. Signing keys of the issuer do not count. */
   faultOf(rule: TrustRuleState): string | undefined;
   /** In order, up to the first that does not hold: for the exchange, where the rest would cost time. */
   firstFailedCheck(token: UnverifiedToken, rule: TrustRuleState, shared: SharedChecks): Promise<TokenCheck | undefined>;
@@ -60,7 +60,7 @@ const MAX_REMEMBERED_MS = 24 * 60 * 60_000;
 export function createTokenVerifier(deps: {
   readonly issuerKeys: Pick<IssuerKeys, "find">;
   readonly directory: Pick<Directory, "user">;
-  /** Why the keys that a rule was written with do not stand behind it any more; undefined where they do. */
+  /** Why a rule is refused because of the keys that it was written with; undefined if they are valid. */
   readonly writerError: (rule: TrustRuleState) => string | undefined;
   readonly clock: Clock;
 }): TokenVerifier {

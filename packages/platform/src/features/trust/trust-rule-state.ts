@@ -50,7 +50,7 @@ export type TrustRuleState = {
   /** Of issued keys. */
   readonly sourceRanges: SourceRanges;
   readonly ttlSeconds: number;
-  /** Digest of all that decides who gets what. */
+  /** Digest of every field that decides which tokens get which keys. */
   readonly terms: string;
 } & SealedTrustRule;
 

@@ -26,7 +26,7 @@ import {
 } from "./wrapped-record.ts";
 
 export type WrapRequest = {
-  /** The owner of the credential, for whom the value counts. */
+  /** The owner of the credential, among whose values it counts. */
   readonly owner: AccessKeyOwner;
   readonly subject: WrappedSubject;
   readonly credential: WrappedCredential;

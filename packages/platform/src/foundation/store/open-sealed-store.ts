@@ -61,7 +61,7 @@ export async function openSealedStore(deps: {
   return { keyRing, storage };
 }
 
-/** Says whose key it is, and how to mend it. */
+/** Names the key, and how to mend it. */
 export async function withRemedy<Ring>(opening: Promise<Ring>, configuration: Configuration): Promise<Ring> {
   try {
     return await opening;

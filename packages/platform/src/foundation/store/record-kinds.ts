@@ -1,7 +1,7 @@
 // All records of the store that no resource serves: to whom each belongs, what limits it, and what happens at the limit (ADR 157).
 
 export type RecordKind = {
-  /** For whom a record counts. */
+  /** The account that a record counts for. */
   readonly owner: string;
   readonly limit: string;
   readonly whenFull: string;

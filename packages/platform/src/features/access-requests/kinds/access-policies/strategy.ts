@@ -22,7 +22,7 @@ export function accessPolicyStrategy(
   { access: { policies }, authorization: { authorizer, escalation } }: AccessRequestNeeds,
   plural: typeof ACCESS_POLICIES | typeof CLUSTER_ACCESS_POLICIES,
 ): Strategy<AccessPolicy> {
-  /** Throws 403 for who offers more than it could grant: by a membership, by a rule of the virtual cluster, by a binding for the cluster. */
+  /** Throws 403 for a policy that offers more than its writer could grant: by a membership, by a rule of the virtual cluster, by a binding for the cluster. */
   const checkWriter = async (policy: AccessPolicy, context: RequestContext): Promise<void> => {
     const { namespace = "", name = "" } = policy.metadata;
     const { user, credential } = asStanding(context, names);

@@ -85,7 +85,7 @@ async function checkMembers(
   }
 }
 
-/** Throws 403 for who may do less than the team. */
+/** Throws 403 for a caller with fewer permissions than the team. */
 async function checkGoverns(team: Team, context: RequestContext, deps: GrantCheckDeps): Promise<void> {
   const { name = "" } = team.metadata;
   const group = deps.names.teamGroup(name);

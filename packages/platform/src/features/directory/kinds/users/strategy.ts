@@ -132,7 +132,7 @@ async function checkGivenPermissions(
   if (isDemoted || isChanged) await checkGoverns(old, context, deps);
 }
 
-/** Throws 403 for who may do less than the user. */
+/** Throws 403 for a caller with fewer permissions than the user. */
 async function checkGoverns(user: User, context: RequestContext, deps: ProvisionedDeps): Promise<void> {
   const { names } = deps;
   const { name = "" } = user.metadata;

@@ -95,7 +95,7 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
   },
 });
 
-/** Throws 403 for who changes a limit of the project without the verb to do so. */
+/** Throws 403 for a changed limit of the project, unless the caller has the verb for it. */
 async function checkLimits(
   project: Project,
   old: Project | undefined,

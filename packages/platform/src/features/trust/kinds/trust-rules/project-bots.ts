@@ -12,7 +12,7 @@ import type { Authorization } from "../../../authorization/feature.ts";
 import type { Directory } from "../../../directory/directory.ts";
 
 /**
- * True for who could make the bot an administrator of the project, and may do in the project all that the bot may. Only bots: the audit log must not
+ * True for callers that could make the bot an administrator of the project, and may do in the project all that the bot may. Only bots: the audit log must not
  * show requests of a job under the name of a person who does not know about it.
  */
 export async function mayUseBot(

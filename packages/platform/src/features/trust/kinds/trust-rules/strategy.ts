@@ -34,7 +34,7 @@ export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
   const { names } = deps;
   const projectOf = ({ metadata: { namespace = "" } }: TrustRule): string | undefined => names.projectOf(namespace);
 
-  /** Throws 403 for who gives more than it may. */
+  /** Throws 403 for a rule that gives more than its writer may give. */
   const checkWriter = async (rule: TrustRule, context: RequestContext): Promise<void> => {
     const project = projectOf(rule);
     const { namespace = "", name = "" } = rule.metadata;
