@@ -1,4 +1,4 @@
-// What a provider says about itself: its discovery document, fetched again after a while and for new settings.
+// The discovery document of a provider, fetched again after a while and for new settings.
 // Source: OpenID Connect Discovery 1.0
 
 import type { Clock } from "@postern/apiserver/runtime/clock";

@@ -91,7 +91,7 @@ export async function checkInstanceGrants(
     throw refuse(`spec.${applied.by} is applied with all permissions in the virtual cluster, which you do not have`);
 }
 
-/** What a caller may do with an instance, and inside of it. Each question is decided once, however many entries ask it. */
+/** Rights of a caller on an instance, and inside of it. Each question is decided once, however many entries ask it. */
 type InstanceRights = {
   /** The first action that the caller may not do. */
   lacks(actions: readonly Action[]): Promise<Action | undefined>;
