@@ -5,14 +5,14 @@ import type { CachedObject } from "./cached-object.ts";
 export type StoredAmount = {
   readonly objects: number;
   readonly bytes: number;
-  /** Memory that is kept of the objects beside their bytes. Absent: it is not counted. */
+  /** Memory that is kept of the objects beside their bytes. Absent: 0. */
   readonly kept?: number;
 };
 
 /** Memory that is kept of an object of a view beside its bytes. It depends on nothing but the object. */
 export type KeptMemory = (viewPrefix: string) => (object: CachedObject) => number;
 
-export const NOTHING_STORED: StoredAmount = { objects: 0, bytes: 0 };
+export const NOTHING_STORED: StoredAmount = { objects: 0, bytes: 0, kept: 0 };
 
 /** Called after the amount of one API surface has changed. */
 export type UsageListener = (composition: string, amount: StoredAmount) => void;
@@ -30,8 +30,7 @@ export class StoredUsage {
   /** By composition and namespace, of the compositions that are counted by namespace. */
   readonly #namespaces = new Map<string, StoredAmount>();
   readonly #listeners = new Set<UsageListener>();
-  /** How often an object has come or gone: what was added up of the objects in memory holds until it changes. */
-  changes = 0;
+  readonly #objectListeners = new Set<(key: string) => void>();
 
   /** `byNamespace` names the compositions whose namespaces are counted as well. */
   constructor(byNamespace: Iterable<string> = [], keptOf: KeptMemory = () => () => 0) {
@@ -65,6 +64,12 @@ export class StoredUsage {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
+  /** Called with the key of each object that came or went. */
+  onObject(listener: (key: string) => void): Disposable {
+    this.#objectListeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#objectListeners.delete(listener) };
+  }
+
   /** Of one object of the view with this prefix. */
   amountOf(viewPrefix: string, object: CachedObject): StoredAmount {
     return amountOf(object, this.#keptOf(viewPrefix));
@@ -73,7 +78,6 @@ export class StoredUsage {
   /** Counts objects of the view with this prefix that nobody keeps here. Namespaces are not counted. */
   change(viewPrefix: string, amount: StoredAmount, sign: 1 | -1): void {
     const composition = compositionOf(viewPrefix);
-    this.changes += 1;
     const sum = change(this.#compositions, composition, amount, sign);
     for (const listener of this.#listeners) listener(composition, sum);
   }
@@ -85,7 +89,6 @@ export class StoredUsage {
     const keptOf = this.#keptOf(viewPrefix);
     return {
       add: (object, sign) => {
-        this.changes += 1;
         const { key } = object;
         const added = amountOf(object, keptOf);
         const amount = change(this.#compositions, composition, added, sign);
@@ -94,6 +97,7 @@ export class StoredUsage {
           change(this.#namespaces, `${composition}/${key.slice(viewPrefix.length, slash)}`, added, sign);
         }
         for (const listener of this.#listeners) listener(composition, amount);
+        for (const listener of this.#objectListeners) listener(key);
       },
     };
   }
@@ -116,7 +120,9 @@ function change(amounts: Map<string, StoredAmount>, account: string, added: Stor
 }
 
 export function sumOf(one: StoredAmount, other: StoredAmount, sign: 1 | -1 = 1): StoredAmount {
-  const kept = (one.kept ?? 0) + sign * (other.kept ?? 0);
-  const sum = { objects: one.objects + sign * other.objects, bytes: one.bytes + sign * other.bytes };
-  return kept === 0 ? sum : { ...sum, kept };
+  return {
+    objects: one.objects + sign * other.objects,
+    bytes: one.bytes + sign * other.bytes,
+    kept: (one.kept ?? 0) + sign * (other.kept ?? 0),
+  };
 }

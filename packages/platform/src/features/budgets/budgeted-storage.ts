@@ -6,6 +6,7 @@ import { viewPrefixOf } from "@postern/apiserver/cache/resource-keys";
 import { NOTHING_STORED, type StoredAmount, type StoredUsage, sumOf } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
+import { addTo, all, type OneOrMore, removeFrom } from "../access-keys/multi-map.ts";
 import { keptMemoryOf } from "./kept-memory.ts";
 
 export type Growth = StoredAmount & { readonly isUpdate: boolean };
@@ -17,51 +18,56 @@ export type Budget = {
   check(growth: Growth, pending: StoredAmount): void;
 };
 
-/** Writes in progress, by account. Storages whose writes count together share one. `usage` is that of the cache which shows them. */
+/**
+ * What writes in progress will add to the amounts in memory, by account. A write counts until it failed, or until the object that it changes has come
+ * or gone in memory. Storages whose writes count together share one. `usage` is that of the cache which shows them.
+ */
 export class PendingWrites {
-  readonly #usage: Pick<StoredUsage, "changes">;
-  readonly #accounts = new Map<string, PendingAccount>();
+  readonly #usage: Pick<StoredUsage, "onObject">;
+  readonly #accounts = new Map<string, { writes: number; sum: StoredAmount }>();
+  readonly #byKey = new Map<string, OneOrMore<PendingWrite>>();
+  /** While there are any. */
+  #following: Disposable | undefined;
 
-  constructor(usage: Pick<StoredUsage, "changes">) {
+  constructor(usage: Pick<StoredUsage, "onObject">) {
     this.#usage = usage;
   }
 
-  add(account: string, write: PendingWrite): void {
-    const known = this.#accounts.get(account) ?? { writes: new Set(), sum: NOTHING_STORED, changes: 0 };
-    this.#accounts.set(account, known);
-    known.writes.add(write);
-    known.sum = sumOf(known.sum, write.growth);
-  }
-
-  remove(account: string, write: PendingWrite): void {
-    const known = this.#accounts.get(account);
-    if (known === undefined) return;
-    if (known.writes.delete(write)) known.sum = sumOf(known.sum, write.growth, -1);
-    if (known.writes.size === 0) this.#accounts.delete(account);
-  }
-
-  /** The additions of writes in progress to the amounts in memory. */
-  of(account: string): StoredAmount {
-    const known = this.#accounts.get(account);
-    if (known === undefined) return NOTHING_STORED;
-    if (known.changes !== this.#usage.changes) {
-      known.changes = this.#usage.changes;
-      for (const write of known.writes) if (write.isVisible()) this.remove(account, write);
+  add(write: PendingWrite): void {
+    this.#following ??= this.#usage.onObject((key) => {
+      for (const seen of all(this.#byKey.get(key))) this.remove(seen);
+    });
+    addTo(this.#byKey, write.key, write);
+    for (const { account } of write.budgets) {
+      const known = this.#accounts.get(account);
+      this.#accounts.set(account, {
+        writes: (known?.writes ?? 0) + 1,
+        sum: sumOf(known?.sum ?? NOTHING_STORED, write.growth),
+      });
     }
-    return known.sum;
+  }
+
+  /** Does nothing to a write that was removed before. */
+  remove(write: PendingWrite): void {
+    if (!removeFrom(this.#byKey, write.key, write)) return;
+    for (const { account } of write.budgets) {
+      const known = this.#accounts.get(account);
+      if (known === undefined || known.writes === 1) this.#accounts.delete(account);
+      else this.#accounts.set(account, { writes: known.writes - 1, sum: sumOf(known.sum, write.growth, -1) });
+    }
+    if (this.#byKey.size > 0) return;
+    this.#following?.[Symbol.dispose]();
+    this.#following = undefined;
+  }
+
+  of(account: string): StoredAmount {
+    return this.#accounts.get(account)?.sum ?? NOTHING_STORED;
   }
 }
 
-type PendingAccount = {
-  /** Those that memory did not show when `changes` objects had come or gone. To look at all of them for each write would cost more than the rest of it. */
-  readonly writes: Set<PendingWrite>;
-  sum: StoredAmount;
-  changes: number;
-};
-
 type Asked = { readonly budgets: readonly Budget[]; readonly growth: Growth };
 
-type PendingWrite = { readonly growth: StoredAmount; readonly isVisible: () => boolean };
+type PendingWrite = Asked & { readonly key: string };
 
 /** Updates may exceed a budget a little: conditions and finalizers are updates, and without them nothing could be completed. */
 const UPDATE_ROOM = 1.1;
@@ -118,13 +124,9 @@ export function budgetedStorage(deps: {
   async function within(asked: Asked | undefined, key: string, perform: () => Promise<Revision>): Promise<Revision> {
     if (asked === undefined) return await perform();
     check(asked);
-    const { budgets, growth } = asked;
-    const before = storedAt(key)?.revision;
-    const write = { growth, isVisible: () => storedAt(key)?.revision !== before };
-    for (const { account } of budgets) pending.add(account, write);
-    const done = (): void => {
-      for (const { account } of budgets) pending.remove(account, write);
-    };
+    const write = { ...asked, key };
+    pending.add(write);
+    const done = (): void => pending.remove(write);
     let revision: Revision;
     try {
       revision = await perform();

@@ -42,7 +42,7 @@ export const costOfCluster = (amount: StoredAmount): number =>
 type Counted = { readonly project: string; readonly bytes: number };
 
 export function createClusterMemory(deps: {
-  readonly usage: Pick<StoredUsage, "of" | "compositions" | "onChange" | "changes">;
+  readonly usage: Pick<StoredUsage, "of" | "compositions" | "onChange" | "onObject">;
   readonly limitBytes: number;
   /** Whether a composition is that of an embedded cluster. */
   readonly isCluster: (composition: string) => boolean;

@@ -63,10 +63,8 @@ const LABELS = Buffer.from('"labels":');
 const readLinks = createMemberReader({ metadata: { labels: true, ownerReferences: true } });
 
 /** For the objects of the view with this prefix, `/registry/<composition>/<group>/<resource>/`. */
-export function keptMemoryOf(viewPrefix: string): Kept {
-  const kept = KINDS.get(viewPrefix.split("/")[4] ?? "");
-  return kept === undefined ? linksOf : (object) => linksOf(object) + kept(object);
-}
+export const keptMemoryOf = (viewPrefix: string): Kept =>
+  WITH_LINKS.get(viewPrefix.slice(viewPrefix.lastIndexOf("/", viewPrefix.length - 2) + 1, -1)) ?? linksOf;
 
 function linksOf(object: CachedObject): number {
   if (!object.has(OWNER_REFERENCES) && !object.has(LABELS)) return 0;
@@ -76,3 +74,8 @@ function linksOf(object: CachedObject): number {
   const owners = isJsonArray(ownerReferences) ? ownerReferences.length : 0;
   return owners * OWNER_BYTES + (isJsonObject(labels) ? Object.keys(labels).length * LABEL_BYTES : 0);
 }
+
+/** Each write asks for one of them. */
+const WITH_LINKS: ReadonlyMap<string, Kept> = new Map(
+  [...KINDS].map(([resource, kept]) => [resource, (object: CachedObject) => linksOf(object) + kept(object)]),
+);

@@ -61,7 +61,7 @@ it("counts objects of all kinds of a project together, and no others", async () 
   expect(refused).toHaveLength(KINDS.length);
   await budgets.storage.create(at("core/secrets", "p-other", "a"), value(900));
   await budgets.storage.create(at("core/secrets", "default", "a"), value(9000));
-  expect(budgets.ofProject("web").used).toEqual({ objects: 9, bytes: 900 });
+  expect(budgets.ofProject("web").used).toMatchObject({ objects: 9, bytes: 900 });
 });
 
 it("limits the number of objects, and follows the quota of the project", async () => {

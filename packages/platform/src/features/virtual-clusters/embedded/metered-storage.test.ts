@@ -1,6 +1,7 @@
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { expect, it } from "vitest";
 import { createClusterMemory } from "../../budgets/cluster-memory.ts";
 import { meteredStorage } from "./metered-storage.ts";
@@ -49,6 +50,25 @@ it("counts concurrent writes that memory does not show yet", async () => {
   const results = await Promise.allSettled(writes);
   expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(10);
 });
+
+it("gives each place once, whichever writes are in flight together", async () => {
+  const [limit, seed] = [40, Number(process.env["TEST_SEED"] ?? 1)];
+  const storage = await createMeter({ objects: limit, bytes: 1_000_000 });
+  const random = randomNumbers(seed);
+  const stored = new Map<string, number>();
+  for (let wave = 0, made = 0; wave < 60; wave++) {
+    const removals = [...stored].filter(() => random(4) === 0);
+    await Promise.all(removals.map(([key, revision]) => storage.delete(key, revision)));
+    for (const [key] of removals) stored.delete(key);
+    const keys = Array.from({ length: 1 + random(30) }, () => `${KEY}${made++}`);
+    const results = await Promise.allSettled(keys.map((key) => storage.create(key, value(1 + random(500)))));
+    const accepted = results.flatMap((result, index) =>
+      result.status === "fulfilled" ? [[keys[index] ?? "", result.value] as const] : [],
+    );
+    expect(accepted.length, `wave ${wave} of seed ${seed}`).toBe(Math.min(keys.length, limit - stored.size));
+    for (const [key, revision] of accepted) stored.set(key, revision);
+  }
+}, 30_000);
 
 const MIB = 1 << 20;
 
