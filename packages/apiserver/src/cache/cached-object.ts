@@ -70,6 +70,7 @@ export class CachedObject {
   /** Length of the part before the first member of `metadata`, computed on demand. */
   #head: number | undefined;
   #labels: Labels | undefined;
+  #keptBytes: number | undefined;
   /** The result of `decode`, where the creator of this object had it at hand: only in responses, or while followers get its event. */
   #object: KubeObject | typeof KEPT | undefined;
 
@@ -295,6 +296,12 @@ export class CachedObject {
     const labels = labelsOf(this.read(readLabels)["metadata"]);
     if (Object.keys(labels).length <= MOST_KEPT_LABELS) this.#labels = labels;
     return labels;
+  }
+
+  /** The result of `reckon` for the object, which is called once: objects come, go and are compared with their successors. */
+  keptBytes(reckon: (object: CachedObject) => number): number {
+    this.#keptBytes ??= reckon(this);
+    return this.#keptBytes;
   }
 
   get #sealed(): { readonly start: number; readonly end: number } {

@@ -108,7 +108,7 @@ const compositionOf = (viewPrefix: string): string => viewPrefix.split("/")[2] ?
 const amountOf = (object: CachedObject, keptOf: ReturnType<KeptMemory>): StoredAmount => ({
   objects: 1,
   bytes: object.storedBytes,
-  kept: keptOf(object),
+  kept: object.keptBytes(keptOf),
 });
 
 /** Empty entries are removed: clusters and namespaces come and go. */

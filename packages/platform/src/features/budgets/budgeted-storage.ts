@@ -108,7 +108,7 @@ export function budgetedStorage(deps: {
     const all = { objects: 1, bytes: value.length, kept: keptOf(next) };
     if (kind === "create" || (stored !== undefined && isMoved(budgets, budgetsOf(stored))))
       return { budgets, growth: { ...all, isUpdate: false } };
-    const before = { objects: 1, bytes: stored?.storedBytes ?? 0, kept: stored === undefined ? 0 : keptOf(stored) };
+    const before = { objects: 1, bytes: stored?.storedBytes ?? 0, kept: stored?.keptBytes(keptOf) ?? 0 };
     const growth = sumOf(all, before, -1);
     const { bytes, kept = 0 } = growth;
     const isDeletion = bytes <= DELETION_BYTES && stored?.has(DELETION) === false && has(value, DELETION);
