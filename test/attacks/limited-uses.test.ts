@@ -98,6 +98,42 @@ describe("an access key with spec.maxUses", () => {
     expect(watch.isOver()).toBe(false);
   });
 
+  it("is used once by a request of a directory, however many objects SCIM reads and writes for it", async () => {
+    await client.must({ path: "users", body: { metadata: { name: "directory" }, spec: { kind: "Bot" } } });
+    await client.must({
+      path: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+      body: {
+        metadata: { name: "directory" },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "postern:admin" },
+        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "directory" }],
+      },
+    });
+    const spec = { user: "directory", maxUses: 4, scope: { roles: [{ role: "scim" }] } };
+    const key = await client.key("scim-limited", spec);
+    const scim = (path: string, body?: object, method?: string) =>
+      client.send({
+        path: `/scim/v2/${path}`,
+        as: key,
+        headers: { "content-type": "application/scim+json" },
+        ...(body === undefined ? {} : { body }),
+        ...(method === undefined ? {} : { method }),
+      });
+    const usesNow = async () => (await shown("scim-limited")).status.uses;
+    const made = await scim("Users", {
+      schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"],
+      userName: "ulla",
+      active: true,
+    });
+    expect([made.status, await usesNow()]).toEqual([201, 1]);
+    const operations = [{ op: "replace", path: "displayName", value: "Ulla" }];
+    const patch = { schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"], Operations: operations };
+    expect((await scim(`Users/${made.body.id}`, patch, "PATCH")).status).toBe(200);
+    expect([(await scim("Users")).status, await usesNow()]).toEqual([200, 3]);
+    // The last use answers as well, and not one after it.
+    expect((await scim(`Users/${made.body.id}`, undefined, "DELETE")).status).toBe(204);
+    expect([(await scim("Users")).status, await usesNow()]).toEqual([401, 4]);
+  });
+
   it("counts neither what is refused before, nor what others do with the key", async () => {
     const key = await client.key("elsewhere", { user: "admin", maxUses: 2, allowedSourceRanges: ["127.0.0.9"] });
     for (let times = 0; times < 3; times++) expect((await use(key)).status).toBe(401);

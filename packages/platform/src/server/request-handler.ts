@@ -129,7 +129,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
           ),
           withRefusals: parts.frontProxy.withRefusals,
         });
-  const provisioning = provisioningAuthenticator(shared.authenticator, keys.index);
+  const provisioning = provisioningAuthenticator(freshAuthenticator(keys.authenticator.parts, freshness), keys.index);
   const callFor = (to: HandlerChain) => createManagementCall(to, names.managementGroup, signal);
   const { route: pages, grants } = signInRoute(base, {
     signIn,

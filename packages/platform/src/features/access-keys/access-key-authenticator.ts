@@ -20,7 +20,7 @@ import type { DigestRenewal } from "./digest-renewal.ts";
 import { keyNamedIn } from "./key-certificate.ts";
 import { sourceRefusalOfKey } from "./key-sources.ts";
 import { type KeyUses, usesRefusal } from "./key-uses.ts";
-import type { LastActivity, UsedFrom } from "./last-activity.ts";
+import { type LastActivity, type UsedFrom, usedFrom } from "./last-activity.ts";
 import { proofRefusal } from "./proof-of-possession.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
 
@@ -50,6 +50,8 @@ export type AccessKeyAuthenticator = Authenticator &
     identityOf(key: AccessKeyState): UserInfo;
     /** By a client certificate that stands in for the value of a key. Undefined for a request with another one, or with none. */
     authenticateCertificate: Authenticator["authenticate"];
+    /** For the requests that the server itself sends to answer one that was authenticated: together they are one use of the key. */
+    readonly parts: Authenticator;
   };
 
 /** The header that was shown last on a connection and was good, and what it was found as. */
@@ -65,6 +67,8 @@ type PresentedKey = {
   readonly from: UsedFrom;
   readonly behind: InnerRequest | undefined;
   readonly request: Pick<ApiRequest, "peerCertificate">;
+  /** A part of a request of the client, which was counted for spec.maxUses and has proven what its connection shows. */
+  readonly isPart?: boolean;
 };
 
 type Refusal = { readonly reason: string; readonly message: string };
@@ -115,8 +119,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     const refusal =
       sourceRefusalOfKey(key, asked.from.address, directory) ??
       audienceRefusalOf(key, asked.behind) ??
-      proofRefusalOf(key, asked.request) ??
-      usesRefusal(key);
+      (asked.isPart === true ? undefined : (proofRefusalOf(key, asked.request) ?? usesRefusal(key)));
     if (refusal !== undefined) throw refused(key, refusal);
   };
 
@@ -147,8 +150,11 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     if (refusal !== undefined) throw refused(key, refusal);
     return accept();
   };
-  const accepted = (key: AccessKeyState, accept: () => Authentication): Awaitable<Authentication> =>
-    key.maxUses === undefined ? accept() : acceptCounted(key, accept);
+  const accepted = (
+    key: AccessKeyState,
+    { isPart = false }: PresentedKey,
+    accept: () => Authentication,
+  ): Awaitable<Authentication> => (key.maxUses === undefined || isPart ? accept() : acceptCounted(key, accept));
 
   /** A key that is bound to this very certificate, which the server made for it: no other certificate names a key. */
   const authenticateCertificate = (name: string, asked: PresentedKey): Awaitable<Authentication> | undefined => {
@@ -156,7 +162,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     if (key === undefined || key.confirmation === "") return undefined;
     if (proofRefusal(key.confirmation, asked.request.peerCertificate()) !== undefined) return undefined;
     checkKey(key, asked);
-    return accepted(key, () => {
+    return accepted(key, asked, () => {
       activity.record(key.uid, clock.now(), asked.from);
       return remember(key).authentication;
     });
@@ -164,7 +170,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
 
   const authenticateRequest = (key: AccessKeyState, token: string, asked: PresentedKey): Awaitable<Authentication> => {
     checkKey(key, asked);
-    return accepted(key, () => accept(key, token, asked.from));
+    return accepted(key, asked, () => accept(key, token, asked.from));
   };
 
   /** The caller checks audiences that only the asker proves. */
@@ -203,6 +209,32 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return found === undefined ? authenticate(token) : found.then(() => authenticate(token));
   };
 
+  const authenticate = (
+    request: ApiRequest,
+    behind: InnerRequest | undefined,
+    isPart: boolean,
+  ): Awaitable<Authentication | undefined> => {
+    const asked = { from: usedFrom(request), behind, request, isPart };
+    const known = provenOn(request);
+    if (known !== undefined) return authenticateRequest(known.key, known.token, asked);
+    if (bearerTokenOf(request).type === "invalid") {
+      onRefused?.("Malformed");
+      throw keyNotFoundError("malformed", undefined);
+    }
+    const token = presentedToken(request);
+    if (token === undefined) return undefined;
+    return whenFound(token, request.remoteAddress, () => {
+      const key = keys.find(token);
+      if (key === undefined) {
+        onRefused?.("NotFound");
+        throw keyNotFoundError("unknown", undefined);
+      }
+      const authentication = authenticateRequest(key, token, asked);
+      setProven(request, token, key);
+      return authentication;
+    });
+  };
+
   return {
     identityOf: (key) => remember(key).authentication.user,
     authenticateCertificate(request, behind) {
@@ -215,31 +247,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       return caughtUp?.then(() => authenticateCertificate(name, asked));
     },
     authenticateToken: (token, wanted = []) => whenFound(token, "", () => authenticateToken(token, wanted)),
-    authenticate(request, behind) {
-      const known = provenOn(request);
-      if (known !== undefined)
-        return authenticateRequest(known.key, known.token, { from: usedFrom(request), behind, request });
-      if (bearerTokenOf(request).type === "invalid") {
-        onRefused?.("Malformed");
-        throw keyNotFoundError("malformed", undefined);
-      }
-      const token = presentedToken(request);
-      if (token === undefined) return undefined;
-      return whenFound(token, request.remoteAddress, () => {
-        const key = keys.find(token);
-        if (key === undefined) {
-          onRefused?.("NotFound");
-          throw keyNotFoundError("unknown", undefined);
-        }
-        const authentication = authenticateRequest(key, token, { from: usedFrom(request), behind, request });
-        setProven(request, token, key);
-        return authentication;
-      });
-    },
+    authenticate: (request, behind) => authenticate(request, behind, false),
+    parts: { authenticate: (request, behind) => authenticate(request, behind, true) },
   };
-}
-
-function usedFrom({ remoteAddress, headers }: ApiRequest): UsedFrom {
-  const { "user-agent": userAgent } = headers;
-  return { address: remoteAddress, userAgent: typeof userAgent === "string" ? userAgent : "" };
 }

@@ -1,5 +1,5 @@
-// The last use of keys: exact in memory for this server, and at most a minute behind in the store for all servers. It is stored in batches beside the
-// keys, by name, so that a use does not change the key.
+// The last use of keys and certificates: exact in memory for this server, and at most a minute behind in the store for all servers. It is stored in
+// batches beside the objects, by name, so that a use does not change the object.
 
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
@@ -8,20 +8,19 @@ import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 
-/** The fields of a key's record that matter for its use. */
+/** The fields of a record that matter for its use. Of a certificate, both are its serial. */
 export type UsedKey = { readonly name: string; readonly uid: string };
 
 /** Where a request came from, as far as it says so. */
 export type UsedFrom = { readonly address: string; readonly userAgent: string };
 
+/** `at` in milliseconds since the epoch. */
+export type LastUse = { readonly at: number; readonly from: UsedFrom | undefined };
+
 /** A use that is written, and the last networks that the key was used from. */
-export type WrittenActivity = {
-  readonly uid: string;
-  readonly at: number;
-  readonly from: UsedFrom | undefined;
-  readonly networks: readonly string[];
-};
+export type WrittenActivity = LastUse & { readonly uid: string; readonly networks: readonly string[] };
 
 export type LastActivity = {
   /** `uid` of the key's record; `at` in milliseconds since the epoch. Costs two map entries. */
@@ -36,6 +35,8 @@ export type LastActivity = {
   epochOf(uid: string): ClockEpoch;
   /** Last use in the store, of any server; undefined without one. */
   written(key: UsedKey): number | undefined;
+  /** The last use that is known: of this server exactly, of others as far as it is written. */
+  lastUse(key: UsedKey): LastUse | undefined;
   /** As `written`, for the key whose object this is. The result is the same object until the next use is written. */
   writtenOf(object: CachedObject): WrittenActivity | undefined;
   /** Names of all keys with a use in the store; undefined if there are more than `most`. */
@@ -49,6 +50,11 @@ export type LastActivity = {
   /** Keys that have gone since they were last taken. */
   takeForgotten(): readonly UsedKey[];
 };
+
+export function usedFrom({ remoteAddress, headers }: Pick<ApiRequest, "remoteAddress" | "headers">): UsedFrom {
+  const { "user-agent": userAgent } = headers;
+  return { address: remoteAddress, userAgent: typeof userAgent === "string" ? userAgent : "" };
+}
 
 /** A copy, since a part of a text keeps all of it in memory. A client may have put a credential in there. */
 function shortUserAgent(text: string): string {
@@ -119,6 +125,13 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
       const read = writtenUnder(name);
       return read?.uid === uid ? read.at : undefined;
     },
+    lastUse({ name, uid }) {
+      const read = writtenUnder(name);
+      const written = read?.uid === uid ? read : undefined;
+      const own = times.get(uid);
+      if (own === undefined || (written !== undefined && written.at > own)) return written;
+      return { at: own, from: origins.get(uid) };
+    },
     writtenOf(object) {
       const read = writtenUnder(object.key.slice(object.key.lastIndexOf("/") + 1));
       if (read === undefined) return undefined;
@@ -162,7 +175,7 @@ export const encodeActivity = (
 ): Uint8Array =>
   encodeStoredValue({
     apiVersion: "v1",
-    kind: "AccessKeyActivity",
+    kind: "CredentialActivity",
     metadata: { name, uid },
     lastActivity: at,
     ...(from === undefined ? {} : { from: { ...from } }),
