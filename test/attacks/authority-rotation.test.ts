@@ -129,12 +129,23 @@ const suites = (world: () => World): void => {
     expect(prepared.status).toMatchObject({ phase: "Prepared", outdated: { certificates: 1, tokenSecrets: 1 } });
     const ids = prepared.status.outdated.items.map(({ kind, id }: any) => `${kind} ${id}`);
     expect(ids).toEqual([expect.stringMatching(/^Certificate serial:/), "Secret default/robot"]);
-    expect(await rotate("Prepare")).toEqual(prepared);
+    const withoutUses = ({ code, status }: typeof prepared) => {
+      const items = status.outdated.items.map(({ lastActivity: _at, lastUsedFrom: _from, ...item }: any) => item);
+      return { code, status: { ...status, outdated: { ...status.outdated, items } } };
+    };
+    expect(withoutUses(await rotate("Prepare"))).toEqual(withoutUses(prepared));
     const [fresh, freshToken] = [await issue("fresh", 1), await tokenOf(1)];
     for (const certificate of [old, fresh]) expect(await byCertificate(certificate)).toEqual(all("200"));
     for (const token of [oldToken, oldSecret, freshToken]) expect(await byToken(token)).toEqual(all("201"));
     expect(await keySet()).toBe(2);
     expect(oldWatch.isOver()).toBe(false);
+    // The one that was used is named with its client, before others; what another server saw comes within a minute.
+    await issue("unused", 1);
+    const { outdated } = (await rotate(undefined)).status;
+    expect(outdated).toMatchObject({ certificates: 1, used: 1 });
+    const from = { address: "127.0.0.1", userAgent: expect.stringMatching(/^curl\//) };
+    expect(outdated.items[0]).toMatchObject({ kind: "Certificate", lastUsedFrom: from });
+    expect(Date.parse(outdated.items[0].lastActivity)).toBeGreaterThan(Date.now() - 600_000);
     // The first certificate of the bundle is the new CA, and both are in the ConfigMap of extension API servers.
     const bundle = join(world().directory, "bundle.pem");
     await writeFile(bundle, prepared.status.bundle);
@@ -272,7 +283,10 @@ const suites = (world: () => World): void => {
     const run = (...args: readonly string[]) => postern("ca", "rotate", ...flags, ...args);
     const kept = await issue("cli");
     expect(await succeed(run("--prepare"))).toMatch(/^Prepared: vc-\S+-ca-\d+ signs, until/);
-    expect(await succeed(run("--status"))).toContain("serial:");
+    expect(await byCertificate(kept)).toEqual(all("200"));
+    const shown = await succeed(run("--status"));
+    expect(shown).toContain("certificates used since: 1");
+    expect(shown).toMatch(/^serial:\S+ +Certificate .* 127\.0\.0\.1 +curl\//m);
     const preparations = async (): Promise<readonly string[]> =>
       (await world().send(0, "/metrics")).text.match(/^postern_authority_rotation_prepared_\S+\{\S+ \d+$/gm) ?? [];
     expect(await preparations()).toEqual([expect.stringContaining('{authority="clusters"} ')]);

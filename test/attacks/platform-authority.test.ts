@@ -61,6 +61,8 @@ const suite = (world: () => World): void => {
     const path = (name: string): string => join(world().directory, name);
     const old = path("old.pem");
     await copyFile(one.server.caFile, old);
+    const before = await one.json(`${INSTANCE}/kubeconfig`, { spec: {} });
+    await writeFile(path("before.yaml"), before.status.kubeConfig);
     expect(await one.json("/certificateauthority")).toMatchObject({ phase: "None", signing: { name: "postern-ca" } });
     const prepared = await other.json("/certificateauthority", { action: "Prepare" });
     expect(prepared).toMatchObject({ phase: "Prepared", prepared: { name: "postern-ca-2" } });
@@ -68,9 +70,25 @@ const suite = (world: () => World): void => {
     expect(JSON.stringify(prepared)).not.toContain("PRIVATE");
     await writeFile(path("bundle.pem"), prepared.bundle);
     await writeFile(path("new.pem"), prepared.bundle.slice(prepared.bundle.lastIndexOf("-----BEGIN")));
+    // Keys know the second of their creation.
+    const second = Date.parse(prepared.preparationTimestamp);
+    await vi.waitUntil(() => Date.now() >= second + 1_000, POLL);
     const made = await other.json(`${INSTANCE}/kubeconfig`, { spec: {} });
     expect(authorityOf(made.status.kubeConfig)).toBe(prepared.bundle);
     await writeFile(path("made.yaml"), made.status.kubeConfig);
+    // Of kubeconfigs from before, the one that is used is listed with its client. The server answers that kubectl reached.
+    const used = (name: string) => succeed(kubectlWith(path(name), path("cache"))(["get", "namespaces", "-o", "name"]));
+    await used("before.yaml");
+    await used("made.yaml");
+    const at = /server: (https:\/\/[^/]+)/.exec(before.status.kubeConfig)?.[1];
+    const { outdated } = await (at === other.server.url ? other : one).json("/certificateauthority");
+    expect(outdated).toMatchObject({ certificates: 0, accessKeys: 1, used: 1 });
+    expect(outdated.items).toEqual([
+      expect.objectContaining({
+        ...{ kind: "AccessKey", subject: "default/demo", owner: "user/admin" },
+        lastUsedFrom: { address: "127.0.0.1", userAgent: expect.stringMatching(/^kubectl\//) },
+      }),
+    ]);
     for (const trusted of ["old.pem", "bundle.pem"])
       expect(await codes(world(), path(trusted))).toEqual(all(world(), 0));
     expect(await codes(world(), path("new.pem"))).toEqual(all(world(), UNTRUSTED));

@@ -18,11 +18,20 @@ const authority = (what: string) =>
     .describe(what);
 
 const outdatedItem = s.object({
-  kind: s.string().describe("Certificate, or Secret for a token of a ServiceAccount."),
-  id: s.string().describe("serial:<serial> of a certificate, or namespace and name of a Secret."),
-  subject: s.string().describe("Subject of a certificate."),
-  owner: s.string().describe("Owner of a certificate, such as user/jane."),
-  expirationTimestamp: s.timestamp().describe("When a certificate expires."),
+  kind: s.string().describe("Certificate, AccessKey of a kubeconfig, or Secret for a token of a ServiceAccount."),
+  id: s.string().describe("serial:<serial> of a certificate, ID of an access key, or namespace and name of a Secret."),
+  subject: s.string().describe("Subject of a certificate, or the virtual cluster of an access key."),
+  owner: s.string().describe("Owner of a certificate or an access key, such as user/jane."),
+  expirationTimestamp: s.timestamp().describe("When a certificate or an access key expires."),
+  lastActivity: s
+    .timestamp()
+    .describe("Last use of a certificate or an access key, at most a minute late. Unset: it was not used."),
+  lastUsedFrom: s
+    .object({
+      address: s.string().describe("IP address of the client."),
+      userAgent: s.string().describe("User-Agent header of the request, at most 200 characters."),
+    })
+    .describe("Where the last use came from."),
 });
 
 const certificateAuthorityFields = s
@@ -50,7 +59,17 @@ const certificateAuthorityFields = s
             tokenSecrets: s
               .int32()
               .describe("Secrets whose ServiceAccount token has an earlier key. Only while a rotation is prepared."),
-            items: s.list(outdatedItem).describe("The first 100 of them."),
+            accessKeys: s
+              .int32()
+              .describe(
+                "Access keys of kubeconfigs from before the preparation that were used since. Only for the platform, while a rotation is prepared.",
+              ),
+            used: s
+              .int32()
+              .describe(
+                "Certificates and access keys among them that were used since the rotation was prepared. Only while one is.",
+              ),
+            items: s.list(outdatedItem).describe("100 of them at most, those that were used last first."),
           })
           .describe("What Complete makes invalid."),
       })

@@ -110,12 +110,12 @@ function ofInstance(address: ResourceAddress, name: string, client: ApiClient): 
 
 function questionOf(step: "complete" | "abort", status: JsonObject): string {
   const nameOf = (member: string): string => textAt(status[member], "name");
-  const { certificates = 0, tokenSecrets = 0 } = objectAt(status, "outdated");
+  const { certificates = 0, tokenSecrets = 0, accessKeys = 0 } = objectAt(status, "outdated");
   const [signing, previous, prepared] = [nameOf("signing"), nameOf("previous"), nameOf("prepared")];
   if (prepared !== "") {
     return step === "abort"
       ? `Remove the CA ${prepared}? Kubeconfigs go on with the other one.`
-      : `Remove the CA ${signing}? Kubeconfigs from before the preparation trust no server any more; ${certificates} of them have a valid certificate.`;
+      : `Remove the CA ${signing}? Kubeconfigs from before the preparation trust no server any more; ${certificates} of them have a valid certificate, and ${accessKeys} with tokens are in use.`;
   }
   if (step === "abort") return `Remove the CA ${signing}? What it signed is refused at once.`;
   return `Remove the CA ${previous}? ${certificates} certificates and ${tokenSecrets} token Secrets depend on it, and tokens that were requested before the preparation.`;
@@ -131,21 +131,24 @@ function show(status: JsonObject, flags: OutputFlags, context: CommandContext): 
 
 function summaryOf(status: JsonObject): string {
   const [signing, previous] = [objectAt(status, "signing"), objectAt(status, "previous")];
-  const { certificates = 0, tokenSecrets = 0 } = objectAt(status, "outdated");
+  const { certificates = 0, tokenSecrets = 0, accessKeys = 0, used = 0 } = objectAt(status, "outdated");
   const until = `${textAt(signing, "name")} signs, until ${textAt(signing, "expirationTimestamp")}`;
   const phase = textAt(status, "phase");
   const prepared = textAt(status["prepared"], "name");
   if (prepared !== "") {
-    return `Prepared: ${until}; new kubeconfigs trust ${prepared} as well; ${certificates} certificates are in kubeconfigs from before`;
+    return `Prepared: ${until}; new kubeconfigs trust ${prepared} as well; ${certificates} certificates are in kubeconfigs from before, and ${accessKeys} kubeconfigs with tokens from before are in use; used since: ${used}`;
   }
   if (phase === "Prepared") {
-    return `Prepared: ${until}; ${textAt(previous, "name")} is trusted by ${certificates} certificates and ${tokenSecrets} token Secrets`;
+    return `Prepared: ${until}; ${textAt(previous, "name")} is trusted by ${certificates} certificates and ${tokenSecrets} token Secrets; certificates used since: ${used}`;
   }
   const completed = textAt(status, "completionTimestamp");
   return `${phase}: ${until}${completed === "" ? "" : `; rotated at ${completed}`}`;
 }
 
-const HEADINGS = ["depends on the earlier CA", "kind", "subject", "owner", "expires"];
+const HEADINGS = ["depends on the earlier CA", "kind", "subject", "owner", "expires", "last used", "from", "client"];
 
-const rowOf = (item: JsonValue): readonly string[] =>
-  ["id", "kind", "subject", "owner", "expirationTimestamp"].map((member) => cellText(textAt(item, member)));
+const rowOf = (item: JsonValue): readonly string[] => {
+  const from = objectAt(item, "lastUsedFrom");
+  const cells = ["id", "kind", "subject", "owner", "expirationTimestamp", "lastActivity"].map((at) => textAt(item, at));
+  return [...cells, textAt(from, "address"), textAt(from, "userAgent")].map((text) => cellText(text));
+};

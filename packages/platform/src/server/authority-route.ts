@@ -1,20 +1,22 @@
 // GET and POST /certificateauthority: the CA of the serving certificate, and the steps of its rotation.
 
-import { type OutdatedItem, ROTATION_ACTIONS } from "@postern/api/certificate-authority";
+import { ROTATION_ACTIONS } from "@postern/api/certificate-authority";
 import { badRequestError, methodNotAllowedError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { inTurns } from "@postern/apiserver/runtime/in-slices";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { AccessKeys } from "../features/access-keys/feature.ts";
 import type { AuthorityRecord } from "../features/certificate-authorities/authority-record.ts";
-import { presentAuthority } from "../features/certificate-authorities/present-authority.ts";
+import { type Outdated, presentAuthority } from "../features/certificate-authorities/present-authority.ts";
 import { PLATFORM, type RotationStates } from "../features/certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import type { IssuedCertificate } from "../features/certificates/issued-certificate.ts";
-import { outdatedCertificates, outdatedItem } from "../features/certificates/outdated-certificates.ts";
+import { outdatedCertificates, withLastUses } from "../features/certificates/outdated-certificates.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import type { Foundation } from "../foundation/foundation.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
+import { outdatedKubeconfigs } from "./outdated-kubeconfigs.ts";
 import {
   type AuthorityStore,
   assertOwnAuthority,
@@ -37,27 +39,34 @@ export function createAuthorityHandler(
     store,
     rotations,
     certificates,
+    keys,
     endpoint,
   }: {
     readonly store: AuthorityStore;
     readonly rotations: Pick<RotationStates, "of" | "publish">;
-    readonly certificates: Pick<CertificateLedger, "all" | "refusalOf">;
+    readonly certificates: Pick<CertificateLedger, "all" | "refusalOf" | "lastUseOf">;
+    readonly keys: Pick<AccessKeys, "index" | "activity">;
     readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem" | "onAuthorityChange">;
   },
 ): Handler {
-  /** Kubeconfigs of before the preparation trust the earlier CA alone; those with certificates are known. */
-  async function outdatedOf({ next }: AuthorityRecord): Promise<readonly OutdatedItem[]> {
-    if (next === undefined) return [];
-    const isOutdated = ({ issuedAt }: IssuedCertificate): boolean => issuedAt < next.preparedAt;
-    const steps = outdatedCertificates(certificates.all(), isOutdated, certificates);
-    return (await inTurns(steps, runtime.clock)).map(outdatedItem);
+  /** Kubeconfigs from before the preparation trust the earlier CA alone: those with certificates, and those whose tokens were used since. */
+  async function outdatedOf({ next }: AuthorityRecord): Promise<Outdated> {
+    if (next === undefined) return { certificates: { count: 0, used: 0, items: [] } };
+    const { preparedAt } = next;
+    const isOutdated = ({ issuedAt }: IssuedCertificate): boolean => issuedAt < preparedAt;
+    const found = await inTurns(outdatedCertificates(certificates.all(), isOutdated, certificates), runtime.clock);
+    await keys.index.whenRead();
+    return {
+      certificates: await inTurns(withLastUses(found, preparedAt, certificates), runtime.clock),
+      accessKeys: await inTurns(outdatedKubeconfigs(preparedAt, keys), runtime.clock),
+    };
   }
   const answer = async (record: AuthorityRecord) =>
     jsonResponse(
       200,
       JSON.stringify(
         // The serving certificate is signed by the current CA until the rotation is complete.
-        presentAuthority(record, rotations.of(PLATFORM), { certificates: await outdatedOf(record) }, "current signs"),
+        presentAuthority(record, rotations.of(PLATFORM), await outdatedOf(record), "current signs"),
       ),
     );
   const recordNow = async (): Promise<AuthorityRecord> =>

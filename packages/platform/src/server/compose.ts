@@ -35,7 +35,7 @@ import { openBudgets } from "../features/budgets/feature.ts";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import { gaugeStorage } from "../features/budgets/storage-metrics.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
-import { gaugeCredentials, openCertificates } from "../features/certificates/feature.ts";
+import { certificateUseWriter, gaugeCredentials, openCertificates } from "../features/certificates/feature.ts";
 import { clusterTunnelControllers } from "../features/cluster-tunnels/controllers/index.ts";
 import { type ClusterTunnels, openClusterTunnels } from "../features/cluster-tunnels/feature.ts";
 import type { Directory } from "../features/directory/directory.ts";
@@ -133,7 +133,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const authorization = use(openAuthorization(base, { keys, granted, accessOffers: access.offers }));
   const issuers = use(openIssuers(base, [rules, providers]));
   const trust = createTrust(base, { rules, issuers, keys, directory });
-  for (const writer of keyWriters(base, keys)) use(writer);
+  for (const writer of [...keyWriters(base, keys), certificateUseWriter(base, certificates)]) use(writer);
   const mint = createKeyMint(base, keys);
   const quota = openKeyQuota(base, { keys, directory, authorization });
   const budgets = use(openBudgets(base, { keys, memory }));

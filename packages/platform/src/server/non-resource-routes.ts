@@ -85,7 +85,7 @@ export const createNonResourceRoutes =
         AUTHORITY_PATH,
         createAuthorityHandler(base, {
           store: { ...store, random: runtime.random },
-          ...{ rotations, certificates, endpoint },
+          ...{ rotations, certificates, keys, endpoint },
         }),
       ],
       [AUDIT_EVENTS_PATH, createAuditSearchHandler(auditPath)],

@@ -113,12 +113,13 @@ function OutdatedItems({
   readonly status: AuthorityStatus;
   readonly items: readonly OutdatedItem[];
 }) {
-  const { certificates = 0, tokenSecrets = 0 } = status.outdated ?? {};
+  const { certificates = 0, accessKeys = 0, tokenSecrets = 0 } = status.outdated ?? {};
+  const total = certificates + accessKeys + tokenSecrets;
   return (
     <>
-      <h3>{counted("authority.outdated", certificates + tokenSecrets)}</h3>
+      <h3>{counted("authority.outdated", total)}</h3>
       <LongList items={items} textOf={({ id, subject, owner }) => `${id} ${subject} ${owner}`}>
-        {({ kind = "", id = "", subject = "", owner = "", expirationTimestamp }) => (
+        {({ kind = "", id = "", subject = "", owner = "", expirationTimestamp, lastActivity, lastUsedFrom }) => (
           <li key={`${kind} ${id}`}>
             <span className="two-lines">
               <span className="mono">{id}</span>
@@ -126,15 +127,23 @@ function OutdatedItems({
                 {kind === "Secret" ? t("authority.outdated.secret") : [subject, owner].filter(Boolean).join(", ")}
               </span>
             </span>
-            {expirationTimestamp !== undefined && (
-              <span>
-                {t("authority.outdated.until")} <Time at={expirationTimestamp} otherwise="" />
-              </span>
-            )}
+            <span className="two-lines">
+              {expirationTimestamp !== undefined && (
+                <span>
+                  {t("authority.outdated.until")} <Time at={expirationTimestamp} otherwise="" />
+                </span>
+              )}
+              {kind !== "Secret" && (
+                <span className="muted">
+                  {t("authority.outdated.used")} <Time at={lastActivity} otherwise={t("authority.outdated.unused")} />{" "}
+                  {[lastUsedFrom?.address, lastUsedFrom?.userAgent].filter(Boolean).join(", ")}
+                </span>
+              )}
+            </span>
           </li>
         )}
       </LongList>
-      {items.length < certificates + tokenSecrets && <p className="hint">{t("authority.outdated.first")}</p>}
+      {items.length < total && <p className="hint">{t("authority.outdated.first")}</p>}
     </>
   );
 }

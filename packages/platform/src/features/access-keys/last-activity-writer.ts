@@ -1,18 +1,18 @@
-// Writes the last use of keys into the store: each at most once a minute, in batches, without delaying requests.
+// Writes the last use of keys or certificates into the store: each at most once a minute, in batches, without delaying requests.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
-import type { AccessKeyIndex } from "./access-key-index.ts";
 import { encodeActivity, type LastActivity, MAX_NETWORKS, readActivity, type UsedKey } from "./last-activity.ts";
 import { createPeriodicWriter, inBatches, type PeriodicWriter } from "./periodic-writer.ts";
 
 type LastActivityWriterDeps = {
   readonly records: ViewPrefix;
   readonly storage: Storage;
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "byName">;
+  /** Those that there are: the uses of others are not written. */
+  readonly keys: { byUid(uid: string): UsedKey | undefined };
   readonly activity: LastActivity;
   readonly scheduler: Scheduler;
   /** A key was used from a network that is none of the last ones it was used from. Default: nothing. */

@@ -7,18 +7,26 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type AuthorityRecord, commonNameIn } from "./authority-record.ts";
 import type { RotationState } from "./rotation-states.ts";
 
-/** `tokenSecrets` absent: the CA has no tokens beside it, or no rotation is prepared. */
+/** Credentials of one kind: how many, how many of them were used since the rotation was prepared, and MOST_ITEMS of them, the last used first. */
+export type OutdatedCredentials = {
+  readonly count: number;
+  readonly used: number;
+  readonly items: readonly OutdatedItem[];
+};
+
+/** `accessKeys` and `tokenSecrets` absent: the CA has none, or no rotation is prepared. */
 export type Outdated = {
-  readonly certificates: readonly OutdatedItem[];
+  readonly certificates: OutdatedCredentials;
+  readonly accessKeys?: OutdatedCredentials | undefined;
   readonly tokenSecrets?: readonly OutdatedItem[] | undefined;
 };
 
-const MOST_ITEMS = 100;
+export const MOST_ITEMS = 100;
 
 export function presentAuthority(
   { current, next, rotatedAt }: AuthorityRecord,
   state: RotationState | undefined,
-  { certificates, tokenSecrets }: Outdated,
+  { certificates, accessKeys, tokenSecrets }: Outdated,
   whilePrepared: "next signs" | "current signs" = "next signs",
 ): JsonObject {
   const trusted = next === undefined ? [current] : whilePrepared === "next signs" ? [next, current] : [current, next];
@@ -33,12 +41,22 @@ export function presentAuthority(
     ...(next && { preparationTimestamp: formatTimestamp(next.preparedAt) }),
     ...(rotatedAt === undefined ? {} : { completionTimestamp: formatTimestamp(rotatedAt) }),
     outdated: {
-      certificates: certificates.length,
+      certificates: certificates.count,
+      ...(accessKeys && { accessKeys: accessKeys.count }),
       ...(tokenSecrets && { tokenSecrets: tokenSecrets.length }),
-      items: [...certificates, ...(tokenSecrets ?? [])].slice(0, MOST_ITEMS),
+      ...(next && { used: certificates.used + (accessKeys?.used ?? 0) }),
+      items: [...lastUsedFirst(certificates, accessKeys), ...(tokenSecrets ?? [])].slice(0, MOST_ITEMS),
     },
   };
 }
+
+/** Timestamps are of one form, which sorts by time. */
+const lastUsedFirst = (certificates: OutdatedCredentials, accessKeys: OutdatedCredentials | undefined) =>
+  accessKeys === undefined
+    ? certificates.items
+    : [...certificates.items, ...accessKeys.items].sort((one, other) =>
+        (other.lastActivity ?? "").localeCompare(one.lastActivity ?? ""),
+      );
 
 function describeAuthority(pem: string): JsonObject {
   const certificate = new X509Certificate(pem);

@@ -2,17 +2,19 @@
 
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import { followView } from "@postern/apiserver/cache/view-informer";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { fullAccountError } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { CatchUp } from "../access-keys/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
+import { createLastActivity, type LastActivity, type LastUse, usedFrom } from "../access-keys/last-activity.ts";
 import type { Directory } from "../directory/directory.ts";
 import { createCertificateRecords } from "./certificate-records.ts";
 import { createCertificateRefusal, type RequestGrants } from "./certificate-refusal.ts";
 import { CertificateWatches } from "./certificate-watches.ts";
-import { decodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
+import { decodeCertificate, type IssuedCertificate, parentUidsOf, usedCertificate } from "./issued-certificate.ts";
 import { accountOf, type CertificateHolder, KnownCertificates } from "./known-certificates.ts";
 
 export type CertificateLedger = Disposable & {
@@ -34,6 +36,11 @@ export type CertificateLedger = Disposable & {
   isAcceptedElsewhere(certificate: IssuedCertificate): boolean;
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
   onRevoked(serial: string, listener: () => void): Disposable;
+  /** Uses of certificates, for what writes them. */
+  readonly activity: LastActivity;
+  /** Notes a request with the certificate of its connection, which was accepted. Costs a few look-ups. */
+  noteUse(request: Pick<ApiRequest, "peerCertificate" | "remoteAddress" | "headers">): void;
+  lastUseOf(serial: string): LastUse | undefined;
   /** Deletes the record of a certificate that has ended. */
   forget(serial: string): Promise<void>;
   /** Resolves with false where there is no such certificate. */
@@ -81,9 +88,14 @@ export function createCertificateLedger(
     directory,
   });
   const records = createCertificateRecords({ prefix, view, storage, cache }, find);
+  const activity = createLastActivity(epochs, base.records("certificate-activity"));
+  const forgetUse = (serial: string): void => activity.forget(usedCertificate(serial));
   const following = followView({ view, prefix }, scheduler, {
     replace(objects) {
-      known.replace(objects.map((object) => [decodeCertificate(object), object.storedBytes]));
+      const certificates = objects.map((object) => [decodeCertificate(object), object.storedBytes] as const);
+      const serials = new Set(certificates.map(([{ serial }]) => serial));
+      for (const { serial } of known.filter((certificate) => !serials.has(certificate.serial))) forgetUse(serial);
+      known.replace(certificates);
       watches.recheckAll();
     },
     put(object) {
@@ -94,6 +106,7 @@ export function createCertificateLedger(
     delete(object) {
       const { serial } = decodeCertificate(object);
       known.delete(serial);
+      forgetUse(serial);
       watches.recheck(serial);
     },
   });
@@ -147,6 +160,12 @@ export function createCertificateLedger(
       return isGood ? undefined : catchUp?.(address);
     },
     onRevoked: (serial, listener) => watches.add(serial, listener),
+    activity,
+    noteUse(request) {
+      const serial = request.peerCertificate()?.serialNumber;
+      if (serial !== undefined) activity.record(serial, clock.now(), usedFrom(request));
+    },
+    lastUseOf: (serial) => activity.lastUse(usedCertificate(serial)),
     forget: (serial) => records.forget([find(serial)].filter((certificate) => certificate !== undefined)),
     revoke: (serial) =>
       records.write(serial, (before) =>

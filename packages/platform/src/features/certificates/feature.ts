@@ -4,9 +4,12 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { RecordPrefixes } from "../../foundation/store/record-prefixes.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
+import { createLastActivityWriter } from "../access-keys/last-activity-writer.ts";
+import type { PeriodicWriter } from "../access-keys/periodic-writer.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type CertificateLedger, createCertificateLedger } from "./certificate-ledger.ts";
 import type { RequestGrants } from "./certificate-refusal.ts";
+import { usedCertificate } from "./issued-certificate.ts";
 import { createKeyCounts, EXPIRY_WINDOWS, type KeyCounts } from "./key-counts.ts";
 
 export type CertificatesNeeds = {
@@ -20,6 +23,20 @@ export const openCertificates = (
   base: Foundation,
   { keys, directory, granted }: CertificatesNeeds,
 ): CertificateLedger => createCertificateLedger(base, { keys: keys.index, directory, granted, catchUp: keys.catchUp });
+
+/** Writes when certificates were used last, once more when it is disposed. */
+export const certificateUseWriter = (
+  { records, storage, runtime: { scheduler }, onError }: Foundation,
+  { activity, find }: Pick<CertificateLedger, "activity" | "find">,
+): PeriodicWriter =>
+  createLastActivityWriter({
+    records: records("certificate-activity"),
+    storage,
+    scheduler,
+    activity,
+    keys: { byUid: (serial) => (find(serial) === undefined ? undefined : usedCertificate(serial)) },
+    onError,
+  });
 
 /** Where the records of credentials are in the store. */
 export const credentialPrefixes = ({ objects, records }: Foundation): RecordPrefixes => ({

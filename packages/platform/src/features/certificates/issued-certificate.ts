@@ -4,6 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
+import type { UsedKey } from "../access-keys/last-activity.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 
 export type IssuedCertificate = {
@@ -43,6 +44,9 @@ export type IssuedTo = {
 
 /** The keys with which it becomes invalid. */
 export const parentUidsOf = (certificate: IssuedCertificate | undefined): readonly string[] => {
+/** A certificate in the records of last uses: under the name of its own record. */
+export const usedCertificate = (serial: string): UsedKey => ({ name: serial.toLowerCase(), uid: serial });
+
   const { parentUid, otherParentUids = [] } = certificate?.issuedTo ?? {};
   return parentUid === undefined ? [] : [parentUid, ...otherParentUids];
 };

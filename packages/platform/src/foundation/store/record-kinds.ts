@@ -23,6 +23,11 @@ export const RECORD_KINDS = {
     limit: "one for each; deleted with it",
     whenFull: "cannot be full",
   },
+  "certificate-activity": {
+    owner: "the certificate",
+    limit: "a timestamp and an address for each certificate; the certificates of an owner have a limit",
+    whenFull: "cannot be full",
+  },
   certificates: {
     owner:
       "the owner that a certificate was issued to; the virtual cluster, if it was requested there without an access key",

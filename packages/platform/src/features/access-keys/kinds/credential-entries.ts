@@ -52,6 +52,7 @@ export function keyEntry(key: AccessKeyState, deps: EntryDeps): JsonObject {
 
 export function certificateEntry(certificate: IssuedCertificate, deps: EntryDeps): JsonObject {
   const { serial, commonName, issuedTo, issuedAt, notAfter, isVerifiedElsewhere } = certificate;
+  const use = deps.certificates.lastUseOf(serial);
   const holder =
     issuedTo === undefined
       ? {}
@@ -67,12 +68,13 @@ export function certificateEntry(certificate: IssuedCertificate, deps: EntryDeps
     parents: parentUidsOf(certificate).flatMap((uid) => idOf(uid, deps)),
     creationTimestamp: formatTimestamp(issuedAt),
     expirationTimestamp: formatTimestamp(notAfter),
+    ...(use === undefined ? {} : { lastActivity: formatTimestamp(use.at) }),
     ...(isVerifiedElsewhere === true ? { enforcedBy: "Cluster" } : {}),
   };
 }
 
 /** Only of a key that opens a single virtual cluster and nothing else, as the keys in kubeconfigs do. */
-function virtualClusterOf({ restrictions }: AccessKeyState): JsonObject {
+export function virtualClusterOf({ restrictions }: AccessKeyState): { readonly virtualCluster?: string } {
   const scope = restrictions?.scope;
   const [only, ...more] = scope?.virtualClusters ?? [];
   if (scope === undefined || only === undefined || !isLimitedToVirtualClusters(scope)) return {};

@@ -44,7 +44,7 @@ export type EmbeddedBackendDeps = {
   /** Holders of certificates that are refused. Absent: none. */
   readonly holders?: CertificateHolders;
   /** The ledger of certificates, by serial number. Absent: all that the CA signed are valid. */
-  readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked">;
+  readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked" | "noteUse">;
   /** Why a credential with this lineage is refused at this address of a client; undefined where it is accepted. Absent: all are. */
   readonly sourceRefusalOf?: (lineage: CredentialLineage, address: string) => string | undefined;
   /** The same for the client certificate of a token's connection. Absent: none is needed. */
@@ -103,8 +103,9 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       const authentication =
         certificates === undefined ? proven : await checkedCertificate(proven, request, uid, certificates);
       checkSource(authentication, request);
-      if (holders === undefined) return authentication;
-      return holders.isRefused(authentication.user) ? undefined : untilRefused(authentication, holders);
+      if (holders?.isRefused(authentication.user) === true) return undefined;
+      certificates?.noteUse(request);
+      return holders === undefined ? authentication : untilRefused(authentication, holders);
     },
 
     async authenticateServiceAccount(request) {

@@ -28,7 +28,7 @@ import { authorityName, presentAuthority } from "../../certificate-authorities/p
 import type { RotationStates } from "../../certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { IssuedCertificate } from "../../certificates/issued-certificate.ts";
-import { outdatedCertificates, outdatedItem } from "../../certificates/outdated-certificates.ts";
+import { outdatedCertificates, withLastUses } from "../../certificates/outdated-certificates.ts";
 import type { BackendRegistry } from "../backend-registry.ts";
 import { firstAuthorityName } from "../embedded/cluster-secrets.ts";
 import type { EmbeddedClusters } from "../embedded/embedded-clusters.ts";
@@ -38,7 +38,7 @@ export type ClusterAuthorityDeps = Pick<Foundation, "names" | "lookup" | "record
   readonly backends: Pick<BackendRegistry, "backendOf">;
   readonly embedded: Pick<EmbeddedClusters, "rotate" | "authorityOf" | "objectsOf">;
   readonly rotations: Pick<RotationStates, "of">;
-  readonly certificates: Pick<CertificateLedger, "ofInstance" | "refusalOf" | "revoke">;
+  readonly certificates: Pick<CertificateLedger, "ofInstance" | "refusalOf" | "revoke" | "lastUseOf">;
 };
 
 type Instance = VirtualClusterInstance | SpaceInstance;
@@ -110,7 +110,9 @@ function certificateAuthority(clustered: Clustered, deps: ClusterAuthorityDeps):
     const { namespace, name } = context.info;
     const record = await embedded.authorityOf(uid);
     if (record === undefined) throw conflictError(resource, name, `the ${noun} has not been set up yet`);
-    const certificates = (await certificatesOfOthers(uid, record, deps)).map(outdatedItem);
+    const others = await certificatesOfOthers(uid, record, deps);
+    const uses = withLastUses(others, record.next?.preparedAt, deps.certificates);
+    const certificates = await inTurns(uses, deps.runtime.clock);
     const tokenSecrets = await outdatedSecrets(uid, record, context, deps);
     return {
       apiVersion: `${names.managementGroup}/v1`,

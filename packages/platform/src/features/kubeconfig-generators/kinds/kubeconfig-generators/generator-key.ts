@@ -19,6 +19,13 @@ export type GeneratorKeyDeps = Pick<Foundation, "names" | "configuration"> & {
   readonly accessKeys: () => Pick<InstalledResource, "genericStore" | "view" | "keys" | "definition">;
 };
 
+const PREFIX = "generator-";
+
+/** Of a length that nothing guesses: what a generator makes has a key of this name as its parent. */
+export const generatorKeyName = (id: () => string): string => `${PREFIX}${id()}${id()}`;
+
+export const isGeneratorKeyName = (name: string): boolean => name.startsWith(PREFIX);
+
 /** Warnings about a key name fields of the key, of which the caller has written none. */
 const UNWRITTEN: WarningRecorder = { texts: [], add: () => undefined };
 

@@ -24,7 +24,7 @@ import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import { asStanding } from "../../../authorization/standing-user.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import { MAX_GENERATORS } from "../../generator-limits.ts";
-import { createGeneratorKey, type GeneratorKeyDeps, isLimited } from "./generator-key.ts";
+import { createGeneratorKey, type GeneratorKeyDeps, generatorKeyName, isLimited } from "./generator-key.ts";
 
 export type GeneratorStrategyDeps = GeneratorKeyDeps &
   Pick<Foundation, "names" | "runtime"> & {
@@ -81,7 +81,7 @@ export function kubeconfigGeneratorStrategy(deps: GeneratorStrategyDeps): Strate
     { creator, previous }: { readonly creator: Creator; readonly previous: string | undefined },
     context: RequestContext,
   ): KubeconfigGenerator => {
-    const name = `generator-${newAccessKeyId(deps.runtime.random)}${newAccessKeyId(deps.runtime.random)}`;
+    const name = generatorKeyName(() => newAccessKeyId(deps.runtime.random));
     wanted.set(context, { name, owner: ownerOfCreator(creator) });
     const { accessKey: _, previousAccessKey: _previous, ...status } = generator.status ?? {};
     return {
