@@ -78,6 +78,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
     ["postern key create --virtual-cluster virtual-clusters-t", ["virtual-clusters-two"]],
     ["postern audit search --cluster ", ["virtual-clusters-one", "virtual-clusters-two"]],
     ["postern whoami --server logins-o", ["logins-one"]],
+    ["postern generator get generators-t", ["generators-two"]],
     ["postern key get --server a ", ["--server=a", "keys-one", "keys-two"]],
     ["postern key get --server = a ", ["--server=a", "keys-one", "keys-two"]],
     ["postern key get --server=a --output ", ["json", "name", "table", "text", "wide", "yaml"]],

@@ -26,7 +26,16 @@ export type CommandDescription = {
 };
 
 /** The kinds of names that the platform, the logins and the kubeconfig have. */
-export const NAME_KINDS = ["keys", "virtual-clusters", "spaces", "clusters", "projects", "contexts", "logins"] as const;
+export const NAME_KINDS = [
+  "keys",
+  "virtual-clusters",
+  "spaces",
+  "clusters",
+  "projects",
+  "generators",
+  "contexts",
+  "logins",
+] as const;
 export type NameKind = (typeof NAME_KINDS)[number];
 
 const NAMES_OF_FLAGS: { readonly [flag: string]: NameKind } = {
@@ -48,6 +57,8 @@ const NAMES_OF_ARGUMENTS: { readonly [command: string]: NameKind } = {
   ),
   "postern kubeconfig": "virtual-clusters",
   "postern login": "logins",
+  "postern generator get": "generators",
+  "postern generator delete": "generators",
 };
 
 export function describeCommands(command: Command, parents: readonly string[] = []): CommandDescription {

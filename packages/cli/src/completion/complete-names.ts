@@ -40,6 +40,7 @@ const RESOURCES = {
   spaces: "spaceinstances",
   clusters: "clusters",
   projects: "projects",
+  generators: "kubeconfiggenerators",
 } as const;
 
 async function platformNames(

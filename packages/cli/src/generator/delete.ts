@@ -6,7 +6,7 @@ import { type ConfirmFlags, confirm, withYesOption } from "../confirm.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { plainText } from "../plain-text.ts";
-import { generatorsOf, type ProjectFlags, withProjectOption } from "./generators.ts";
+import { generatorsOf, namedGenerator, type ProjectFlags, withProjectOption } from "./generators.ts";
 
 type DeleteFlags = ConnectionFlags & OutputFlags & ProjectFlags & ConfirmFlags;
 
@@ -16,12 +16,13 @@ export const createGeneratorDeleteCommand = (context: CommandContext): Command =
       withYesOption(
         new Command("delete")
           .description("delete a generator and its Secrets, and revoke the credentials; asks first on a terminal")
-          .argument("<name>", "name of the generator"),
+          .argument("<name>", "name of the generator, or <project>/<name>"),
       ),
       ["text", "json", "yaml", "name"],
     ),
-  ).action((name: string, flags: DeleteFlags) =>
-    withClient(flags, context, async (client, group) => {
+  ).action((given: string, options: DeleteFlags) => {
+    const { name, flags } = namedGenerator(given, options);
+    return withClient(flags, context, async (client, group) => {
       const generators = generatorsOf(client, group, flags);
       const question = async (): Promise<string> => {
         const { status = {} } = await generators.get(name);
@@ -31,5 +32,5 @@ export const createGeneratorDeleteCommand = (context: CommandContext): Command =
       await generators.delete(name);
       if (writeAs(flags, { name }, context, [name])) return;
       context.stdout.write(`${plainText(`kubeconfig generator ${name} deleted`)}\n`);
-    }),
-  );
+    });
+  });

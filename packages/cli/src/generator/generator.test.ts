@@ -32,6 +32,9 @@ describe("postern generator", () => {
       ttlSeconds: 172_800,
       secretRef: { name: "fleet" },
     });
+    expect(JSON.parse((await run("get", "default/fleet", "-o", "json")).stdout).metadata.name).toBe("fleet");
+    expect((await run("get", "default/fleet", "--project", "other")).stderr).toContain("names another project");
+    expect((await run("get", "default/")).stderr).toContain("<project>/<name>");
     expect((await run("delete", "fleet")).stderr).toContain("--yes");
     expect((await run("delete", "fleet", "--yes")).stdout).toBe("kubeconfig generator fleet deleted\n");
     await expect.poll(async () => (await platform.send({ path: `${GENERATORS}/fleet` })).status).toBe(404);

@@ -8,7 +8,7 @@ import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { cellText, printFields, printRows, printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
-import { generatorsAddress, generatorsOf, type ProjectFlags, withProjectOption } from "./generators.ts";
+import { generatorsAddress, generatorsOf, namedGenerator, type ProjectFlags, withProjectOption } from "./generators.ts";
 
 type Flags = ConnectionFlags & OutputFlags & ProjectFlags;
 
@@ -36,17 +36,18 @@ export const createGeneratorGetCommand = (context: CommandContext): Command =>
     withOutputOption(
       new Command("get")
         .description("show a kubeconfig generator, and the state of each virtual cluster")
-        .argument("<name>", "name of the generator"),
+        .argument("<name>", "name of the generator, or <project>/<name>"),
     ),
-  ).action((name: string, flags: Flags) =>
-    withClient(flags, context, async (client, group) => {
+  ).action((given: string, options: Flags) => {
+    const { name, flags } = namedGenerator(given, options);
+    return withClient(flags, context, async (client, group) => {
       const generator = await generatorsOf(client, group, flags).get(name);
       if (writeAs(flags, generator as object as JsonValue, context)) return;
       const { clusters = [] } = generator.status ?? {};
       context.stdout.write(printFields(fieldsOf(generator)));
       if (clusters.length > 0) context.stdout.write(`\n${printRows(HEADINGS, clusters.map(rowOf))}`);
-    }),
-  );
+    });
+  });
 
 function fieldsOf({ metadata, spec, status = {} }: KubeconfigGenerator): readonly (readonly [string, string])[] {
   const ready = status.conditions?.find(({ type }) => type === "Ready");

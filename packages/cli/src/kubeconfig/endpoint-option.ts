@@ -3,10 +3,20 @@
 import { Option } from "commander";
 import { KUBECONFIG_WAYS } from "./issue-kubeconfig.ts";
 
+/** Of a credential, which has one way. */
 export const endpointOption = (): Option =>
   new Option(
     "--endpoint <way>",
     "for a connected or external virtual cluster: through the platform, which revokes at once, or to the cluster itself (default: as the credential says)",
   )
     .choices(KUBECONFIG_WAYS)
+    .conflicts("clusterServer");
+
+/** Of a kubeconfig, which may have a context for each. */
+export const endpointsOption = (): Option =>
+  new Option(
+    "--endpoint <way>",
+    "for a connected or external virtual cluster: through the platform, which revokes at once, to the cluster itself, or a context for each (default: as the credential says)",
+  )
+    .choices([...KUBECONFIG_WAYS, "Both"])
     .conflicts("clusterServer");

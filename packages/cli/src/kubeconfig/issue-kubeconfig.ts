@@ -1,7 +1,7 @@
 // Requests the kubeconfig of a virtual cluster. Private keys are created here and never leave this machine.
 
 import { generateKeyPairSync } from "node:crypto";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
 import type { KubeconfigEntry } from "@postern/client/kubeconfig-file";
 import { createResourceClient, type WriteOptions } from "@postern/client/resource-client";
@@ -10,7 +10,7 @@ import { listAt, objectAt, textAt } from "../json-members.ts";
 import { UsageError } from "../usage-error.ts";
 import { explainNotFound, type VirtualClusterPlace } from "./explain-not-found.ts";
 
-/** Where the kubeconfig of a connected or external virtual cluster leads. One that leads both ways has two contexts, and is made with kubectl. */
+/** Where the kubeconfig of a connected or external virtual cluster leads. */
 export const KUBECONFIG_WAYS = ["Platform", "Cluster"] as const;
 export type KubeconfigWay = (typeof KUBECONFIG_WAYS)[number];
 
@@ -18,7 +18,7 @@ export type KubeconfigWay = (typeof KUBECONFIG_WAYS)[number];
 export type KubeconfigOptions = {
   readonly ttlSeconds?: number | undefined;
   readonly clusterServer?: string | undefined;
-  readonly endpoint?: KubeconfigWay | undefined;
+  readonly endpoint?: KubeconfigWay | "Both" | undefined;
   readonly contextName?: string | undefined;
   readonly clientCert?: boolean | undefined;
   readonly readOnly?: boolean | undefined;
@@ -54,6 +54,26 @@ export async function issueKubeconfig(
   const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const key = { "client-key-data": Buffer.from(pem).toString("base64") };
   return { entry: { ...entry, user: { ...entry.user, ...key } }, expires };
+}
+
+/**
+ * The requests for a kubeconfig with a context for each way: each has a credential of its own, whose private key stays here. One where the virtual
+ * cluster runs in the platform: there is no other way to it.
+ */
+export async function contextsOf(
+  client: ApiClient,
+  place: VirtualClusterPlace,
+  options: KubeconfigOptions,
+): Promise<readonly (KubeconfigOptions & { readonly endpoint?: KubeconfigWay | undefined })[]> {
+  const { endpoint, ...others } = options;
+  if (endpoint !== "Both") return [{ ...others, endpoint }];
+  const { kubeConfig } = await ask(client, place, options, { dryRun: true });
+  if (listAt(parsed(kubeConfig), "contexts").length < 2) return [others];
+  const contextName = `${nameOf(place, options)}-direct`;
+  return [
+    { ...others, endpoint: "Platform" },
+    { ...others, endpoint: "Cluster", contextName },
+  ];
 }
 
 /** Server, CA and names, without a credential: nothing is issued. */
@@ -141,12 +161,16 @@ const MEMBERS = {
   context: ["cluster", "user", "namespace"],
 } as const;
 
+const parsed = (kubeConfig: JsonValue | undefined): JsonObject => {
+  const config = parse(String(kubeConfig), { maxAliasCount: 0, schema: "core" }) as JsonValue;
+  return isJsonObject(config) ? config : {};
+};
+
 /** Throws Error unless the response is a kubeconfig with one context of that name, as our servers send. */
 function issuedKubeconfig({ kubeConfig, expirationTimestamp }: JsonObject, name: string): IssuedKubeconfig {
-  const config = parse(String(kubeConfig), { maxAliasCount: 0, schema: "core" }) as JsonValue;
+  const config = parsed(kubeConfig);
   const member = (list: string, kind: keyof typeof MEMBERS): JsonObject => {
-    const items = isJsonObject(config) ? config[list] : undefined;
-    const [first] = isJsonArray(items) ? items : [];
+    const [first] = listAt(config, list);
     const found = objectAt(first, kind);
     const known: readonly string[] = MEMBERS[kind];
     const other = Object.keys(found).find((key) => !known.includes(key));
@@ -155,7 +179,7 @@ function issuedKubeconfig({ kubeConfig, expirationTimestamp }: JsonObject, name:
     return found;
   };
   const cluster = member("clusters", "cluster");
-  const current = isJsonObject(config) ? config["current-context"] : undefined;
+  const current = config["current-context"];
   if (typeof current !== "string" || typeof cluster["server"] !== "string") {
     throw new Error("the server sent no kubeconfig");
   }

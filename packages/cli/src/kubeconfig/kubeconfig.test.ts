@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { parseKubeconfig } from "@postern/client/kubeconfig";
 import { sendJson, startTestServer, type TestServer } from "@postern/client/testing/test-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
 import { runCommand } from "../testing/run-command.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "postern-kubeconfig-command-"));
@@ -126,6 +126,63 @@ describe("postern kubeconfig", () => {
     expect((await postern("shop/web", "--project", "blog")).stderr).toContain(
       "names another project than --project blog",
     );
+  });
+
+  describe("for both ways to a virtual cluster", () => {
+    /** A server with so many ways. */
+    const answerWays = (count: number) => {
+      const asked: object[] = [];
+      platform.respond(({ url = "" }, response, body) => {
+        if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
+        const { contextName = "shop-web", endpoint } = JSON.parse(body).spec;
+        asked.push({ contextName, endpoint, isDry: url.includes("dryRun") });
+        const server = endpoint === "Cluster" ? "https://direct.example.com" : "https://web.example.com";
+        const config = parse(kubeconfigOf({ name: contextName, cluster: { server } }));
+        if (endpoint === "Both" && count === 2) config.contexts.push({ name: `${contextName}-direct`, context: {} });
+        sendJson(response, { status: { kubeConfig: stringify(config) } }, 201);
+      });
+      return asked;
+    };
+    const contextsIn = (): readonly (readonly [string, string])[] =>
+      [...parseKubeconfig(readFileSync(merged, "utf8"), merged).clusters].map(([name, { server }]) => [name, server]);
+
+    it("writes a context for each, with a credential of its own", async () => {
+      const asked = answerWays(2);
+      expect(await merge("--endpoint", "Both", "-o", "name")).toMatchObject({
+        code: 0,
+        stdout: "shop-web\nshop-web-direct\n",
+      });
+      expect(asked).toEqual([
+        { contextName: "shop-web", endpoint: "Both", isDry: true },
+        { contextName: "shop-web", endpoint: "Platform", isDry: false },
+        { contextName: "shop-web-direct", endpoint: "Cluster", isDry: false },
+      ]);
+      expect(contextsIn()).toEqual([
+        ["shop-web", "https://web.example.com"],
+        ["shop-web-direct", "https://direct.example.com"],
+      ]);
+      const { stdout } = await postern("web", "--project", "shop", "--endpoint", "Both");
+      expect(parse(stdout)["current-context"]).toBe("shop-web");
+    });
+
+    it("has the plugin ask for each way", async () => {
+      answerWays(2);
+      expect((await merge("--endpoint", "Both", "--exec", "--context-name", "mine")).code).toBe(0);
+      const { users } = parse(readFileSync(merged, "utf8"));
+      const ways = users.map(({ name, user }: any) => [name, user.exec.args[user.exec.args.indexOf("--endpoint") + 1]]);
+      expect(ways).toEqual([
+        ["mine", "Platform"],
+        ["mine-direct", "Cluster"],
+      ]);
+    });
+
+    it("writes one where there is one", async () => {
+      answerWays(1);
+      expect((await merge("--endpoint", "Both", "--exec")).code).toBe(0);
+      expect(contextsIn()).toEqual([["shop-web", "https://web.example.com"]]);
+      expect(readFileSync(merged, "utf8")).not.toContain("--endpoint");
+      expect((await runCommand(["credentials", "get", "web", "--endpoint", "Both"], environment)).code).not.toBe(0);
+    });
   });
 
   it("prints JSON, and the names of the contexts that it wrote", async () => {

@@ -19,9 +19,10 @@ import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
 import type { VirtualClusterName } from "../virtual-cluster-name.ts";
 import { type WrapFlags, wrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";
-import { endpointOption } from "./endpoint-option.ts";
+import { endpointsOption } from "./endpoint-option.ts";
 import { choiceOf, type VirtualClusterPlace } from "./explain-not-found.ts";
 import {
+  contextsOf,
   describeKubeconfig,
   type IssuedKubeconfig,
   isProven,
@@ -39,7 +40,7 @@ type KubeconfigFlags = ConnectionFlags &
     readonly namespacePrefix: string;
     readonly ttl?: number;
     readonly clusterServer?: string;
-    readonly endpoint?: KubeconfigWay;
+    readonly endpoint?: KubeconfigWay | "Both";
     readonly clientCert?: boolean;
     readonly readOnly?: boolean;
     readonly contextName?: string;
@@ -80,7 +81,7 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
         .addOption(wrapOption(["all", "exec", "merge", "out"]))
         .option("--context-name <name>", "name of cluster, user and context (default: <project>-<virtual-cluster>)")
         .option("--cluster-server <url>", "server address for the kubeconfig")
-        .addOption(endpointOption())
+        .addOption(endpointsOption())
         .addOption(new Option("--out <file>", "write it to a file with mode 0600").conflicts("merge"))
         .option(
           "--merge [file]",
@@ -125,8 +126,7 @@ async function writeKubeconfig(
     const again = commandLine(place, flags);
     context.stderr.write(`The ${what} expires at ${plainText(first.expires)}. For a new one, run it again: ${again}\n`);
   }
-  if (failures.length > 0)
-    throw new UsageError(`${failures.length} of ${failures.length + issued.length} virtual clusters failed`);
+  if (failures.length > 0) throw new UsageError(`${failures.length} of ${places.length} virtual clusters failed`);
 }
 
 /** The server makes the private key of a certificate: the reader of the value gets all of it. */
@@ -252,8 +252,8 @@ async function issueAll(
 ): Promise<Issued> {
   const { ttl, clusterServer, endpoint, contextName, clientCert, readOnly } = flags;
   const names = new Map(contextNames(places).map((name, at) => [places[at], name]));
-  const issue = async (place: VirtualClusterPlace): Promise<IssuedKubeconfig> => {
-    const wishes = {
+  const issue = async (place: VirtualClusterPlace): Promise<readonly IssuedKubeconfig[]> => {
+    const wanted = {
       ttlSeconds: ttl,
       clusterServer,
       endpoint,
@@ -261,20 +261,29 @@ async function issueAll(
       clientCert,
       readOnly,
     };
-    if (flags.exec !== true) return await issueKubeconfig(client, place, wishes);
-    const entry = await describeKubeconfig(client, place, {
-      ...{ clusterServer, endpoint, contextName: wishes.contextName },
-      // A way may be one of certificates alone.
-      ...(endpoint === undefined ? {} : { clientCert }),
-    });
-    return { entry: { ...entry, user: execUser(place, flags, connection, program) }, expires: undefined };
+    const contexts: IssuedKubeconfig[] = [];
+    for (const wishes of await contextsOf(client, place, wanted)) {
+      if (flags.exec !== true) {
+        contexts.push(await issueKubeconfig(client, place, wishes));
+        continue;
+      }
+      const { contextName, endpoint: way } = wishes;
+      const entry = await describeKubeconfig(client, place, {
+        ...{ clusterServer, endpoint: way, contextName },
+        // A way may be one of certificates alone.
+        ...(way === undefined ? {} : { clientCert }),
+      });
+      const user = execUser(place, { ...flags, endpoint: way }, connection, program);
+      contexts.push({ entry: { ...entry, user }, expires: undefined });
+    }
+    return contexts;
   };
   const issued: IssuedKubeconfig[] = [];
   const failures: string[] = [];
   for (let start = 0; start < places.length; start += PARALLEL) {
     const group = places.slice(start, start + PARALLEL);
     for (const [at, result] of (await Promise.allSettled(group.map(issue))).entries()) {
-      if (result.status === "fulfilled") issued.push(result.value);
+      if (result.status === "fulfilled") issued.push(...result.value);
       else if (places.length === 1) throw result.reason;
       else failures.push(`${group[at]?.project}/${group[at]?.virtualCluster}: ${describeFailure(result.reason)}`);
     }
@@ -285,7 +294,15 @@ async function issueAll(
 /** Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go (ExecConfig) */
 function execUser(
   { project, virtualCluster, namespacePrefix }: VirtualClusterPlace,
-  { ttl, clientCert, readOnly, clusterServer, endpoint }: KubeconfigFlags,
+  {
+    ttl,
+    clientCert,
+    readOnly,
+    clusterServer,
+    endpoint,
+  }: Omit<KubeconfigFlags, "endpoint"> & {
+    readonly endpoint: KubeconfigWay | undefined;
+  },
   connection: FoundConnection,
   program: CommandContext["program"],
 ): KubeconfigEntry["user"] {
