@@ -252,6 +252,20 @@ describe("a server that runs", () => {
         expect.objectContaining({ status: "warning", message: expect.stringContaining("KubeConfigNotFound") }),
       ]);
 
+    // A user of sign-in from before this server was asked for another cluster's users.
+    const spec = { subject: "host:jane", identities: [{ provider: "company", subject: "1" }] };
+    const users = [
+      { kind: "User", metadata: { name: "jane" }, spec },
+      { kind: "User", metadata: { name: "given" }, spec: { subject: "host:joe" } },
+    ];
+    for (const user of users)
+      await succeed(kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "management.postern/v1", ...user })));
+    expect((await doctor(server.dataDir)).of("names")).toEqual([]);
+    const forwarding = ["--requestheader-client-ca-file", server.caFile];
+    expect((await doctor(server.dataDir, forwarding)).of("names")).toEqual([
+      expect.objectContaining({ status: "warning", message: expect.stringMatching(/have them: jane$/) }),
+    ]);
+
     const kubeConfig = await readFile(server.adminKubeconfig, "utf8");
     await writeFile(server.adminKubeconfig, kubeConfig.replace(/token: (\S{20})\S+/, "token: $1"));
     await expectFault("server", /cannot be reached with its kubeconfig/, server.dataDir);

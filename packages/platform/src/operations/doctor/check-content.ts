@@ -2,6 +2,7 @@
 
 import type { Cluster } from "@postern/api/cluster";
 import { MANAGEMENT } from "@postern/api/platform-names";
+import type { User } from "@postern/api/user";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceKeys } from "@postern/apiserver/cache/resource-keys";
@@ -12,6 +13,7 @@ import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
 import type { UpstreamTarget } from "../../foundation/upstream/upstream-target.ts";
 import { openStoppedServer, type StoppedServer } from "../stopped-server.ts";
+import { checkNames } from "./check-names.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
@@ -30,10 +32,17 @@ export async function checkContent(configuration: Configuration): Promise<readon
   const tunnelled = tunnelledClusters(stopped);
   return [
     ok("key ring", "the server key decrypts the key ring in the store"),
+    ...checkNames(storedUsers(stopped), configuration),
     ...(clusters.length + tunnelled.length === 0 ? [skipped("clusters", "no cluster is connected")] : []),
     ...(await Promise.all(clusters.map((cluster) => checkCluster(cluster, stopped)))).flat(),
     ...tunnelled.map((cluster) => checkAgent(cluster, stopped)),
   ];
+}
+
+function* storedUsers({ base }: StoppedServer): Iterable<User> {
+  const { view, prefix } = base.objects("users");
+  // Stored objects have gone through the schema of their kind.
+  for (const object of view.list(prefix)) yield object.decode() as User;
 }
 
 function connectedClusters({ base }: StoppedServer): readonly Cluster[] {

@@ -1,17 +1,20 @@
 // Checks a server running on the data directory, with the administrator's kubeconfig.
 
 import { join } from "node:path";
+import type { User } from "@postern/api/user";
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
 import { KubeconfigError } from "@postern/client/kubeconfig";
 import { loadConnection } from "@postern/client/load-kubeconfig";
+import { createResourceClient, listAll } from "@postern/client/resource-client";
 import { createNodeTransport } from "@postern/client/transport/node";
 import { pathOf } from "../../bootstrap/admin-kubeconfig.ts";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
 import { exists } from "../../foundation/pki/private-file.ts";
 import { LOCK_FILE, lockDataDirectory } from "../../server/lock-data-directory.ts";
+import { checkNames } from "./check-names.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -42,7 +45,8 @@ export async function checkServer(configuration: Configuration): Promise<readonl
     await using transport = createNodeTransport(options);
     const client = createApiClient({ transport, ...(token === undefined ? {} : { token }) });
     const ready = await readiness(client, options.server);
-    return ready.status === "ok" ? [ready, ...(await checkReached(client, configuration))] : [ready];
+    if (ready.status !== "ok") return [ready];
+    return [ready, ...(await checkReached(client, configuration)), ...(await checkUsers(client, configuration))];
   } catch (error) {
     if (error instanceof KubeconfigError) return [fault("server", error.message, `repair ${path}`)];
     const why = error instanceof Error ? error.message : String(error);
@@ -74,6 +78,14 @@ async function checkReached(client: ApiClient, { platform }: Configuration): Pro
   );
   const all = findings.flat();
   return all.length > 0 ? all : [ok("clusters", "the server can reach all its dependencies")];
+}
+
+async function checkUsers(client: ApiClient, configuration: Configuration): Promise<readonly Finding[]> {
+  if (configuration.frontProxy.clientCAFile === "") return [];
+  const group = `management.${configuration.platform.domain}`;
+  const users = createResourceClient<User>(client, { group, version: "v1", resource: "users" });
+  const { items } = await listAll(users, { signal: deadline() });
+  return checkNames(items, configuration);
 }
 
 function phaseFinding(resource: string, item: JsonObject): readonly Finding[] {
