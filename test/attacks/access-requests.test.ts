@@ -2,6 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { request as httpsRequest } from "node:https";
+import { CREDENTIAL_KINDS } from "@postern/platform/features/authorization/credential-kinds";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answered, type AttackedServer, MERGE, startAttacked } from "./testing/attacking.ts";
 
@@ -287,6 +288,100 @@ describe("a role for a time", () => {
     expect(attempts.map(({ status }) => status)).toEqual(attempts.map(() => 403));
     await withdrawn("ann", name);
     expect(await statusOf(as, "projects/shop")).toBe(403);
+  });
+});
+
+describe("a role for a time yields no credential that lasts", () => {
+  const rule = {
+    issuer: { url: "https://issuer.example", jwks: '{"keys":[]}' },
+    audiences: ["us"],
+    claims: [{ claim: "sub", values: ["x"] }],
+    user: "robot",
+  };
+  const named = (spec: object) => ({ metadata: { name: "by-ann" }, spec });
+  type Attempt = Omit<Parameters<AttackedServer["send"]>[0], "as">;
+  /** Of everything on the management API that does, with the code of the answer. Values that come with a 201 are tried afterwards. */
+  const ATTEMPTS: { readonly [kind: string]: readonly [code: number, attempt: Attempt] } = {
+    "management/ownedaccesskeys": [201, { path: "ownedaccesskeys", body: named({ user: "ann" }) }],
+    "management/ownedaccesskeys/rotate": [
+      201,
+      { path: "ownedaccesskeys/ann-key/rotate", body: { spec: { nonce: "n", gracePeriodSeconds: 3600 } } },
+    ],
+    "storage/accesskeys": [403, { path: "/apis/storage.postern/v1/accesskeys", body: named({ user: "ann" }) }],
+    "management/virtualclusterinstances/kubeconfig": [
+      201,
+      { path: "namespaces/p-shop/virtualclusterinstances/prod/kubeconfig", body: { spec: {} } },
+    ],
+    "management/virtualclusterinstances/accesskey": [
+      403,
+      { path: "namespaces/p-shop/virtualclusterinstances/prod/accesskey" },
+    ],
+    "management/clusters/accesskey": [403, { path: "clusters/embedded/accesskey" }],
+    "management/virtualclusterinstances/join": [
+      403,
+      { path: "namespaces/p-shop/virtualclusterinstances/outside/join", body: { spec: {} } },
+    ],
+    "management/clusters/join": [403, { path: "clusters/embedded/join", body: { spec: {} } }],
+    "management/clustertrustrules": [403, { path: "clustertrustrules", body: named(rule) }],
+    "management/trustrules": [403, { path: "namespaces/p-shop/trustrules", body: named(rule) }],
+    "management/kubeconfiggenerators": [
+      403,
+      {
+        path: "namespaces/p-shop/kubeconfiggenerators",
+        body: named({ selector: {}, secretRef: { name: "by-ann" } }),
+      },
+    ],
+    "management/identityproviders": [
+      403,
+      { path: "identityproviders", body: named({ issuer: { url: "https://issuer.example" }, clientID: "x" }) },
+    ],
+    // Data that ann writes herself.
+    secrets: [201, { path: "/api/v1/namespaces/p-shop/secrets", body: { metadata: { name: "by-ann" } } }],
+  };
+  const valueIn = ({ body }: Answered): string =>
+    body.spec?.key ?? body.status?.key ?? /token: (\S+)/.exec(body.status?.kubeConfig)?.[1] ?? "";
+
+  test("is tried with every kind that yields one", () => {
+    const kinds = CREDENTIAL_KINDS.filter(({ surface }) => surface === "management");
+    const table = kinds.map(({ group, resource, subresource }) =>
+      [group, resource, subresource].filter((part) => part !== "").join("/"),
+    );
+    expect(Object.keys(ATTEMPTS).sort()).toEqual([...table].sort());
+  });
+
+  test("of a project, by any of them", async () => {
+    await server.must({ path: "users", body: { metadata: { name: "robot" }, spec: { kind: "Bot" } } });
+    await server.must({
+      path: "namespaces/p-shop/virtualclusterinstances",
+      body: { metadata: { name: "outside" }, spec: { external: true, networkPeer: true } },
+    });
+    await policy("lasting", {
+      targets: [{ kind: "Project", projects: ["shop"], roles: ["postern:project-admin"] }],
+    });
+    const spec = { policy: { name: "lasting" }, target: { project: "shop" }, role: "postern:project-admin" };
+    const name = await asked("ann", spec);
+    await decide("carl", name, "Approve");
+    const values: string[] = [];
+    for (const [kind, [code, attempt]] of Object.entries(ATTEMPTS)) {
+      const answer = await server.send({ ...attempt, as: key("ann") });
+      expect([kind, answer.status, code === answer.status ? "" : answer.text]).toEqual([kind, code, ""]);
+      if (code === 201) values.push(valueIn(answer));
+    }
+    // The first use of the new value ends the old one.
+    keys["ann"] = values[1] ?? "";
+    const credentials = values.filter((value) => value !== "");
+    const opened = async () =>
+      await Promise.all(credentials.map(async (value) => (await statusOf(value, INSIDE)) === 200));
+    expect(await opened()).toEqual([true, true, true]);
+    const lasting = await server.send({
+      path: "namespaces/p-shop/virtualclusterinstances/prod/accesskey",
+      as: key("ann"),
+    });
+    expect(lasting.body.message).toContain(`the access request ${name} gives access for a time`);
+    await withdrawn("ann", name);
+    expect(await opened()).toEqual([false, false, false]);
+    // A standing administrator of the project gets it.
+    await server.must({ path: "namespaces/p-shop/virtualclusterinstances/prod/accesskey" });
   });
 });
 

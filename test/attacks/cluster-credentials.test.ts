@@ -184,6 +184,56 @@ describe("credentials that a key created inside a virtual cluster end with the k
     },
   );
 
+  it("and with access for a time, where its user has a lower role afterwards", async () => {
+    const management = "/apis/management.postern/v1";
+    const must = async (path: string, body: object, key = attack.admin, method = "POST") => {
+      const headers = method === "PATCH" ? { "content-type": "application/merge-patch+json" } : {};
+      const answer = await attack.http(path, { key, method, headers, body: JSON.stringify(body) });
+      expect(answer.status, answer.text).toBeLessThan(300);
+      return answer.body;
+    };
+    const user = `visitor-${attack.unique()}`;
+    await must(`${management}/users`, { metadata: { name: user }, spec: {} });
+    const rules = { extraAccessRules: [{ users: [user], clusterRole: "view" }] };
+    await must(
+      `${management}/namespaces/p-default/virtualclusterinstances/demo`,
+      { spec: rules },
+      attack.admin,
+      "PATCH",
+    );
+    const target = { kind: "VirtualCluster", projects: ["default"], names: ["demo"], roles: ["cluster-admin"] };
+    await must(`${management}/clusteraccesspolicies`, {
+      metadata: { name: user },
+      spec: { requesters: { users: [user] }, targets: [target], maxDurationSeconds: 3600, autoApprove: "true" },
+    });
+    const maker = { token: await attack.newKey(name, { user }) };
+    const forSecrets = `${INSIDE}/api/v1/namespaces/default/secrets`;
+    const reads = async () => (await sent(forSecrets, maker)).status;
+    expect([await opens(maker), await reads()]).toEqual([200, 403]);
+    const asked = await must(
+      `${management}/accessrequests`,
+      {
+        metadata: {},
+        spec: { policy: { name: user }, target: DEMO, role: "cluster-admin", durationSeconds: 3600 },
+      },
+      maker.token,
+    );
+    expect(await reads()).toBe(200);
+    const made: [string, Credential][] = [];
+    for (const [what, make] of WAYS) made.push([what, await make(maker)]);
+    const working = async () => {
+      const statuses = await Promise.all(made.map(async ([what, one]) => [what, await opens(one)] as const));
+      return statuses.filter(([, status]) => status === 200).map(([what]) => what);
+    };
+    expect(await working()).toEqual(WAYS.map(([what]) => what));
+    const revoke = { spec: { decision: "Revoke" } };
+    await must(`${management}/accessrequests/${asked.metadata.name}/approval`, revoke);
+    expect([await opens(maker), await reads(), await working()]).toEqual([200, 403, []]);
+    // A kubeconfig of its own role is bound to its key alone.
+    const own = await attack.kubeconfigWith(maker.token, {}, "token");
+    expect(await opens(own[0] ?? {})).toBe(200);
+  });
+
   it("when its end has come", async () => {
     const maker = { token: await attack.newKey(name, { ttl: 8 }) };
     const token = await tokenRequest(maker);

@@ -82,6 +82,39 @@ describe("class 7 behind the proxy, in a cluster that others run (security book 
     expect(secondsUntil(answer.body.status.expirationTimestamp)).toBeLessThanOrEqual(1800);
   });
 
+  it("gives a token that ends with access for a time, and none without an end", async () => {
+    const management = KEYS.slice(0, KEYS.lastIndexOf("/"));
+    await near.create(`${management}/users`, { kind: "User", metadata: { name: "visitor" } });
+    const target = { kind: "VirtualCluster", projects: ["default"], names: ["remote"], roles: ["cluster-admin"] };
+    await near.create(`${management}/clusteraccesspolicies`, {
+      kind: "ClusterAccessPolicy",
+      metadata: { name: "visits" },
+      spec: { requesters: { users: ["visitor"] }, targets: [target], maxDurationSeconds: 3600, autoApprove: "true" },
+    });
+    // The other cluster knows the user, and decides about it itself.
+    const rules = { extraAccessRules: [{ users: ["visitor"], clusterRole: "cluster-admin" }] };
+    const known = await far.http(`${INSTANCES}/demo`, {
+      ...{ key: far.key, method: "PATCH", headers: { "content-type": "application/merge-patch+json" } },
+      body: { spec: rules },
+    });
+    expect(known.status, known.text).toBe(200);
+    const key = await keyWith({ user: "visitor", ttl: DAY });
+    const place = { project: "default", virtualCluster: "remote" };
+    const asked = await near.http(`${management}/accessrequests`, {
+      key,
+      body: {
+        metadata: {},
+        spec: { policy: { name: "visits" }, target: place, role: "cluster-admin", durationSeconds: 1200 },
+      },
+    });
+    expect(asked.status, asked.text).toBe(201);
+    const token = await send(key, ACCOUNTS, { spec: { expirationSeconds: DAY } });
+    expect(token.status, token.text).toBe(201);
+    expect(secondsUntil(token.body.status.expirationTimestamp)).toBeLessThanOrEqual(1200);
+    const secret = await send(key, SECRETS, tokenSecret("visiting"));
+    expect([secret.status, secret.body.message]).toEqual([403, expect.stringContaining("the access request access-")]);
+  });
+
   it("does not ask for the one life that kube-apiserver makes a year of", async () => {
     const answer = await send(await keyWith({ ttl: DAY }), ACCOUNTS, { spec: { expirationSeconds: 3607 } });
     expect(answer.body.spec.expirationSeconds).toBe(3606);

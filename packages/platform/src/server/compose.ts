@@ -30,6 +30,7 @@ import { type AccessRequests, openAccessRequests } from "../features/access-requ
 import { type AccessRequestKinds, accessRequestKinds } from "../features/access-requests/kinds/index.ts";
 import { createServerActivity, type ServerActivity } from "../features/activity/server-activity.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
+import type { GrantedAccess } from "../features/authorization/granted-access.ts";
 import { authorizationKinds } from "../features/authorization/kinds/index.ts";
 import { openBudgets } from "../features/budgets/feature.ts";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
@@ -97,6 +98,8 @@ export type Platform = {
   readonly keys: AccessKeys;
   readonly mint: KeyMint;
   readonly certificates: CertificateLedger;
+  /** Access for a time. */
+  readonly granted: GrantedAccess;
   readonly authorization: Authorization;
   readonly trust: Trust;
   readonly tunnels: ClusterTunnels;
@@ -142,7 +145,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const { values: wrapped } = delivery;
   // biome-ignore format: the dependencies of the whole product fit on one screen
   const clusters = use(openVirtualClusters(base, {
-    keys, mint, directory, certificates, budgets, memory, endpoint, continueTokens, tunnels, threads, tracing,
+    keys, mint, directory, certificates, granted, budgets, memory, endpoint, continueTokens, tunnels, threads, tracing,
   }));
   const signIn = createSignIn(base, { providers, directory, keys, mint, issuers, publicUrl: endpoint.url });
   const notices = createNoticeMetrics(metrics);
@@ -214,7 +217,21 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
     ];
   };
   return {
-    ...{ base, directory, keys, mint, certificates, authorization, trust, tunnels, delivery, clusters, signIn, api },
+    ...{
+      base,
+      directory,
+      keys,
+      mint,
+      certificates,
+      granted,
+      authorization,
+      trust,
+      tunnels,
+      delivery,
+      clusters,
+      signIn,
+      api,
+    },
     ...{ activity, access, accessKinds: ofAccess },
     startControllers,
   };

@@ -73,7 +73,7 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
 
 export function createRequestHandler(platform: Platform, parts: RequestHandlerParts): ApiHandler {
   const { base, directory, keys, mint, authorization, trust, tunnels, clusters, signIn, api } = platform;
-  const { certificates, delivery, activity } = platform;
+  const { certificates, delivery, activity, granted } = platform;
   const { configuration, names, runtime, metrics, signal } = base;
   const { clock } = runtime;
   const { freshness, audit, administrator, home } = parts;
@@ -185,7 +185,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
         }),
       ),
     ),
-    proxy: chain(confirmed, fresh(proxyRoute(base, { keys, authorization, clusters }))),
+    proxy: chain(confirmed, fresh(proxyRoute(base, { keys, authorization, clusters, granted }))),
   });
 }
 

@@ -187,6 +187,11 @@ export function openAccessGrants({ names, objects, epochs, runtime }: GrantsFoun
     clusterRole: role,
     accessRequest: name,
   });
+  /** The last to end is first. */
+  const heldBy = (groups: readonly string[], records: readonly RequestRecord[]): readonly RequestRecord[] =>
+    records
+      .filter(({ uid }) => groups.includes(names.accessRequestGroup(uid)))
+      .sort((one, other) => other.until - one.until);
   const isLive = (uid: string): boolean => {
     settle();
     return live.has(uid);
@@ -242,9 +247,11 @@ export function openAccessGrants({ names, objects, epochs, runtime }: GrantsFoun
     },
     reaching(groups, project, virtualCluster) {
       settle();
-      return [...live.inProject(project), ...live.inVirtualCluster(project, virtualCluster)]
-        .filter(({ uid }) => groups.includes(names.accessRequestGroup(uid)))
-        .sort((one, other) => other.until - one.until);
+      return heldBy(groups, [...live.inProject(project), ...live.inVirtualCluster(project, virtualCluster)]);
+    },
+    reachingCluster(groups, cluster) {
+      settle();
+      return heldBy(groups, live.inCluster(cluster));
     },
     keyRefusalOf({ ruleUid }) {
       if (isLost) return { reason: "Unknown", message: "the access requests are being loaded" };

@@ -33,6 +33,8 @@ export type GrantedAccess = {
   readonly clusters: PolicyVersion & { of(cluster: string): readonly GrantedRole[] };
   /** Of a caller with these groups, the live grants that reach a virtual cluster; the last to end is first. */
   reaching(groups: readonly string[], project: string, virtualCluster: string): readonly HeldGrant[];
+  /** The same for a connected cluster. */
+  reachingCluster(groups: readonly string[], cluster: string): readonly HeldGrant[];
   /** Whether the request with this uid grants its access now. */
   isLive(uid: string): boolean;
   /** Calls back synchronously when grants in a place begin or end. */
@@ -48,6 +50,7 @@ export const NO_GRANTED_ACCESS: GrantedAccess = {
   inVirtualCluster: () => NONE,
   clusters: { version: 0, onChange: () => NOTHING, of: () => NONE },
   reaching: () => [],
+  reachingCluster: () => [],
   isLive: () => false,
   onPlaceChange: () => NOTHING,
 };

@@ -2,6 +2,7 @@
 
 import { ACCESS_REQUEST_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
 import { DecisionMemo } from "./decision-memo.ts";
 import { labelsOfClusters } from "./instance-permissions.ts";
 import { isServerItself, keyStanding, provisionerOf } from "./key-standing.ts";
@@ -33,7 +34,12 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
   const scopeAnnotation = names.key("authorization-scope");
   const keyAnnotation = names.key("authorization-key");
 
-  const decisionOf = (right: UserRight, scope: ScopeVerdict, offer: () => string | undefined): PlatformDecision => {
+  const decisionOf = (
+    request: PlatformRequest,
+    right: UserRight,
+    scope: ScopeVerdict,
+    offer: () => string | undefined,
+  ): PlatformDecision => {
     const annotations = {
       [rightAnnotation]: right.allowed ? right.code : "none",
       [scopeAnnotation]: scope.reason,
@@ -46,6 +52,8 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     }
     if (scope.open) {
       const { code, reason, accessRequest } = right;
+      if (accessRequest !== undefined && isControlPlaneKeyRequest(request, names))
+        return { verdict: "deny", code: "no-right", reason: lastingReason(accessRequest), annotations };
       const granted = accessRequest && { auditAnnotations: { [ACCESS_REQUEST_ANNOTATION]: accessRequest } };
       return { verdict: "allow", code, reason, annotations, ...granted };
     }
@@ -88,7 +96,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     // Each only goes up, so that the sum is the same only when every part is.
     const version = policyVersion.version + (accessOffers?.version ?? 0);
     const decideNow = () =>
-      decisionOf(userPermissions.of(subject.user, request), scopeOf(request, subject, key), () =>
+      decisionOf(request, userPermissions.of(subject.user, request), scopeOf(request, subject, key), () =>
         accessOffers?.offerFor(subject.user, request, (role) => allowsInProject(role, request)),
       );
     // The same user and key may do more in the SCIM routes than elsewhere.
@@ -116,6 +124,10 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     policyVersion,
   };
 }
+
+/** A key of a control plane is one for all who ask for it: it cannot end with one of them. */
+const lastingReason = (accessRequest: string): string =>
+  `the access request ${accessRequest} gives access for a time, and this credential would last`;
 
 const joinReasons = (reason: string, offer: string): string => (reason === "" ? offer : `${reason}; ${offer}`);
 

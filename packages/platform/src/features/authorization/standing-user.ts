@@ -3,15 +3,14 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { EscalationCheck } from "@postern/kubernetes/builtin/rbac/escalation-check";
+import { standingUser } from "./held-grant.ts";
 
 type GroupNames = Pick<PlatformNames, "accessRequestGroup">;
 
 /** The same context for callers without such access. */
-export function asStanding(context: RequestContext, { accessRequestGroup }: GroupNames): RequestContext {
-  const { user } = context;
-  const prefix = accessRequestGroup("");
-  const groups = user.groups.filter((group) => !group.startsWith(prefix));
-  return groups.length === user.groups.length ? context : context.with({ user: { ...user, groups } });
+export function asStanding(context: RequestContext, names: GroupNames): RequestContext {
+  const user = standingUser(context.user, names);
+  return user === context.user ? context : context.with({ user });
 }
 
 /** Roles and bindings last: they are written with standing permissions. */

@@ -44,8 +44,9 @@ export function createCertificateRefusal(deps: {
     if (revokedAt !== undefined) return "the certificate is revoked";
     if (hasEnded(certificate)) return "the certificate is expired";
     if (issuedTo === undefined) return undefined;
-    const { accessRequestUid } = issuedTo;
-    if (accessRequestUid !== undefined && granted?.isLive(accessRequestUid) !== true)
+    const { accessRequestUid, otherAccessRequestUids = [] } = issuedTo;
+    const requests = accessRequestUid === undefined ? [] : [accessRequestUid, ...otherAccessRequestUids];
+    if (requests.some((uid) => granted?.isLive(uid) !== true))
       return "the access request that it was made with has ended";
     if (goesBackToLostValue(issuedTo))
       return "the certificate is revoked: the access key that requested it was compromised";

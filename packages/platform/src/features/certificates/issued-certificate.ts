@@ -40,13 +40,15 @@ export type IssuedTo = {
   readonly origins: readonly KeyOrigin[];
   /** The approved access request that it was made with, and ends with. */
   readonly accessRequestUid?: string | undefined;
+  /** Those of others that took part in its creation. */
+  readonly otherAccessRequestUids?: readonly string[] | undefined;
 };
 
-/** The keys with which it becomes invalid. */
-export const parentUidsOf = (certificate: IssuedCertificate | undefined): readonly string[] => {
 /** A certificate in the records of last uses: under the name of its own record. */
 export const usedCertificate = (serial: string): UsedKey => ({ name: serial.toLowerCase(), uid: serial });
 
+/** The keys with which it becomes invalid. */
+export const parentUidsOf = (certificate: IssuedCertificate | undefined): readonly string[] => {
   const { parentUid, otherParentUids = [] } = certificate?.issuedTo ?? {};
   return parentUid === undefined ? [] : [parentUid, ...otherParentUids];
 };
@@ -80,7 +82,8 @@ export function decodeCertificate(object: CachedObject): IssuedCertificate {
 }
 
 function readIssuedTo(stored: JsonObject): IssuedTo {
-  const { owner, ownerUid, project, virtualCluster, parentUid, otherParentUids, origins, accessRequestUid } = stored;
+  const { owner, ownerUid, project, virtualCluster, parentUid, otherParentUids, origins } = stored;
+  const { accessRequestUid, otherAccessRequestUids } = stored;
   const { kind, name } = objectOf(owner);
   return {
     owner: { kind: kind === "user" || kind === "team" ? kind : "subject", name: text(name) },
@@ -91,6 +94,7 @@ function readIssuedTo(stored: JsonObject): IssuedTo {
     ...(isJsonArray(otherParentUids) ? { otherParentUids: otherParentUids.map(text) } : {}),
     origins: readOrigins(origins),
     ...(typeof accessRequestUid === "string" ? { accessRequestUid } : {}),
+    ...(isJsonArray(otherAccessRequestUids) ? { otherAccessRequestUids: otherAccessRequestUids.map(text) } : {}),
   };
 }
 

@@ -17,6 +17,7 @@ export function issuedToCreator(
   const maker = makers.at(-1);
   if (makers.length === 0 || place === undefined) return undefined;
   if (maker === undefined || makers.includes(undefined)) throw unauthorizedError();
+  const [accessRequestUid, ...otherAccessRequestUids] = lineage.flatMap(({ accessRequest = [] }) => accessRequest);
   const others = makers.slice(0, -1).flatMap((key) => (key === undefined ? [] : [key.uid]));
   return {
     ...place,
@@ -25,5 +26,7 @@ export function issuedToCreator(
     parentUid: maker.uid,
     ...(others.length === 0 ? {} : { otherParentUids: others }),
     origins: lineage.flatMap(({ keys: origins }) => origins),
+    ...(accessRequestUid === undefined ? {} : { accessRequestUid }),
+    ...(otherAccessRequestUids.length === 0 ? {} : { otherAccessRequestUids }),
   };
 }

@@ -15,6 +15,7 @@ import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
 import { keyReaches } from "./certificate-is-within.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
+import type { RequestGrants } from "./certificate-refusal.ts";
 
 export type KeyLineage = {
   /** Its ancestors; the last is the key of the creating request. */
@@ -23,12 +24,15 @@ export type KeyLineage = {
   readonly certificates: readonly string[];
   /** The virtual cluster in which the credential has all permissions of its holder. Absent for a space. */
   readonly place?: { readonly project: string; readonly virtualCluster: string } | undefined;
+  /** uid of the approved access request that it was created with, and ends with. */
+  readonly accessRequest?: string | undefined;
 };
 
-export const encodeLineage = ({ keys, certificates, place }: KeyLineage): CredentialLineage => ({
+export const encodeLineage = ({ keys, certificates, place, accessRequest }: KeyLineage): CredentialLineage => ({
   keys: keys.map((origin) => ({ ...origin })),
   certificates: [...certificates],
   ...(place === undefined ? {} : { place: { ...place } }),
+  ...(accessRequest === undefined ? {} : { accessRequest }),
 });
 
 /** A request by one credential that another one approved has both as parents. The last is the one that had the say. */
@@ -38,26 +42,37 @@ export function decodeLineage(lineage: CredentialLineage): readonly KeyLineage[]
   return [requested, approved].flatMap((part) => (isJsonObject(part) ? [decodePart(part)] : []));
 }
 
-function decodePart({ keys, certificates, place }: CredentialLineage): KeyLineage {
+function decodePart({ keys, certificates, place, accessRequest }: CredentialLineage): KeyLineage {
   const { project, virtualCluster } = isJsonObject(place) ? place : {};
   const isPlace = typeof project === "string" && typeof virtualCluster === "string";
   return {
     keys: readOrigins(keys),
     certificates: textsOf(certificates),
     ...(isPlace ? { place: { project, virtualCluster } } : {}),
+    ...(typeof accessRequest === "string" ? { accessRequest } : {}),
   };
 }
 
-/** The credential as a cluster sees it: credentials that an access key creates there have that key as parent. */
+/**
+ * The credential as a cluster sees it: credentials that an access key creates there have that key as parent. `accessRequest` gives the uid of the access
+ * request without which the caller could do less there.
+ */
 export function withKeyLineage(
   credential: Credential | undefined,
   place: KeyLineage["place"],
   keys: Pick<AccessKeyIndex, "byId" | "byName">,
+  accessRequest: () => string | undefined,
 ): Credential | undefined {
   if (credential === undefined || credential.lineage !== undefined) return credential;
   return {
     ...credential,
-    lineage: () => encodeLineage({ keys: originsOf({ credential }, keys), certificates: [], place }),
+    lineage: () =>
+      encodeLineage({
+        keys: originsOf({ credential }, keys),
+        certificates: [],
+        place,
+        accessRequest: accessRequest(),
+      }),
   };
 }
 
@@ -94,8 +109,13 @@ export function createLineageVerifier(deps: {
   readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf" | "onRevoked">;
   readonly certificates: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
   readonly names: Pick<PlatformNames, "name" | "projectNamespace">;
+  readonly granted: RequestGrants;
 }): LineageVerifier {
-  const { keys, certificates, names } = deps;
+  const { keys, certificates, names, granted } = deps;
+  const refusalOfGrant = ({ accessRequest }: KeyLineage): string | undefined =>
+    accessRequest === undefined || granted.isLive(accessRequest)
+      ? undefined
+      : "the access request that it was created with has ended";
   const refusalOfKeys = ({ keys: origins, place }: KeyLineage): string | undefined => {
     const maker = origins.at(-1);
     if (maker === undefined) return undefined;
@@ -118,18 +138,22 @@ export function createLineageVerifier(deps: {
       const origins = parts.flatMap(({ keys: made }) => made);
       const maker = origins.at(-1);
       let refusal: string | undefined;
-      for (const part of parts) refusal ??= refusalOfKeys(part) ?? refusalOfCertificates(part);
+      for (const part of parts) refusal ??= refusalOfGrant(part) ?? refusalOfKeys(part) ?? refusalOfCertificates(part);
       return {
         refusal,
         annotations: maker === undefined ? {} : accessKeyAnnotations(maker.name, origins.slice(0, -1)),
       };
     },
     onRevoked(lineage, listener) {
-      const watches = decodeLineage(lineage).flatMap(({ keys: origins, certificates: serials }) => {
+      const watches = decodeLineage(lineage).flatMap((part) => {
+        const { keys: origins, certificates: serials, accessRequest } = part;
         const maker = keys.byUid(origins.at(-1)?.uid ?? "");
         return [
           ...(maker === undefined ? [] : [(end: () => void) => keys.onRevoked(maker.id, end)]),
           ...serials.map((serial) => (end: () => void) => certificates.onRevoked(serial, end)),
+          ...(accessRequest === undefined
+            ? []
+            : [(end: () => void) => granted.onChange(() => void (refusalOfGrant(part) !== undefined && end()))]),
         ];
       });
       return watchFirst(watches)(listener);

@@ -22,6 +22,7 @@ import { threadBudgets } from "../budgets/thread-budgets.ts";
 import { type AuthorityEnds, gaugeAuthorities } from "../certificate-authorities/authority-metrics.ts";
 import { openRotationStates, type RotationStates } from "../certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
+import type { RequestGrants } from "../certificates/certificate-refusal.ts";
 import { describeCertificate } from "../certificates/describe-certificate.ts";
 import { issuedToCreator } from "../certificates/issued-to-creator.ts";
 import { createLineageVerifier, decodeLineage, proofRefusalOf, sourceRefusalOf } from "../certificates/key-lineage.ts";
@@ -70,6 +71,8 @@ export type VirtualClustersNeeds = {
   readonly mint: KeyMint;
   readonly directory: Directory;
   readonly certificates: CertificateLedger;
+  /** The access requests that credentials were made with. */
+  readonly granted: RequestGrants;
   readonly budgets: Budgets;
   readonly memory: MemoryBudgets;
   readonly endpoint: PlatformEndpoint;
@@ -114,7 +117,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
     projectOf: (composition) => settings.of(uidOf(composition)).project,
     onRefused: () => budgets.countRefusal("clusters"),
   });
-  const lineages = createLineageVerifier({ keys: keys.index, certificates, names });
+  const lineages = createLineageVerifier({ keys: keys.index, certificates, names, granted: needs.granted });
   const onCertificateSigned = (uid: string, pem: string, lineage: CredentialLineage | undefined): Promise<void> =>
     certificates.record({
       ...describeCertificate(pem, uid, runtime.clock.now()),

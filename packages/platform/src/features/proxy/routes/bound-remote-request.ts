@@ -1,4 +1,5 @@
-// Limits credentials that a key requests from an external or connected cluster to the permissions and the remaining TTL of the key.
+// Limits credentials that a key requests from an external or connected cluster to the permissions of the key, and to what is left of its life and of the
+// access for a time that the caller needs there.
 
 import { Readable } from "node:stream";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -21,6 +22,7 @@ import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-requ
 import { CERTIFICATES_GROUP } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import { SECRET_TOKEN_TYPE } from "@postern/kubernetes/service-accounts/secret-token";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import type { HeldGrant } from "../../authorization/granted-access.ts";
 
 const GRANTS: ReadonlySet<string> = new Set(["roles", "rolebindings", "clusterroles", "clusterrolebindings"]);
 const WRITES: ReadonlySet<string> = new Set(["create", "update", "patch"]);
@@ -44,19 +46,29 @@ const PROTOBUF = "application/vnd.kubernetes.protobuf";
  * Such a cluster knows the name and the groups of the caller, and nothing of the key: what it gives out it gives to all that the caller
  * is there, for as long as was asked. Gives the request as it may be passed on. Throws ApiErrors 403, and 415 for a body that cannot be read.
  */
-export function boundRemoteRequest(
-  context: RequestContext,
-  key: Pick<AccessKeyState, "expiresAt"> | undefined,
-): Awaitable<RequestContext> {
+export function boundRemoteRequest(context: RequestContext, ends: CallerEnds): Awaitable<RequestContext> {
   const { outerAuthorizer, info } = context;
   if (outerAuthorizer === undefined || !info.isResourceRequest || !WRITES.has(info.verb)) return context;
-  return boundWrite(context, key);
+  return boundWrite(context, ends);
 }
 
-async function boundWrite(
-  context: RequestContext,
-  key: Pick<AccessKeyState, "expiresAt"> | undefined,
-): Promise<RequestContext> {
+type CallerEnds = {
+  readonly key: Pick<AccessKeyState, "expiresAt"> | undefined;
+  readonly grant: () => Pick<HeldGrant, "until" | "name"> | undefined;
+};
+
+/** `at` in milliseconds since the epoch; `what` ends then. */
+type End = { readonly at: number; readonly what: string };
+
+function earliestEnd({ key, grant }: CallerEnds): End | undefined {
+  const held = grant();
+  const ofKey = key?.expiresAt === undefined ? undefined : { at: key.expiresAt, what: "the access key" };
+  const ofGrant = held && { at: held.until, what: `the access request ${held.name}` };
+  if (ofKey === undefined || ofGrant === undefined) return ofKey ?? ofGrant;
+  return ofKey.at <= ofGrant.at ? ofKey : ofGrant;
+}
+
+async function boundWrite(context: RequestContext, ends: CallerEnds): Promise<RequestContext> {
   const { request, info } = context;
   const { apiGroup, resource, subresource } = info;
   if (apiGroup === RBAC_GROUP && GRANTS.has(resource)) {
@@ -64,17 +76,23 @@ async function boundWrite(
     return context;
   }
   if (apiGroup === "" && resource === "secrets" && subresource === "") {
-    if (key?.expiresAt === undefined && (await allowsAll(context))) return context;
+    const end = earliestEnd(ends);
+    if (end === undefined && (await allowsAll(context))) return context;
     const { body, passedOn } = await readBody(request, "Secret", "v1");
-    if (makesToken(body)) throw refusal(info, (await allowsAll(context)) ? TOKEN_WITHOUT_END : PART_OF_THE_CLUSTER);
+    if (makesToken(body)) {
+      const isAll = end !== undefined && (await allowsAll(context));
+      throw refusal(info, isAll ? tokenWithoutEnd(end) : PART_OF_THE_CLUSTER);
+    }
     return context.with({ request: passedOn(undefined) });
   }
   const isToken = apiGroup === "" && resource === "serviceaccounts" && subresource === "token";
   const isCertificate = apiGroup === CERTIFICATES_GROUP && resource === "certificatesigningrequests";
   const makes = info.verb === "create" || headerOf(request, "content-type").toLowerCase().startsWith(APPLY);
-  if (key?.expiresAt === undefined || !makes || !(isToken || (isCertificate && subresource === ""))) return context;
-  const remaining = Math.floor((key.expiresAt - context.receivedAt) / 1000);
-  if (remaining < MIN_SECONDS) throw refusal(info, SHORT_LIFE);
+  if (!makes || !(isToken || (isCertificate && subresource === ""))) return context;
+  const end = earliestEnd(ends);
+  if (end === undefined) return context;
+  const remaining = Math.floor((end.at - context.receivedAt) / 1000);
+  if (remaining < MIN_SECONDS) throw refusal(info, shortLife(end));
   const { body, passedOn } = isToken
     ? await readBody(request, "TokenRequest", "authentication.k8s.io/v1")
     : await readBody(request, "CertificateSigningRequest", `${CERTIFICATES_GROUP}/${info.apiVersion}`);
@@ -162,8 +180,10 @@ function parsed(bytes: Uint8Array, isYaml: boolean): JsonValue {
 
 const PART_OF_THE_CLUSTER =
   "the access key does not have access to the whole cluster, and the cluster cannot limit what it grants";
-const TOKEN_WITHOUT_END = "the access key expires, and the token would not: request a token with serviceaccounts/token";
-const SHORT_LIFE = `such credentials are valid for at least ${MIN_SECONDS} seconds, which is longer than the access key of the request`;
+const tokenWithoutEnd = ({ what }: End): string =>
+  `${what} expires, and the token would not: request a token with serviceaccounts/token`;
+const shortLife = ({ what }: End): string =>
+  `such credentials are valid for at least ${MIN_SECONDS} seconds, which is longer than ${what} of the request`;
 
 const refusal = ({ apiGroup, resource, name }: RequestInfo, why: string) =>
   forbiddenRequestError({ group: apiGroup, resource }, name, why);

@@ -5,6 +5,7 @@ import type { Foundation } from "../../../foundation/foundation.ts";
 import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { Authorization } from "../../authorization/feature.ts";
+import type { GrantedAccess } from "../../authorization/granted-access.ts";
 import type { VirtualClusters } from "../../virtual-clusters/feature.ts";
 import {
   createProxyCertificateAuthenticator,
@@ -19,13 +20,17 @@ export type ProxyNeeds = {
   readonly keys: AccessKeys;
   readonly authorization: Authorization;
   readonly clusters: VirtualClusters;
+  readonly granted: GrantedAccess;
 };
 
-export function proxyRoute({ names, lookup }: Foundation, { keys, authorization, clusters }: ProxyNeeds): FeatureRoute {
+export function proxyRoute(
+  { names, lookup }: Foundation,
+  { keys, authorization, clusters, granted }: ProxyNeeds,
+): FeatureRoute {
   const { authorizer, sources, sourceCheck } = authorization;
   const { index, authenticator, usage } = keys;
   const { backends, spaces, reached, destinations, wakeUp } = clusters;
-  const deps: ProxyDeps = { names, keys: index, authenticator, authorizer, sources, usage, sourceCheck };
+  const deps: ProxyDeps = { names, keys: index, authenticator, authorizer, sources, usage, sourceCheck, granted };
   const places = { lookup, backends, spaces, reached, destinations, wakeUp };
   return {
     handle: createProxyRoute(deps, places),

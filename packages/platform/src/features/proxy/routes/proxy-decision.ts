@@ -13,6 +13,7 @@ import type { AccessKeyAuthenticator } from "../../access-keys/access-key-authen
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { KeyUsage } from "../../access-keys/usage/key-usage.ts";
 import { narrowRulesBehind } from "../../authorization/effective-rules.ts";
+import type { GrantedAccess } from "../../authorization/granted-access.ts";
 import { instanceAt } from "../../authorization/inside-groups.ts";
 import type { DecisionCode, DecisionDeps, PlatformAuthorizer } from "../../authorization/platform-decision.ts";
 import type { ProxyRequest } from "../../authorization/platform-request.ts";
@@ -32,6 +33,8 @@ export type ProxyDeps = {
   readonly sources: DecisionDeps;
   readonly usage: KeyUsage;
   readonly sourceCheck: Pick<SourceCheckDeps, "names" | "sources">;
+  /** Access for a time. */
+  readonly granted: Pick<GrantedAccess, "reaching" | "reachingCluster">;
 };
 
 /** The key refuses, and not the rights of its owner. */

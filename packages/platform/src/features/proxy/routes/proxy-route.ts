@@ -7,6 +7,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { HeldGrant } from "../../authorization/granted-access.ts";
 import { type InstancePlace, instanceAt, isKeptInside } from "../../authorization/inside-groups.ts";
 import { InsideIdentities } from "../../authorization/inside-identities.ts";
 import { proxiedCallOf } from "../../authorization/proxied-call.ts";
@@ -16,6 +17,7 @@ import type { SpaceBackend } from "../../virtual-clusters/kubernetes-backend/spa
 import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
 import { isSystemName } from "../system-name.ts";
 import { boundRemoteRequest } from "./bound-remote-request.ts";
+import { grantOfCaller } from "./caller-grants.ts";
 import { creatorsOf, withCurrentGroups } from "./credential-creators.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 import { createOuterAuthorizer, type ProxyDeps } from "./proxy-decision.ts";
@@ -31,24 +33,29 @@ export function createProxyRoute(deps: ProxyDeps, places: Destinations): Handler
     context.work?.enter(
       destination.target === "Cluster" ? `cluster:${destination.cluster}` : `project:${destination.project}`,
     );
+    /** In the terms of the management API: `info` is that of the request inside. */
+    const grant = () => grantOfCaller(context.with({ info }), path, deps);
     const inner = context.with({
       request: below(context.request, path),
       info,
       outerAuthorizer,
-      credential: isInsideIdentity(context) ? context.credential : keyInside(context, path, deps),
+      credential: isInsideIdentity(context) ? context.credential : keyInside(context, path, grant, deps),
     });
     switch (destination.target) {
       case "ProjectVirtualCluster":
         return whenDone(wake(destination, findVirtualCluster(path, deps, places), deps, places), () =>
-          toInstance(inner, destination, () => findVirtualCluster(path, deps, places), identities, deps, places),
+          toInstance(inner, destination, () => findVirtualCluster(path, deps, places), grant, identities, deps, places),
         );
       case "ProjectSpace":
-        return toInstance(inner, destination, () => findSpace(path, deps, places), identities, deps, places);
+        return toInstance(inner, destination, () => findSpace(path, deps, places), grant, identities, deps, places);
       case "Cluster":
-        return toCluster(inner, destination.cluster, deps, places);
+        return toCluster(inner, destination.cluster, grant, deps, places);
     }
   };
 }
+
+/** Looked up where a credential may be made. */
+type CallerGrant = () => HeldGrant | undefined;
 
 const keyOf = ({ credential }: Pick<RequestContext, "credential">, keys: ProxyDeps["keys"]) =>
   credential === undefined ? undefined : keys.byId(credential.id);
@@ -57,11 +64,13 @@ const keyOf = ({ credential }: Pick<RequestContext, "credential">, keys: ProxyDe
 function keyInside(
   { credential }: Pick<RequestContext, "credential">,
   { destination }: ProxyPath,
+  grant: CallerGrant,
   { keys }: Pick<ProxyDeps, "keys">,
 ): RequestContext["credential"] {
-  if (destination.target !== "ProjectVirtualCluster") return withKeyLineage(credential, undefined, keys);
+  const accessRequest = () => grant()?.uid;
+  if (destination.target !== "ProjectVirtualCluster") return withKeyLineage(credential, undefined, keys, accessRequest);
   const { project, virtualCluster } = destination;
-  return withKeyLineage(credential, { project, virtualCluster }, keys);
+  return withKeyLineage(credential, { project, virtualCluster }, keys, accessRequest);
 }
 
 /** `find` gives undefined where there is no such virtual cluster or space. */
@@ -69,6 +78,7 @@ function toInstance(
   context: RequestContext,
   place: InstancePlace,
   find: () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined,
+  grant: CallerGrant,
   identities: InsideIdentities,
   deps: ProxyDeps,
   { lookup, destinations }: Pick<Destinations, "lookup" | "destinations">,
@@ -103,7 +113,8 @@ function toInstance(
     },
   });
   if (!backend.isRemote) return backend.proxy(context, user);
-  return whenDone(boundRemoteRequest(context, keyOf(context, keys)), (bounded) => backend.proxy(bounded, user));
+  const ends = { key: keyOf(context, keys), grant };
+  return whenDone(boundRemoteRequest(context, ends), (bounded) => backend.proxy(bounded, user));
 }
 
 /** Throws ApiError 403 where the project may not use the cluster any more in which the instance was placed. */
@@ -139,6 +150,7 @@ function wake(
 function toCluster(
   context: RequestContext,
   name: string,
+  grant: CallerGrant,
   { names, keys }: ProxyDeps,
   { lookup, reached, destinations }: Pick<Destinations, "lookup" | "reached" | "destinations">,
 ): Awaitable<ApiResponse> {
@@ -156,7 +168,7 @@ function toCluster(
     },
   });
   const user = outsideIdentity(context.user);
-  return whenDone(boundRemoteRequest(context, keyOf(context, keys)), (bounded) =>
+  return whenDone(boundRemoteRequest(context, { key: keyOf(context, keys), grant }), (bounded) =>
     reached.ofCluster(cluster).proxy(bounded, user),
   );
 }

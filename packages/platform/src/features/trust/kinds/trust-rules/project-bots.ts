@@ -9,6 +9,7 @@ import { uncoveredRules } from "@postern/apiserver/authorization/rbac/rule-cover
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { PROJECT_ADMIN } from "../../../authorization/built-in-roles.ts";
 import type { Authorization } from "../../../authorization/feature.ts";
+import { asStanding } from "../../../authorization/standing-user.ts";
 import type { Directory } from "../../../directory/directory.ts";
 
 /**
@@ -18,13 +19,15 @@ import type { Directory } from "../../../directory/directory.ts";
 export async function mayUseBot(
   name: string,
   project: string,
-  context: RequestContext,
+  asked: RequestContext,
   deps: { readonly names: PlatformNames; readonly directory: Directory } & Pick<
     Authorization,
     "ruleResolver" | "checkMembership"
   >,
 ): Promise<boolean> {
   const { names, directory, ruleResolver, checkMembership } = deps;
+  // The rule lasts, and so do the keys of the bot.
+  const context = asStanding(asked, names);
   const bot = directory.user(name);
   if (bot?.isBot !== true || !(await administers(project, name, context, names, checkMembership))) return false;
   const namespace = names.projectNamespace(project);

@@ -1,4 +1,4 @@
-// The approved access request that a kubeconfig is made with: what it grants ends, and the kubeconfig with it.
+// A kubeconfig that is made with an approved access request: it ends with what the request grants.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
@@ -6,32 +6,14 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { IssuedGrants } from "../../../../access-keys/issued-grants.ts";
 import { requestRuleOf } from "../../../../access-keys/key-grant.ts";
-import type { GrantedAccess, HeldGrant } from "../../../../authorization/granted-access.ts";
-import type { InsideIdentity, InstancePlace } from "../../../../authorization/inside-groups.ts";
+import type { HeldGrant } from "../../../../authorization/granted-access.ts";
+import type { HeldGrantSources } from "../../../../authorization/held-grant.ts";
 
-export type HeldGrantDeps = {
+export type HeldGrantDeps = HeldGrantSources & {
   readonly names: PlatformNames;
-  readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
-  /** Access for a time. */
-  readonly granted: Pick<GrantedAccess, "reaching">;
   /** Marks the write of the key. */
   readonly grants: Pick<IssuedGrants, "during">;
 };
-
-/** Undefined where the caller has the same roles without one. Of several, the one that ends last: the kubeconfig has no other. */
-export function heldGrantOf(
-  { user }: Pick<RequestContext, "user">,
-  { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
-  { names, insideIdentity, granted }: HeldGrantDeps,
-): HeldGrant | undefined {
-  const [held] = granted.reaching(user.groups, project, virtualCluster);
-  if (held === undefined) return undefined;
-  const prefix = names.accessRequestGroup("");
-  const standing = { ...user, groups: user.groups.filter((group) => !group.startsWith(prefix)) };
-  const place = { project, virtualCluster };
-  const [now, without] = [insideIdentity(user, place).groups, insideIdentity(standing, place).groups];
-  return now.every((group) => without.includes(group)) ? undefined : held;
-}
 
 /** The caller with that grant alone: others would end earlier, and what they gave would stay in a certificate. */
 export function onlyWith(user: UserInfo, { uid }: HeldGrant, names: PlatformNames): UserInfo {

@@ -19,6 +19,7 @@ import { isBoundToSources } from "../../../../access-keys/key-sources.ts";
 import type { ChildKeyRequest, MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../../access-keys/secret-fields.ts";
 import { virtualClusterIdentity } from "../../../../authorization/caller.ts";
+import { heldGrantOf } from "../../../../authorization/held-grant.ts";
 import type { InsideIdentity } from "../../../../authorization/inside-groups.ts";
 import type { ProjectSources } from "../../../../authorization/project-sources.ts";
 import { matchesName } from "../../../../authorization/rules.ts";
@@ -27,7 +28,7 @@ import type { CertificateLedger } from "../../../../certificates/certificate-led
 import type { Directory } from "../../../../directory/directory.ts";
 import type { WrappedCredential } from "../../../../wrapped-values/wrapped-record.ts";
 import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
-import { type HeldGrantDeps, heldGrantOf, onlyWith, secondsLeft, writtenWith } from "./held-grant.ts";
+import { type HeldGrantDeps, onlyWith, secondsLeft, writtenWith } from "./held-grant.ts";
 import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
 import type { Requester } from "./kubeconfig-requester.ts";
 
