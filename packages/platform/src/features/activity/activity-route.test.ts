@@ -1,6 +1,7 @@
 // Requests over the wire, and the activity of a server after them.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { parse } from "yaml";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
 
 let platform: RunningPlatform;
@@ -68,4 +69,18 @@ it("counts watches while they are open", async () => {
   await watch.ended;
   await platform.until({ path: "/activity" }, ({ body }) => body.openWatches === 0);
   expect(Math.max(...(await activity()).watches)).toBe(1);
+});
+
+it("names the user and the virtual cluster of a client certificate", async () => {
+  const demo = "namespaces/p-default/virtualclusterinstances/demo";
+  const { body } = await platform.send({ path: `${demo}/kubeconfig`, body: { spec: { clientCert: true } } });
+  const { user } = parse(body.status.kubeConfig).users[0];
+  const decoded = (member: string): string => Buffer.from(user[member], "base64").toString();
+  const certificate = { cert: decoded("client-certificate-data"), key: decoded("client-key-data") };
+  const path = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces";
+  for (let times = 0; times < 2; times++) expect((await platform.send({ path, certificate })).status).toBe(200);
+  const { used } = await activity();
+  expect(used.filter(({ id }: any) => id.startsWith("certificate:"))).toEqual([
+    { id: expect.any(String), owner: "admin", virtualCluster: "default/demo", count: 2 },
+  ]);
 });

@@ -18,7 +18,7 @@ const MANY_REFUSALS = 10;
 
 /**
  * Answers with the counts of each minute (`requests`, `refused`, `failed`, `watches`: oldest first from `from` on, at most a day), `openWatches`, the
- * keys that are used and refused most often in the last day, the changes of the last hour, newest first, and what `alerts` could come from.
+ * keys and client certificates that are used and refused most often in the last day, the changes of the last hour, newest first, and what `alerts` could come from.
  */
 export function createActivityHandler(deps: {
   readonly read: (now: number) => Awaitable<ActivitySnapshot>;
@@ -37,7 +37,7 @@ export function createActivityHandler(deps: {
     const now = clock.now();
     const { from, counts, openWatches, metricsReadAt, used, refused, changes } = await read(now);
     const counted = (found: ActivitySnapshot["used"]) =>
-      found.slice(0, KEYS).map(({ id, count }) => ({ ...keyOf(id), count }));
+      found.slice(0, KEYS).map(({ id, count, ...holder }) => ({ ...keyOf(id), ...holder, count }));
     const body = {
       from: formatTimestamp(from),
       ...counts,

@@ -27,7 +27,7 @@ it("adds minute to minute, also where one has begun later, and keys to keys", ()
     {
       ...{ from: 11 * MINUTE_MS, metricsReadAt: 8 },
       used: [
-        { id: "a", count: 4 },
+        { id: "a", count: 4, owner: "jane", virtualCluster: "shop/dev" },
         { id: "b", count: 1 },
         { id: "c", count: 7 },
       ],
@@ -47,7 +47,7 @@ it("adds minute to minute, also where one has begun later, and keys to keys", ()
   expect(sum.used).toEqual([
     { id: "c", count: 7 },
     { id: "b", count: 6 },
-    { id: "a", count: 4 },
+    { id: "a", count: 4, owner: "jane", virtualCluster: "shop/dev" },
   ]);
   expect(sum.changes.map(({ name }) => name)).toEqual(["later", "between", "first"]);
 });

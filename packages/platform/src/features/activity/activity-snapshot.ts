@@ -1,10 +1,13 @@
 // The activity of a server as plain data, which several servers of one process add up.
 
+import type { FrequentKeys } from "./frequent-keys.ts";
 import { MINUTE_MS, type MinuteCounts } from "./minute-ring.ts";
+import type { CertificateUse } from "./recent-certificates.ts";
 import type { RecentChange } from "./recent-changes.ts";
 import type { ServerActivity } from "./server-activity.ts";
 
-type CountedKey = { readonly id: string; readonly count: number };
+/** With the holder where it is a client certificate. */
+type CountedKey = { readonly id: string; readonly count: number } & Partial<CertificateUse>;
 
 export type ActivitySnapshot = {
   /** Milliseconds since the epoch: the begin of the first minute of `counts`. */
@@ -27,10 +30,13 @@ export const snapshotOf = (activity: ServerActivity, now: number): ActivitySnaps
   ...activity.minutes.read(now),
   openWatches: activity.openWatches(),
   metricsReadAt: activity.metricsReadAt(),
-  used: activity.used.read(Number.POSITIVE_INFINITY, now),
-  refused: activity.refused.read(Number.POSITIVE_INFINITY, now),
+  used: countedIn(activity.used, activity, now),
+  refused: countedIn(activity.refused, activity, now),
   changes: activity.changes.since(now - HOUR_MS),
 });
+
+const countedIn = (keys: FrequentKeys, { certificates }: ServerActivity, now: number): readonly CountedKey[] =>
+  keys.read(Number.POSITIVE_INFINITY, now).map((key) => ({ ...key, ...certificates.find(key.id) }));
 
 /** The most watches of a minute are added as well: they may have been open at different times of it. */
 export function addActivity(one: ActivitySnapshot, ...others: readonly ActivitySnapshot[]): ActivitySnapshot {
@@ -57,7 +63,10 @@ export function addActivity(one: ActivitySnapshot, ...others: readonly ActivityS
 }
 
 function addKeys(lists: readonly (readonly CountedKey[])[]): readonly CountedKey[] {
-  const sums = new Map<string, number>();
-  for (const { id, count } of lists.flat()) sums.set(id, (sums.get(id) ?? 0) + count);
-  return [...sums].map(([id, count]) => ({ id, count })).sort((a, b) => b.count - a.count);
+  const sums = new Map<string, CountedKey>();
+  for (const key of lists.flat()) {
+    const before = sums.get(key.id);
+    sums.set(key.id, { ...before, ...key, count: (before?.count ?? 0) + key.count });
+  }
+  return [...sums.values()].sort((a, b) => b.count - a.count);
 }

@@ -4,6 +4,7 @@ import type { ObservedRequest, RequestObserver } from "@postern/apiserver/chain/
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { FrequentKeys } from "./frequent-keys.ts";
 import { MinuteRing } from "./minute-ring.ts";
+import { RecentCertificates } from "./recent-certificates.ts";
 import { RecentChanges } from "./recent-changes.ts";
 
 const DAY_MINUTES = 1_440;
@@ -15,6 +16,7 @@ export type ServerActivity = {
   readonly used: FrequentKeys;
   readonly refused: FrequentKeys;
   readonly changes: RecentChanges;
+  readonly certificates: RecentCertificates;
   /** Watches that are open now. */
   openWatches(): number;
   /** The last answer of `/metrics`, in milliseconds since the epoch; undefined since the start. */
@@ -26,6 +28,7 @@ export function createServerActivity(clock: Clock): ServerActivity {
   const used = new FrequentKeys();
   const refused = new FrequentKeys();
   const changes = new RecentChanges();
+  const certificates = new RecentCertificates();
   let watches = 0;
   let metricsReadAt: number | undefined;
   return {
@@ -33,6 +36,7 @@ export function createServerActivity(clock: Clock): ServerActivity {
     used,
     refused,
     changes,
+    certificates,
     openWatches: () => watches,
     metricsReadAt: () => metricsReadAt,
     observer: {
@@ -41,6 +45,7 @@ export function createServerActivity(clock: Clock): ServerActivity {
         minutes.add("requests", now);
         const id = call.credential?.id ?? call.refusedCredentialId;
         if (id !== undefined) used.add(id, now);
+        certificates.note(call);
         if (isRefusal(status)) {
           minutes.add("refused", now);
           if (id !== undefined) refused.add(id, now);
