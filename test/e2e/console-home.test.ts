@@ -47,6 +47,7 @@ test("an administrator sees what needs attention, and follows it", async () => {
   await card("Permanent administrator key").getByRole("link", { name: "First administrator" }).waitFor();
   await card("Refused keys").getByText("Leaked", { exact: true }).waitFor();
   await card("Refused again and again").getByRole("link", { name: "shop-00-ci" }).waitFor();
+  await card("Findings of the doctor").getByRole("link").first().waitFor();
   await card("Keys that never expire").getByRole("link", { name: "and 1 more" }).click();
   await page.getByRole("heading", { level: 1, name: "Access keys" }).waitFor();
   await page.getByText("7 keys", { exact: true }).waitFor();
@@ -94,8 +95,9 @@ test("a member asks for access, an approver finds the request and approves it, a
   await expect.poll(() => asking.getByRole("button", { name: "Approve", exact: true }).count()).toBe(0);
 
   await approving.getByRole("img", { name: "1 request waits for you" }).waitFor();
-  await approving.getByRole("link", { name: "Access requests" }).click();
-  await approving.getByRole("link", { name: "view in search-02 / dev" }).click();
+  const waiting = approving.locator(".attention article").filter({ hasText: "Requests that wait for you" });
+  await waiting.getByText("ann-0 · OPS-7 the index is empty").waitFor();
+  await waiting.getByRole("link", { name: "view in search-02 / dev" }).click();
   await approving.getByRole("button", { name: "Approve", exact: true }).click();
   await approving.getByLabel("Message").fill("for an hour");
   await approving.getByRole("dialog").getByRole("button", { name: "Approve", exact: true }).click();

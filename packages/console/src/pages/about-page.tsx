@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../api/api-context.tsx";
-import { useMay } from "../api/use-may.ts";
+import { type Finding, isProblem, useDoctor } from "../api/use-doctor.ts";
 import { Badge, type Tone } from "../components/badge.tsx";
 import { Code } from "../components/copy-text.tsx";
 import { DescriptionList } from "../components/description-list.tsx";
@@ -14,17 +14,8 @@ import { counted, t } from "../texts/text.tsx";
 import { AuthoritySection } from "./authorities/authority-section.tsx";
 import { usePlatformAuthority } from "./authorities/authority-sources.ts";
 
-const DOCTOR_PATH = "/doctor";
-
 /** The response of /version, as far as it is shown. */
 type Version = { readonly gitVersion?: string; readonly platform?: string; readonly buildDate?: string };
-
-type Finding = {
-  readonly check: string;
-  readonly status: "ok" | "warning" | "error" | "skipped";
-  readonly message: string;
-  readonly remedy?: string;
-};
 
 const TONES: { readonly [status in Finding["status"]]: Tone } = {
   ok: "good",
@@ -65,26 +56,17 @@ function Authority() {
   return <AuthoritySection source={usePlatformAuthority()} />;
 }
 
-/** For administrators: findings name files of the server's machine. */
+/** For administrators. */
 function Doctor() {
-  const { client } = useApi();
-  const right = useMay({ verb: "get", path: DOCTOR_PATH });
-  const found = useQuery({
-    queryKey: ["doctor"],
-    queryFn: async ({ signal }) =>
-      (await client.request({ method: "GET", path: DOCTOR_PATH, signal })) as { readonly findings: readonly Finding[] },
-    enabled: right.isAllowed,
-    retry: false,
-  });
-  if (!right.isAllowed) return null;
-  const findings = found.data?.findings ?? [];
-  const wrong = findings.filter(({ status }) => status === "warning" || status === "error");
-  const others = findings.filter(({ status }) => status === "ok" || status === "skipped");
+  const { isAllowed, findings, isLoading, error, retry } = useDoctor();
+  if (!isAllowed) return null;
+  const wrong = (findings ?? []).filter(isProblem);
+  const others = (findings ?? []).filter((finding) => !isProblem(finding));
   return (
     <Section title={t("about.doctor")} lead={t("about.doctor.lead")}>
-      {found.isLoading && <Loading />}
-      {found.error !== null && <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data !== undefined && (
+      {isLoading && <Loading />}
+      {error !== null && <ErrorNotice error={error} onRetry={retry} />}
+      {findings !== undefined && (
         <>
           {wrong.length === 0 && <p className="muted">{t("about.doctor.fine")}</p>}
           <Findings findings={wrong} />

@@ -1,4 +1,4 @@
-// The part of the home page for what needs attention: keys, grouped by why, and clusters that are not ready.
+// The part of the home page for what needs attention: keys, grouped by why, clusters that are not ready, and what else waits or does not work.
 
 import type { Cluster } from "@postern/api/cluster";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
@@ -8,6 +8,7 @@ import { CircleCheck } from "lucide-react";
 import type { ReactNode } from "react";
 import { nameOf } from "../../api/resources.ts";
 import { Badge } from "../../components/badge.tsx";
+import { Loading } from "../../components/loading.tsx";
 import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, named, t } from "../../texts/text.tsx";
@@ -17,6 +18,7 @@ import { type Attention, keyState, type Moment, ownerOf } from "../keys/key-stat
 import { CountedKeyName } from "./counted-key-name.tsx";
 import type { KeyCounts } from "./key-counts.ts";
 import type { CountedKey } from "./use-activity.ts";
+import { TROUBLES, type TroubleLine, useTroubles } from "./use-troubles.ts";
 
 const ORDER: readonly Attention[] = ["refused", "first", "ending", "unused", "permanent"];
 const SHOWN = 5;
@@ -46,18 +48,27 @@ export function AttentionCards(props: {
   const refusals = new Map(refusedKeys.map(({ name, count }) => [name, count]));
   const shown = new Set(attention.refused.map(nameOf));
   const others = refusedKeys.filter(({ name = "" }) => !shown.has(name));
-  if (groups.length + others.length + notReady === 0)
-    return (
+  const { troubles, isLoading } = useTroubles();
+  const found = TROUBLES.filter((kind) => troubles[kind].length > 0);
+  if (groups.length + others.length + notReady + found.length === 0)
+    return isLoading ? (
+      <Loading />
+    ) : (
       <p className="all-good">
         <CircleCheck aria-hidden="true" />
         {t("overview.nothing")}
       </p>
     );
+  const groupOf = (id: Attention) => (
+    <KeyGroup key={id} attention={id} keys={attention[id]} refusals={refusals} now={now} />
+  );
   return (
     <div className="attention">
-      {groups.map((id) => (
-        <KeyGroup key={id} attention={id} keys={attention[id]} refusals={refusals} now={now} />
+      {groups.filter((id) => id === "refused").map(groupOf)}
+      {found.map((kind) => (
+        <TroubleCard key={kind} kind={kind} lines={troubles[kind]} />
       ))}
+      {groups.filter((id) => id !== "refused").map(groupOf)}
       {others.length > 0 && <RefusedKeys keys={others} />}
       {notReady > 0 && (
         <Card title={t("overview.notReady")} count={notReady} hint={t("overview.notReady.hint")}>
@@ -167,6 +178,35 @@ function KeyLine(props: { readonly accessKey: OwnedAccessKey; readonly refusals:
         </span>
       )}
     </li>
+  );
+}
+
+/** Where the rest of a card is. */
+const ALL: { readonly [kind in (typeof TROUBLES)[number]]: string } = {
+  waiting: "/access-requests",
+  issuers: "/trust",
+  doctor: "/about",
+};
+
+function TroubleCard(props: { readonly kind: keyof typeof ALL; readonly lines: readonly TroubleLine[] }) {
+  const { kind, lines } = props;
+  const left = lines.length - SHOWN;
+  return (
+    <Card
+      title={t(`home.${kind}`)}
+      count={lines.length}
+      hint={t(`home.${kind}.hint`)}
+      more={left > 0 && <Link to={ALL[kind]}>{counted("overview.more", left)}</Link>}
+    >
+      {lines.slice(0, SHOWN).map(({ id, to, title, note }) => (
+        <li key={id}>
+          <span className="two-lines">
+            <Link to={to}>{title}</Link>
+            <span className="muted">{note}</span>
+          </span>
+        </li>
+      ))}
+    </Card>
   );
 }
 

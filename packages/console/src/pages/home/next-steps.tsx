@@ -100,6 +100,7 @@ function Steps(props: {
       })
     : stepsOfMember(facts, found);
   if (!hasOpenStep(steps)) return null;
+  const done = steps.filter(({ isDone }) => isDone);
   return (
     <Section
       title={t("steps.title")}
@@ -111,10 +112,22 @@ function Steps(props: {
       }
     >
       <ul className="lines card steps">
-        {steps.map((step) => (
-          <StepLine key={step.id} step={step} />
-        ))}
+        {steps
+          .filter(({ isDone }) => !isDone)
+          .map((step) => (
+            <StepLine key={step.id} step={step} />
+          ))}
       </ul>
+      {done.length > 0 && (
+        <details className="aside">
+          <summary>{t("state.steps", { done: done.length, all: steps.length })}</summary>
+          <ul className="lines card steps">
+            {done.map((step) => (
+              <StepLine key={step.id} step={step} />
+            ))}
+          </ul>
+        </details>
+      )}
     </Section>
   );
 }

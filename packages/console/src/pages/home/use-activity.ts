@@ -12,7 +12,10 @@ export type CountedKey = {
   readonly id: string;
   /** Absent: no access key of now has this handle. */
   readonly name?: string;
+  /** Of the key; of a client certificate the user name in it. */
   readonly owner?: string;
+  /** Of a client certificate: `<project>/<name>`. */
+  readonly virtualCluster?: string;
   readonly count: number;
 };
 
