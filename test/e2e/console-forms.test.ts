@@ -251,9 +251,9 @@ test("a cluster is connected, with its kubeconfig pasted into the page, and allo
   await go("Host clusters");
   await follow("EU West");
   await follow("Edit");
-  await page.getByText("Closed to new instances").click();
+  await page.getByText("Closed to new virtual clusters").click();
   await press("Save");
-  await page.locator(".description-list").getByText("Closed to new instances").waitFor();
+  await page.locator(".description-list").getByText("Closed to new virtual clusters").waitFor();
   expect((await specOf("clusters/eu-west")).usable).toBe(false);
   await press("Delete");
   await dialog.getByText("The cluster itself is left as it is.").waitFor();
@@ -267,7 +267,7 @@ test("an existing cluster becomes a virtual cluster of a project, and kubectl re
   await field("Display name").fill("Production");
   await choose("Runs in", "An existing cluster (external)");
   await press("Create");
-  await title("Production");
+  await title("the-shop / Production");
   await press("Set kubeconfig");
   const dialog = page.getByRole("dialog");
   // From a file, as the administrator of a cluster has it.
@@ -318,6 +318,17 @@ test("a role is created, given to a user, changed and taken away, as kubectl see
   await press("Add", dialog);
   await page.getByText("User jane", { exact: true }).waitFor();
   expect(await mayList()).toBe("yes");
+
+  await follow("Copy as new role");
+  await field("Name").fill("role-reader-2");
+  await press("Create");
+  await title("role-reader-2");
+  const copy = await served.platform.send({ path: "/apis/rbac.authorization.k8s.io/v1/clusterroles/role-reader-2" });
+  expect(copy.body.rules).toEqual(body.rules);
+  await press("Delete");
+  await press("Delete", dialog);
+  await title("Roles");
+  await follow("role-reader");
 
   await follow("Edit");
   await press("Add rule");

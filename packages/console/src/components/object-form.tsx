@@ -266,8 +266,15 @@ export function formPages<Draft extends { readonly name: string }, T extends Kub
     addressOf: () => address,
   };
   return {
+    /** `copied`: the form begins with its fields, but for the name. */
     // biome-ignore lint/correctness/noComponentHookFactories: it is called once for each form, outside of components
-    New: () => <NewObject form={form} title={t(title)} {...(lead === undefined ? {} : { lead: t(lead) })} />,
+    New: ({ copied }: { readonly copied?: T }) => (
+      <NewObject
+        form={copied === undefined ? form : { ...form, empty: { ...form.draftOf(copied), name: "" } }}
+        title={t(title)}
+        {...(lead === undefined ? {} : { lead: t(lead) })}
+      />
+    ),
     Edit() {
       const { name = "" } = useParams({ strict: false });
       return <EditObject form={form} address={address} name={name} />;

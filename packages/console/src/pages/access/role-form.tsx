@@ -1,10 +1,12 @@
 // Creates and edits a ClusterRole: the verbs that it allows on resources and non-resource URLs.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { useSearch } from "@tanstack/react-router";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { RowsField } from "../../components/fields.tsx";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
+import { ObjectPage } from "../../components/object-page.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { namesIn } from "../../format/text-lists.ts";
 import { t } from "../../texts/text.tsx";
@@ -62,7 +64,7 @@ const rulesOf = ({ rules, paths }: Draft): readonly JsonObject[] => [
     .map(({ verbs, paths: urls }): JsonObject => ({ nonResourceURLs: namesIn(urls), verbs: namesIn(verbs) })),
 ];
 
-export const { New: NewRolePage, Edit: EditRolePage } = formPages<Draft, ClusterRole>({
+const pages = formPages<Draft, ClusterRole>({
   page: "role",
   kind: "ClusterRole",
   address: CLUSTER_ROLES,
@@ -74,6 +76,19 @@ export const { New: NewRolePage, Edit: EditRolePage } = formPages<Draft, Cluster
   paths: ["rules"],
   fieldsOf: (props) => <Fields {...props} />,
 });
+
+export const { Edit: EditRolePage } = pages;
+
+/** With `from` in its address, it begins with the rules of that role. */
+export function NewRolePage() {
+  const { from = "" }: { readonly from?: string } = useSearch({ strict: false });
+  if (from === "") return <pages.New />;
+  return (
+    <ObjectPage<ClusterRole> kind="role" address={CLUSTER_ROLES} name={from}>
+      {(role) => <pages.New copied={role} />}
+    </ObjectPage>
+  );
+}
 
 function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
   return (

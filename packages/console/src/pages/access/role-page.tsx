@@ -1,7 +1,8 @@
 // One ClusterRole: its rules, and who has it.
 
-import { useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
+import { useMay } from "../../api/use-may.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
@@ -24,6 +25,7 @@ function RoleView({ role }: { readonly role: ClusterRole }) {
   const name = nameOf(role);
   const about = aboutRole(name);
   const isAggregated = role.aggregationRule !== undefined;
+  const mayCopy = useMay({ verb: "create", group: CLUSTER_ROLES.group, resource: CLUSTER_ROLES.resource });
   return (
     <>
       <PageHead
@@ -31,14 +33,21 @@ function RoleView({ role }: { readonly role: ClusterRole }) {
         title={roleName(name)}
         lead={<code>{name}</code>}
         actions={
-          <ObjectActions
-            kind="role"
-            address={CLUSTER_ROLES}
-            object={role}
-            {...(isAggregated ? {} : { editedAt: `/roles/${name}/edit` })}
-            isDeletable={about === undefined}
-            consequences={[t("role.delete.rights")]}
-          />
+          <>
+            {mayCopy.isAllowed && (
+              <Link to="/new/role" search={{ from: name }} className="button plain">
+                {t("role.copy")}
+              </Link>
+            )}
+            <ObjectActions
+              kind="role"
+              address={CLUSTER_ROLES}
+              object={role}
+              {...(isAggregated ? {} : { editedAt: `/roles/${name}/edit` })}
+              isDeletable={about === undefined}
+              consequences={[t("role.delete.rights")]}
+            />
+          </>
         }
       />
       {about !== undefined && (
