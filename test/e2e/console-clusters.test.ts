@@ -170,6 +170,9 @@ test("a virtual cluster is created with roles inside, changed, and deleted after
   await page.getByRole("link", { name: "New virtual cluster" }).click();
   await page.getByLabel("Display name", { exact: true }).fill("Staging");
   await press("Add role");
+  // The last of several names is completed.
+  await page.getByLabel("Users", { exact: true }).fill("admin, ja");
+  await page.locator('datalist option[value="admin, jane"]').waitFor({ state: "attached" });
   await page.getByLabel("Users", { exact: true }).fill("jane");
   await page.getByLabel("ClusterRole", { exact: true }).fill("edit");
   await press("Create");

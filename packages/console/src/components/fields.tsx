@@ -1,5 +1,6 @@
 // Form fields and choices with label, hint and error.
 
+import type { ResourceAddress } from "@postern/client/resource-client";
 import { Check, ChevronDown, Plus, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { Autocomplete } from "react-aria-components/Autocomplete";
@@ -15,6 +16,7 @@ import { Select, SelectValue } from "react-aria-components/Select";
 import { Text } from "react-aria-components/Text";
 import { Input } from "react-aria-components/TextField";
 import { t } from "../texts/text.tsx";
+import { NameField } from "./name-field.tsx";
 import { TextField } from "./text-field.tsx";
 
 export function SearchField(props: {
@@ -176,6 +178,9 @@ export type RowColumn<Row> = {
   readonly label: string;
   readonly placeholder?: string;
   readonly isMonospace?: boolean;
+  /** The names of these are suggested. With `isList`, a text has several, separated by commas. */
+  readonly of?: ResourceAddress;
+  readonly isList?: boolean;
 };
 
 /** Rows of texts, such as claims and their values. */
@@ -201,17 +206,20 @@ export function RowsField<Row extends { readonly [member in keyof Row]: string }
         // biome-ignore lint/suspicious/noArrayIndexKey: rows have no names of their own
         <div key={at} className="row">
           <div className="row-fields">
-            {columns.map(({ id, label: columnLabel, placeholder, isMonospace = false }) => (
-              <TextField
-                key={id}
-                label={columnLabel}
-                value={row[id]}
-                onChange={(value) => change(at, { ...row, [id]: value })}
-                isMonospace={isMonospace}
-                autoComplete="off"
-                {...(placeholder === undefined ? {} : { placeholder })}
-              />
-            ))}
+            {columns.map(({ id, label: columnLabel, placeholder, isMonospace = false, of, isList = false }) => {
+              const field = {
+                label: columnLabel,
+                value: row[id],
+                onChange: (value: string) => change(at, { ...row, [id]: value }),
+                isMonospace,
+                ...(placeholder === undefined ? {} : { placeholder }),
+              };
+              return of === undefined ? (
+                <TextField key={id} {...field} autoComplete="off" />
+              ) : (
+                <NameField key={id} {...field} of={of} isList={isList} />
+              );
+            })}
           </div>
           <Button
             className="button quiet"

@@ -42,8 +42,12 @@ export function NewInProject<Draft extends { readonly name: string }, T extends 
   return <NewObject form={form} title={title} lead={lead} />;
 }
 
-/** Choices of a field, by display name. */
-export const projectChoices = (projects: readonly Project[]) =>
-  projects
-    .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
-    .sort((one, other) => (one.label < other.label ? -1 : 1));
+/** Choices of a field, by display name. A form is rendered with each letter that is typed. */
+export const useProjectChoices = (projects: readonly Project[]) =>
+  useMemo(
+    () =>
+      projects
+        .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
+        .sort((one, other) => (one.label < other.label ? -1 : 1)),
+    [projects],
+  );

@@ -2,16 +2,17 @@
 
 import type { ClaimMapping, IdentityProvider } from "@postern/api/identity-provider";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { IDENTITY_PROVIDERS } from "../api/resources.ts";
+import { IDENTITY_PROVIDERS, TEAMS } from "../api/resources.ts";
 import { withoutEmpty } from "../api/spec-changes.ts";
 import { Code } from "../components/copy-text.tsx";
 import { Checkbox, GroupError, SelectField } from "../components/fields.tsx";
+import { NameField } from "../components/name-field.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "../components/name-fields.tsx";
 import { formPages } from "../components/object-form.tsx";
 import { NO_SECRET, type SecretDraft, SecretFields, secretDraftOf, secretRefOf } from "../components/secret-fields.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { duration } from "../format/ages.ts";
-import { asLines, linesIn } from "../format/text-lists.ts";
+import { asLines, linesIn, namesIn } from "../format/text-lists.ts";
 import { t } from "../texts/text.tsx";
 
 const SESSIONS = ["3600", "28800", "43200", "86400", "604800", "2592000"] as const;
@@ -78,7 +79,7 @@ const draftOf = (provider: IdentityProvider): Draft => {
       uid: mappingOf(claimMappings.uid),
     },
     allowedGroups: asLines(spec.allowedGroups),
-    teams: asLines(spec.teams),
+    teams: (spec.teams ?? []).join(", "),
     createUsers: spec.createUsers === true,
     linkUsers: spec.linkUsers === true,
     sessionTTL: spec.sessionTTL === undefined ? "" : String(spec.sessionTTL),
@@ -96,7 +97,7 @@ const specOf = (draft: Draft): JsonObject =>
     clientSecretRef: hasSecret(draft.method) ? secretRefOf(draft.secret) : undefined,
     claimMappings: { ...draft.mappings },
     allowedGroups: linesIn(draft.allowedGroups),
-    teams: linesIn(draft.teams),
+    teams: namesIn(draft.teams),
     createUsers: draft.createUsers,
     linkUsers: draft.linkUsers,
     sessionTTL: draft.sessionTTL === "" ? undefined : Number(draft.sessionTTL),
@@ -237,13 +238,14 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         {t("provider.linkUsers")}
       </Checkbox>
       <GroupError text={errorAt("spec.linkUsers")} />
-      <TextField
+      <NameField
+        of={TEAMS}
+        isList
         label={t("provider.fact.teams")}
         value={draft.teams}
         onChange={(teams) => onChange({ teams })}
-        description={t("form.lines.hint")}
+        description={t("form.commas.hint")}
         error={errorAt("spec.teams")}
-        isMultiline
       />
       <div className="columns">
         <SelectField

@@ -6,11 +6,11 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { CLUSTERS, inNamespace, nameOf, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { CLUSTERS, inNamespace, nameOf, PROJECTS, TEAMS, USERS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { RowsField, SelectField } from "../../components/fields.tsx";
-import { NewInProject, projectChoices } from "../../components/new-in-project.tsx";
+import { NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
 import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { namesIn } from "../../format/text-lists.ts";
@@ -86,6 +86,7 @@ export function EditVirtualClusterPage() {
 function Fields(props: FieldsProps<Draft>) {
   const { draft, isNew, errorAt, onChange } = props;
   const projects = useLive<Project>(PROJECTS);
+  const choices = useProjectChoices(projects.items);
   const project = projects.items.find((each) => nameOf(each) === draft.project);
   return (
     <>
@@ -95,7 +96,7 @@ function Fields(props: FieldsProps<Draft>) {
             <SelectField
               label={t("cluster.fact.project")}
               value={draft.project}
-              choices={projectChoices(projects.items)}
+              choices={choices}
               onChange={(name) => onChange({ project: name, where: ANYWHERE })}
               description={t("cluster.project.hint")}
               error={errorAt("metadata.namespace")}
@@ -108,8 +109,8 @@ function Fields(props: FieldsProps<Draft>) {
         label={t("cluster.inside")}
         description={t("cluster.inside.hint")}
         columns={[
-          { id: "users", label: t("nav.users"), placeholder: "jane, john" },
-          { id: "teams", label: t("nav.teams") },
+          { id: "users", label: t("nav.users"), placeholder: "jane, john", of: USERS, isList: true },
+          { id: "teams", label: t("nav.teams"), of: TEAMS, isList: true },
           { id: "clusterRole", label: t("cluster.inside.role"), placeholder: "edit", isMonospace: true },
         ]}
         rows={draft.access}

@@ -8,7 +8,7 @@ import { PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Checkbox, RowsField, SelectField } from "../../components/fields.tsx";
 import { NameFields } from "../../components/name-fields.tsx";
-import { NewInProject, projectChoices } from "../../components/new-in-project.tsx";
+import { NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
 import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { duration } from "../../format/ages.ts";
@@ -49,6 +49,7 @@ export function EditGeneratorPage() {
 function Fields(props: FieldsProps<GeneratorDraft>) {
   const { draft, isNew, errorAt, onChange } = props;
   const projects = useLive<Project>(PROJECTS);
+  const choices = useProjectChoices(projects.items);
   const lives = [...new Set<string>([...TTLS, draft.ttl].filter((ttl) => ttl !== ""))];
   return (
     <>
@@ -57,7 +58,7 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
         <SelectField
           label={t("generator.fact.project")}
           value={draft.project}
-          choices={projectChoices(projects.items)}
+          choices={choices}
           onChange={(project) => onChange({ project })}
           description={t("generator.project.hint")}
           error={errorAt("metadata.namespace")}

@@ -31,6 +31,9 @@ const titleOf = (object: Titled): string => object.spec?.displayName || nameOf(o
 const isComplete = (row: SelectorRow): boolean =>
   row.project !== "" && row.selector.trim() !== "" && selectorFault(row) === undefined;
 
+/** Of `<project>/<name>`. */
+const projectOfPath = (path: string): string => path.slice(0, path.indexOf("/"));
+
 /** Virtual clusters that the user sees, and that a key with this selector would reach now. */
 function countMatches({ project, selector, name }: SelectorRow, clusters: readonly VirtualClusterInstance[]): number {
   const { matches } = parseLabelSelector(selector);
@@ -69,14 +72,16 @@ export function ScopePicker(props: {
   }, [virtualClusters.items, spaces.items]);
 
   // As it was when the form was opened: lines do not move while they are ticked.
-  const [begun] = useState(draft);
-  const isChosen = (name: string): boolean =>
-    begun.projects.includes(name) ||
-    [...begun.virtualClusters, ...begun.spaces].some((path) => path.startsWith(`${name}/`));
-  const ordered = [
-    ...projects.items.filter((project) => isChosen(nameOf(project))),
-    ...projects.items.filter((project) => !isChosen(nameOf(project))),
-  ];
+  const [chosen] = useState(
+    () => new Set([...draft.projects, ...[...draft.virtualClusters, ...draft.spaces].map(projectOfPath)]),
+  );
+  const ordered = useMemo(
+    () => [
+      ...projects.items.filter((project) => chosen.has(nameOf(project))),
+      ...projects.items.filter((project) => !chosen.has(nameOf(project))),
+    ],
+    [projects.items, chosen],
+  );
   const wanted = text.toLowerCase();
   const isWanted = (...texts: readonly string[]): boolean =>
     wanted === "" || texts.some((each) => each.toLowerCase().includes(wanted));
@@ -126,7 +131,7 @@ export function ScopePicker(props: {
           description={t("picker.selectors.hint")}
           error={draft.selectors.map(selectorFault).find((fault) => fault !== undefined)}
           columns={[
-            { id: "project", label: t("picker.selectors.project") },
+            { id: "project", label: t("picker.selectors.project"), of: PROJECTS },
             { id: "selector", label: t("picker.selectors.labels"), placeholder: "env=dev", isMonospace: true },
           ]}
           rows={draft.selectors}
