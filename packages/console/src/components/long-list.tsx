@@ -11,16 +11,19 @@ const FEW = 10;
 /** With more items, there is a search above them. */
 const SEARCHED_FROM = 20;
 
-/** The first of `items`, and a button that shows more. */
-export function useFirst<T>(items: readonly T[]): { readonly first: readonly T[]; readonly more: ReactNode } {
-  const [wanted, setWanted] = useState(PAGE);
-  const shown = items.length - wanted < FEW ? items.length : wanted;
+/** The first of `items`, and a button that shows `page` more. */
+export function useFirst<T>(
+  items: readonly T[],
+  page = PAGE,
+): { readonly first: readonly T[]; readonly more: ReactNode } {
+  const [wanted, setWanted] = useState(page);
+  const shown = items.length - wanted < Math.min(FEW, page) ? items.length : wanted;
   const left = items.length - shown;
   return {
     first: items.slice(0, shown),
     more: left > 0 && (
-      <Button onPress={() => setWanted(shown + PAGE)}>
-        {t("list.more", { count: Math.min(left, PAGE), all: items.length })}
+      <Button onPress={() => setWanted(shown + page)}>
+        {t("list.more", { count: Math.min(left, page), all: items.length })}
       </Button>
     ),
   };

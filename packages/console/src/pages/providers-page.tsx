@@ -9,6 +9,7 @@ import { DisableSwitch } from "../components/disable-switch.tsx";
 import { DocsLink } from "../components/docs-link.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { Loading } from "../components/loading.tsx";
+import { useFirst } from "../components/long-list.tsx";
 import { NewObjectLink } from "../components/new-object-link.tsx";
 import { ErrorNotice } from "../components/notice.tsx";
 import { ObjectActions } from "../components/object-actions.tsx";
@@ -25,12 +26,16 @@ const SESSION_SECONDS = 12 * 60 * 60;
 /** With more providers, there is a search above them. */
 const SEARCHED_FROM = 5;
 
+/** Each has a section of its own. */
+const SHOWN = 10;
+
 const searchedIn = (provider: IdentityProvider): string =>
   `${provider.spec.displayName ?? ""} ${nameOf(provider)} ${provider.spec.issuer.url}`;
 
 export function ProvidersPage() {
   const { items, isLoading, error, retry } = useLive<IdentityProvider>(IDENTITY_PROVIDERS);
   const { shown, field } = useListSearch(items, t("providers.search"), searchedIn);
+  const { first, more } = useFirst(shown, SHOWN);
   return (
     <>
       <PageHead
@@ -49,9 +54,10 @@ export function ProvidersPage() {
         </EmptyState>
       )}
       {items.length > SEARCHED_FROM && <div className="toolbar">{field}</div>}
-      {shown.map((provider) => (
+      {first.map((provider) => (
         <Provider key={provider.metadata.uid} provider={provider} />
       ))}
+      {more !== false && <div>{more}</div>}
     </>
   );
 }

@@ -207,10 +207,15 @@ const WRONG = '[aria-invalid="true"], [data-invalid] button, [data-error]';
 function ClusterChoice({ draft, onChange }: FieldProps) {
   const { items } = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const [chosen = ""] = draft.virtualClusters;
-  const choices = items
-    .map((cluster) => `${projectOf(cluster.metadata.namespace ?? "")}/${nameOf(cluster)}`)
-    .sort()
-    .map((id) => ({ id, label: id.replace("/", " / ") }));
+  // The form is rendered with each letter that is typed.
+  const choices = useMemo(
+    () =>
+      items
+        .map((cluster) => `${projectOf(cluster.metadata.namespace ?? "")}/${nameOf(cluster)}`)
+        .sort()
+        .map((id) => ({ id, label: id.replace("/", " / ") })),
+    [items],
+  );
   return (
     <SelectField
       label={t("new.cluster")}
@@ -233,16 +238,19 @@ function OwnerField({ draft, onChange, error }: FieldProps & { readonly error: s
   const users = useMay({ verb: "impersonate", group: "", resource: "users" });
   const teams = useLive<Team>(TEAMS);
   const others = useLive<User>(USERS, { isWanted: users.isAllowed });
-  const choices = [
-    { id: "me", label: t("new.owner.me", { name: session.displayName }) },
-    ...teams.items.map((team) => ({
-      id: `team/${nameOf(team)}`,
-      label: t("new.owner.team", { name: team.spec?.displayName || nameOf(team) }),
-    })),
-    ...others.items
-      .filter((user) => nameOf(user) !== session.user)
-      .map((user) => ({ id: `user/${nameOf(user)}`, label: user.spec?.displayName || nameOf(user) })),
-  ];
+  const choices = useMemo(
+    () => [
+      { id: "me", label: t("new.owner.me", { name: session.displayName }) },
+      ...teams.items.map((team) => ({
+        id: `team/${nameOf(team)}`,
+        label: t("new.owner.team", { name: team.spec?.displayName || nameOf(team) }),
+      })),
+      ...others.items
+        .filter((user) => nameOf(user) !== session.user)
+        .map((user) => ({ id: `user/${nameOf(user)}`, label: user.spec?.displayName || nameOf(user) })),
+    ],
+    [session, teams.items, others.items],
+  );
   if (choices.length === 1) return null;
   return (
     <SelectField

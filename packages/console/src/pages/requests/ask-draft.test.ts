@@ -1,6 +1,16 @@
 import type { AccessPolicy } from "@postern/api/access-policy";
 import { expect, it } from "vitest";
-import { durationsUpTo, type Offer, offersFor, placeId, placesOf, policyId, rolesAt, specOfAsk } from "./ask-draft.ts";
+import {
+  durationsUpTo,
+  type Offer,
+  offerAt,
+  offersFor,
+  placeId,
+  placesOf,
+  policyId,
+  rolesAt,
+  specOfAsk,
+} from "./ask-draft.ts";
 
 const offer = (spec: object, project = ""): Offer => ({
   id: policyId(project, "oncall"),
@@ -37,6 +47,24 @@ it.each([
   [{ kind: "Cluster", names: ["eu-west"] }, [":eu-west"]],
 ])("finds the places of %j", (target, ids) => {
   expect(placesOf(offer({ targets: [target] }), SEEN).map(placeId)).toEqual(ids);
+});
+
+it("finds the first policy with a place, as the lists of all places do", () => {
+  const offers = [
+    offer({ targets: [{ kind: "Cluster", names: ["eu-west"] }] }),
+    offer({ targets: [{ kind: "VirtualCluster", projects: ["*"], selector: { matchLabels: { stage: "test" } } }] }),
+    offer({ targets: [{ kind: "VirtualCluster", projects: ["*"], names: ["production"] }] }),
+    offer({ targets: [{ kind: "Project" }, { kind: "VirtualCluster" }] }, "shop"),
+    offer({ targets: [{ kind: "Project", projects: ["*", "hidden"] }] }),
+    offer({ targets: [{ kind: "Project", projects: ["hidden"] }] }),
+  ];
+  const places = ["shop", "mail", "hidden", "gone"].flatMap((project) =>
+    ["", "dev", "production"].map((virtualCluster) => ({ project, virtualCluster, cluster: "" })),
+  );
+  for (const place of [...places, { project: "", virtualCluster: "", cluster: "eu-west" }]) {
+    const expected = offers.find((each) => placesOf(each, SEEN).some((found) => placeId(found) === placeId(place)));
+    expect(offerAt(offers, place, SEEN)).toBe(expected);
+  }
 });
 
 it("takes the project of the policy where a target names none, and the roles of the kind of place", () => {

@@ -66,6 +66,7 @@ type Seen = Parameters<typeof placesOf>[1];
 function placesOfTarget(target: AccessPolicyTarget, own: string, { projects, clusters }: Seen): readonly Place[] {
   const named = target.projects ?? (own === "" ? [] : [own]);
   const wanted = named.includes("*") ? projects : named;
+  const isWanted = new Set(wanted);
   const labels = Object.entries(target.selector?.matchLabels ?? {});
   switch (target.kind) {
     case "Cluster":
@@ -76,11 +77,22 @@ function placesOfTarget(target: AccessPolicyTarget, own: string, { projects, clu
       return target.names === undefined || target.names.length === 0
         ? clusters
             .filter(
-              (each) => wanted.includes(each.project) && labels.every(([name, value]) => each.labels[name] === value),
+              (each) => isWanted.has(each.project) && labels.every(([name, value]) => each.labels[name] === value),
             )
             .map(({ project, name }) => placeOf(project, name))
         : wanted.flatMap((project) => (target.names ?? []).map((name) => placeOf(project, name)));
   }
+}
+
+/** The first of `offers` with a place. `placesOf` of all of them has offers times places. */
+export function offerAt(offers: readonly Offer[], place: Place, seen: Seen): Offer | undefined {
+  const isSeenProject = seen.projects.includes(place.project);
+  const cluster = seen.clusters.find(({ project, name }) => project === place.project && name === place.virtualCluster);
+  const narrowed: Seen = {
+    projects: isSeenProject ? [place.project] : [],
+    clusters: cluster === undefined ? [] : [cluster],
+  };
+  return offers.find((offer) => placesOf(offer, narrowed).some((each) => placeId(each) === placeId(place)));
 }
 
 /** The roles that may be asked for at a place; none for a connected cluster. */

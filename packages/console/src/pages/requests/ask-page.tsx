@@ -32,6 +32,7 @@ import {
   type AskDraft,
   durationsUpTo,
   type Offer,
+  offerAt,
   offersFor,
   type Place,
   placeId,
@@ -102,7 +103,7 @@ function AskForm({
     const asked = { project, virtualCluster, cluster };
     const offer =
       offers.find(({ id }) => id === policy) ??
-      offers.find((each) => placesOf(each, seen).some((place) => placeId(place) === placeId(asked))) ??
+      (placeId(asked) === "" ? undefined : offerAt(offers, asked, seen)) ??
       offers[0];
     const empty: AskDraft = {
       name: `${nameFrom(user).slice(0, 40) || "request"}-${crypto.randomUUID().slice(0, 6)}`,
@@ -145,6 +146,23 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
   const { draft, errorAt, onChange, offers, seen } = props;
   const offer = offers.find(({ id }) => id === draft.policy);
   const places = useMemo(() => (offer === undefined ? [] : placesOf(offer, seen)), [offer, seen]);
+  const placeChoices = useMemo(
+    () =>
+      places.map((each) => ({
+        id: placeId(each),
+        label: each.cluster || [each.project, each.virtualCluster].filter(Boolean).join(" / "),
+      })),
+    [places],
+  );
+  const policyChoices = useMemo(
+    () =>
+      offers.map(({ id, policy }) => ({
+        id,
+        label: policy.spec.displayName || nameOf(policy),
+        ...(policy.spec.description ? { description: policy.spec.description } : {}),
+      })),
+    [offers],
+  );
   const place: Place = { project: draft.project, virtualCluster: draft.virtualCluster, cluster: draft.cluster };
   const roles = offer === undefined ? [] : rolesAt(offer, place);
   const spec = offer?.policy.spec;
@@ -154,11 +172,7 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
       <SelectField
         label={t("request.policy")}
         value={draft.policy}
-        choices={offers.map(({ id, policy }) => ({
-          id,
-          label: policy.spec.displayName || nameOf(policy),
-          ...(policy.spec.description ? { description: policy.spec.description } : {}),
-        }))}
+        choices={policyChoices}
         onChange={(id) => {
           const chosen = offers.find((each) => each.id === id);
           if (chosen !== undefined) onChange(chooseOffer(chosen, seen));
@@ -169,10 +183,7 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
         <SelectField
           label={t("request.place")}
           value={placeId(place)}
-          choices={places.map((each) => ({
-            id: placeId(each),
-            label: each.cluster || [each.project, each.virtualCluster].filter(Boolean).join(" / "),
-          }))}
+          choices={placeChoices}
           onChange={(id) => {
             const chosen = places.find((each) => placeId(each) === id);
             if (chosen !== undefined && offer !== undefined) onChange(choosePlace(offer, chosen));

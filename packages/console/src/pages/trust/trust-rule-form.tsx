@@ -150,7 +150,16 @@ export function EditTrustRulePage() {
 
 function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
   const projects = useLive<Project>(PROJECTS);
-  const places = [EVERYWHERE, ...projects.items.map(nameOf).sort()];
+  const places = useMemo(
+    () => [
+      { id: EVERYWHERE, label: t("trust.everywhere") },
+      ...projects.items
+        .map(nameOf)
+        .sort()
+        .map((id) => ({ id, label: t("place.project", { name: id }) })),
+    ],
+    [projects.items],
+  );
   const ttls = [...new Set([...TTLS, ...(draft.ttl === "" ? [] : [draft.ttl])])];
   return (
     <>
@@ -159,10 +168,7 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
         <SelectField
           label={t("trust.place")}
           value={draft.place}
-          choices={places.map((id) => ({
-            id,
-            label: id === EVERYWHERE ? t("trust.everywhere") : t("place.project", { name: id }),
-          }))}
+          choices={places}
           onChange={(place) =>
             // A rule of a project gives access to that project unless another scope is chosen.
             onChange({ place, scope: { ...draft.scope, isLimited: place === EVERYWHERE } })
