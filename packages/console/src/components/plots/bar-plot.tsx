@@ -1,5 +1,6 @@
 // Numbers of a few classes as bars beside each other.
 
+import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
 import { numberText } from "../../texts/text.tsx";
 import { highestOf } from "./plot-scale.ts";
@@ -17,6 +18,8 @@ export type Bar = {
   readonly tone?: "accent" | "bad" | "warn" | "muted";
   /** The part of the count that is drawn as bad. */
   readonly bad?: number;
+  /** The page with what the bar counts, and the link to it in words. */
+  readonly link?: { readonly to: string; readonly search: { readonly [name: string]: string }; readonly words: string };
 };
 
 /** So that one of many is still seen. */
@@ -56,10 +59,18 @@ export function BarPlot({ label, bars }: { readonly label: string; readonly bars
           );
         })}
       </svg>
-      <div className="bar-ticks" aria-hidden="true">
-        {bars.map(({ label: name, tick }) => (
-          <span key={name}>{tick}</span>
-        ))}
+      <div className="bar-ticks">
+        {bars.map(({ label: name, tick, link }) =>
+          link === undefined ? (
+            <span key={name} aria-hidden="true">
+              {tick}
+            </span>
+          ) : (
+            <Link key={name} to={link.to} search={link.search} aria-label={link.words} title={link.words}>
+              {tick}
+            </Link>
+          ),
+        )}
       </div>
     </div>
   );

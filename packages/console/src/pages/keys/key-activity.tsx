@@ -52,7 +52,7 @@ export function KeyActivity({ name }: { readonly name: string }) {
       {found.error !== null && <p className="muted">{found.error.message}</p>}
       {found.data !== undefined && (
         <div className="plots">
-          <ByDay counts={found.data} />
+          <ByDay name={name} counts={found.data} />
           <Sources counts={found.data} />
         </div>
       )}
@@ -62,11 +62,18 @@ export function KeyActivity({ name }: { readonly name: string }) {
 
 const total = (counts: readonly number[]): number => counts.reduce((sum, each) => sum + each, 0);
 
-function ByDay({ counts: { requests, refused } }: { readonly counts: AuditCounts }) {
+function ByDay({ name, counts }: { readonly name: string; readonly counts: AuditCounts }) {
+  const { requests, refused } = counts;
   const now = Date.now();
   const bars = requests.map((count, at) => {
-    const day = startOfDay(now, at + 1 - requests.length);
-    return { label: dayText(day), tick: dayOfMonth(day), count, bad: refused[at] ?? 0 };
+    const days = at + 1 - requests.length;
+    const [day, next] = [startOfDay(now, days), startOfDay(now, days + 1)];
+    const search = { key: name, show: "all", since: new Date(day).toISOString(), until: new Date(next).toISOString() };
+    const words = counted("key.activity.ofDay", count, { day: dayText(day) });
+    return {
+      ...{ label: dayText(day), tick: dayOfMonth(day), count, bad: refused[at] ?? 0 },
+      ...(count === 0 ? {} : { link: { to: "/audit", search, words } }),
+    };
   });
   const words = { requests: total(requests), refused: total(refused) };
   return (

@@ -73,6 +73,26 @@ const listed = (kind: Entry["kind"], list: string, objects: readonly Titled[]): 
     },
   ]);
 
+/** Everything of a person is revoked with a lock. */
+const sourceOfUsers = (users: readonly User[]): Source =>
+  sourceOf(users, textOf, [
+    {
+      prefix: "",
+      entryOf(user) {
+        const to = `/users/${nameOf(user)}`;
+        return { id: to, kind: "user", title: titleOf(user), note: noteOf(user), to };
+      },
+    },
+    {
+      prefix: t("palette.lock", { name: "" }),
+      entryOf(user) {
+        const to = `/users/${nameOf(user)}`;
+        const title = t("palette.lock", { name: titleOf(user) });
+        return { id: `lock ${to}`, kind: "action", title, note: noteOf(user), to, search: { open: "lock" } };
+      },
+    },
+  ]);
+
 const addressOf = (cluster: VirtualClusterInstance): string =>
   `/clusters/${projectOf(cluster.metadata.namespace ?? "")}/${nameOf(cluster)}`;
 const placeOf = (cluster: VirtualClusterInstance): string =>
@@ -138,7 +158,7 @@ export function useFound(pages: readonly Entry[], query: string): readonly Entry
     () => [
       sourceOfEntries(usual),
       listed("project", "/projects", projects),
-      listed("user", "/users", users),
+      sourceOfUsers(users),
       listed("team", "/teams", teams),
       sourceOfClusters(clusters),
       sourceOfKeys(keys),

@@ -20,6 +20,7 @@ import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
 import { clusterRightsOf } from "./cluster-rights.ts";
+import { JoinProject } from "./join-project.tsx";
 
 type Props = {
   readonly kind: "User" | "Team";
@@ -76,7 +77,11 @@ export function Memberships({ kind, name, teams }: Props) {
   );
   const all = [...everywhere, ...inTeams, ...inClusters, ...inProjects];
   return (
-    <Section title={t("memberships.title")} lead={t(kind === "User" ? "memberships.lead" : "memberships.lead.team")}>
+    <Section
+      title={t("memberships.title")}
+      lead={t(kind === "User" ? "memberships.lead" : "memberships.lead.team")}
+      actions={<JoinProject kind={kind} name={name} />}
+    >
       {all.length === 0 && <p className="muted">{t("memberships.none")}</p>}
       {all.length > 0 && (
         <LongList items={all} textOf={({ title, role }) => `${title} ${role}`}>

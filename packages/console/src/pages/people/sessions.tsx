@@ -62,7 +62,11 @@ export function Sessions(props: {
                 </span>
               </span>
               {mayEnd && nameOf(key) !== session.keyName && (
-                <Button onPress={() => setEnding(key)} aria-label={t("sessions.end.of", { name: nameOf(key) })}>
+                <Button
+                  kind="danger"
+                  onPress={() => setEnding(key)}
+                  aria-label={t("sessions.end.of", { name: nameOf(key) })}
+                >
                   {t("sessions.end")}
                 </Button>
               )}
@@ -75,6 +79,7 @@ export function Sessions(props: {
         onClose={() => setEnding(undefined)}
         title={t("sessions.end.title")}
         action={t("sessions.end")}
+        isDangerous
         consequences={[t("sessions.end.browser"), t("sessions.end.made")]}
         onConfirm={async () => {
           if (ending !== undefined) await createResourceClient(client, ACCESS_KEYS).delete(nameOf(ending));

@@ -4,7 +4,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { Team } from "@postern/api/team";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, nameOf, ownerName, TEAMS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -72,10 +72,14 @@ function TeamView({ team }: { readonly team: Team }) {
 
 function TeamKeys({ name }: { readonly name: string }) {
   const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
-  const own = keys.items.filter((key) => {
-    const owner = ownerOf(key);
-    return owner.kind === "team" && owner.name === name;
-  });
+  const own = useMemo(
+    () =>
+      keys.items.filter((key) => {
+        const owner = ownerOf(key);
+        return owner.kind === "team" && owner.name === name;
+      }),
+    [keys.items, name],
+  );
   return (
     <Section title={t("team.keys.title")} lead={t("team.keys.lead")}>
       <KeyList list={keys} keys={own} none={t("team.keys.none")} />
@@ -112,7 +116,11 @@ function TeamMembers({ team }: { readonly team: Team }) {
                 {user}
               </Link>
               {right.isAllowed && (
-                <Button onPress={() => setRemoved(user)} aria-label={t("project.members.remove.of", { name: user })}>
+                <Button
+                  kind="danger"
+                  onPress={() => setRemoved(user)}
+                  aria-label={t("project.members.remove.of", { name: user })}
+                >
                   {t("action.remove")}
                 </Button>
               )}

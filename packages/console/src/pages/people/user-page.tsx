@@ -4,7 +4,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { User } from "@postern/api/user";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -16,6 +16,7 @@ import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
+import { useOpened } from "../../components/use-opened.ts";
 import { WhyNot } from "../../components/why-not.tsx";
 import { counted, Text, t } from "../../texts/text.tsx";
 import { KeyList } from "../keys/key-list.tsx";
@@ -37,7 +38,7 @@ function UserView({ user }: { readonly user: User }) {
   const name = nameOf(user);
   const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { spec = {}, status = {}, metadata } = user;
-  const own = keysOf(keys.items, name);
+  const own = useMemo(() => keysOf(keys.items, name), [keys.items, name]);
   return (
     <>
       <ObjectHead
@@ -98,12 +99,15 @@ const NO_TEAMS: readonly string[] = [];
 
 /** The credentials that end with a lock or a deletion, and those that do not. */
 function Ends({ keys, teams }: { readonly keys: readonly OwnedAccessKey[]; readonly teams: readonly string[] }) {
-  const shared = teams
-    .map((team) => {
-      const isOfTeam = (key: OwnedAccessKey): boolean => ownerOf(key).kind === "team" && ownerOf(key).name === team;
-      return { team, count: keys.filter(isOfTeam).length };
-    })
-    .filter(({ count }) => count > 0);
+  const shared = useMemo(() => {
+    const counts = new Map(teams.map((team) => [team, 0]));
+    for (const key of keys) {
+      const { kind, name } = ownerOf(key);
+      const count = kind === "team" ? counts.get(name) : undefined;
+      if (count !== undefined) counts.set(name, count + 1);
+    }
+    return [...counts].map(([team, count]) => ({ team, count })).filter(({ count }) => count > 0);
+  }, [keys, teams]);
   return (
     <Section title={t("user.ends.title")}>
       <ul className="consequences muted">
@@ -133,7 +137,7 @@ function Lock({ user, keys }: { readonly user: User; readonly keys: number }) {
   const name = nameOf(user);
   const { client, session } = useApi();
   const right = useMay({ verb: "update", resource: "users", name });
-  const [isAsked, setAsked] = useState(false);
+  const { opened, open, close } = useOpened<"lock">(["lock"]);
   const isLocked = user.spec?.disabled === true;
   const save = () =>
     createResourceClient<User>(client, USERS).patch(name, {
@@ -142,13 +146,13 @@ function Lock({ user, keys }: { readonly user: User; readonly keys: number }) {
     });
   return (
     <>
-      <Button kind={isLocked ? "plain" : "danger"} isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
+      <Button kind={isLocked ? "plain" : "danger"} isDisabled={!right.isAllowed} onPress={() => open("lock")}>
         {isLocked ? t("user.unlock") : t("user.lock")}
       </Button>
       <WhyNot right={right} />
       <Confirm
-        isOpen={isAsked}
-        onClose={() => setAsked(false)}
+        isOpen={opened === "lock"}
+        onClose={close}
         title={isLocked ? t("user.unlock.title", { name }) : t("user.lock.title", { name })}
         action={isLocked ? t("user.unlock") : t("user.lock")}
         isDangerous={!isLocked}

@@ -2,16 +2,10 @@
 
 import type { ProjectMember } from "@postern/api/project";
 import { useState } from "react";
-import { CLUSTER_ROLES, type ClusterRole, nameOf } from "../../api/resources.ts";
-import { useLive } from "../../api/use-live.ts";
-import { useMay } from "../../api/use-may.ts";
 import { AddMember } from "../../components/add-member.tsx";
-import { SelectField } from "../../components/fields.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
-import { builtInRole, roleName } from "../access/role-name.ts";
-
-const ROLES = ["project-user", "project-viewer", "project-admin"];
+import { ProjectRoleField, USUAL_ROLE } from "./project-role-field.tsx";
 
 export function AddProjectMember(props: {
   readonly members: readonly ProjectMember[];
@@ -19,8 +13,7 @@ export function AddProjectMember(props: {
   readonly onClose: () => void;
 }) {
   const { members, onAdd, onClose } = props;
-  const roles = useRoles();
-  const [role, setRole] = useState(roles[0] ?? "");
+  const [role, setRole] = useState(USUAL_ROLE);
   return (
     <AddMember
       title={t("project.members.add")}
@@ -31,22 +24,7 @@ export function AddProjectMember(props: {
       onAdd={(kind, name) => onAdd({ kind, group: settings.storageGroup, name, clusterRole: role })}
       onClose={onClose}
     >
-      <SelectField
-        label={t("member.role")}
-        value={role}
-        choices={roles.map((id) => ({ id, label: roleName(id) }))}
-        onChange={setRole}
-        description={t("member.role.hint")}
-      />
+      <ProjectRoleField value={role} onChange={setRole} />
     </AddMember>
   );
-}
-
-/** ClusterRoles for projects; only the built-in ones if the user may not list ClusterRoles. */
-function useRoles(): readonly string[] {
-  const own = ROLES.map(builtInRole);
-  const right = useMay({ verb: "list", group: "rbac.authorization.k8s.io", resource: "clusterroles" });
-  const { items } = useLive<ClusterRole>(CLUSTER_ROLES, { isWanted: right.isAllowed });
-  const others = items.map(nameOf).filter((name) => !own.includes(name) && !name.startsWith("system:"));
-  return [...own, ...others.sort()];
 }
