@@ -8,7 +8,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { namedCasesOf } from "../../tools/test-cost/by-night.ts";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
-import { pictureOf, viewsOf } from "./testing/console-views.ts";
+import { pictureOf, routesIn, viewsOf } from "./testing/console-views.ts";
 import { axeFindings, WITHOUT_TRANSITIONS } from "./testing/judge-page.ts";
 
 const VIEWS = viewsOf({
@@ -224,10 +224,7 @@ async function judge(name: string): Promise<void> {
 }
 
 test("every route of the console is judged, and has its pictures", async () => {
-  const routes = await page.evaluate<readonly string[]>(
-    "Object.values(__TSR_ROUTER__.routesById).map((route) => route.fullPath).filter((path) => path !== '')",
-  );
-  expect([...new Set(routes)].sort()).toEqual(Object.keys(VIEWS).sort());
+  expect(await routesIn(page)).toEqual(Object.keys(VIEWS).sort());
   const list = await readFile("docs/images/README.md", "utf8");
   const pictures = Object.values(VIEWS).flatMap((view) => [pictureOf(view, "light"), pictureOf(view, "dark")]);
   expect(pictures.filter((picture) => !list.includes(`](console/${picture})`))).toEqual([]);

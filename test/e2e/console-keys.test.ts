@@ -254,7 +254,7 @@ byNight("a key shows what it was used for, and is limited to that with one press
   await openKey("wide");
   await page.getByRole("row", { name: "clusters management.postern management API get", exact: true }).waitFor();
   await page.getByRole("row", { name: "deployments apps virtual cluster default/demo list", exact: true }).waitFor();
-  await page.getByText("Its recorded use needs only: virtual cluster default/demo, cluster embedded.").waitFor();
+  await page.getByText("Its recorded use needs only: virtual cluster default/demo, host cluster embedded.").waitFor();
   await press("Limit it to its recorded use");
   await press("Limit it to its recorded use", dialog());
   await dialog().waitFor({ state: "detached" });

@@ -1,5 +1,7 @@
 // An address for each route of the console, and the name of its picture.
 
+import type { Page } from "playwright-core";
+
 export type View = { readonly at: string; readonly picture: string };
 
 /** The objects that views of one object show. */
@@ -82,6 +84,14 @@ export const viewsOf = (of: ShownObjects): { readonly [route: string]: View } =>
   "/profile": { at: "/profile", picture: "profile" },
   "/about": { at: "/about", picture: "about" },
 });
+
+/** The routes of the console that a page runs, sorted. */
+export async function routesIn(page: Page): Promise<readonly string[]> {
+  const routes = await page.evaluate<readonly string[]>(
+    "Object.values(__TSR_ROUTER__.routesById).map((route) => route.fullPath).filter((path) => path !== '')",
+  );
+  return [...new Set(routes)].sort();
+}
 
 /** Pictures that the guide and the README begin with, in light colours. */
 export const PNG: ReadonlySet<string> = new Set(["overview", "key", "new-key"]);

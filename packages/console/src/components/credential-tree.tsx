@@ -154,7 +154,7 @@ function Leaf(props: { readonly credential: Credential; readonly onRevoke: Branc
       </span>
       {onRevoke !== undefined && !isInCluster && (
         <Button
-          kind="quiet"
+          kind="danger"
           onPress={() => onRevoke(credential)}
           aria-label={t("credential.revoke.of", { name: titleOf(credential) })}
         >

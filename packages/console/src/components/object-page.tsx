@@ -32,14 +32,19 @@ export function ListLink({ kind }: { readonly kind: PageKind }) {
   return <Link to={LISTS[kind]}>{t(`${kind}.list`)}</Link>;
 }
 
-/** The heading of an object's page. */
-export function ObjectHead(props: { readonly kind: PageKind; readonly object: Titled; readonly actions: ReactNode }) {
-  const { kind, object, actions } = props;
+/** The heading of an object's page. `within`: the project, where objects of several have the same name. */
+export function ObjectHead(props: {
+  readonly kind: PageKind;
+  readonly object: Titled;
+  readonly actions: ReactNode;
+  readonly within?: string;
+}) {
+  const { kind, object, actions, within } = props;
   const { metadata, spec } = object;
   return (
     <PageHead
       above={<ListLink kind={kind} />}
-      title={spec?.displayName || metadata.name || ""}
+      title={[within, spec?.displayName || metadata.name || ""].filter((part) => part !== undefined).join(" / ")}
       lead={spec?.description}
       actions={actions}
     />

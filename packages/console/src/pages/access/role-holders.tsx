@@ -72,6 +72,7 @@ export function RoleHolders({ name }: { readonly name: string }) {
               </span>
               {holder.binding !== undefined && mayTake.isAllowed && (
                 <Button
+                  kind="danger"
                   onPress={() => setAsked(holder)}
                   aria-label={t("project.members.remove.of", { name: holder.who })}
                 >

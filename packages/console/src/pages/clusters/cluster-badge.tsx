@@ -2,13 +2,19 @@
 
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Badge, type Tone } from "../../components/badge.tsx";
-import { named } from "../../texts/text.tsx";
+import { named, t } from "../../texts/text.tsx";
 
 const TONES: { readonly [phase: string]: Tone } = { Ready: "good", Sleeping: "muted", Pending: "info", Failed: "bad" };
 
+const BUILT_IN = "embedded";
+
+/** The name of a host cluster as pages show it: `*` are all. */
+export const hostName = (name: string): string =>
+  name === "*" ? t("project.clusters.all") : name === BUILT_IN ? t("cluster.where.builtIn") : name;
+
 /** Whether this server runs it. Users run external clusters themselves. */
 export const isBuiltIn = ({ spec }: VirtualClusterInstance): boolean =>
-  spec?.external !== true && spec?.clusterRef?.cluster === "embedded";
+  spec?.external !== true && spec?.clusterRef?.cluster === BUILT_IN;
 
 export function ClusterBadge({ cluster }: { readonly cluster: VirtualClusterInstance }) {
   const phase = cluster.metadata.deletionTimestamp == null ? (cluster.status?.phase ?? "Pending") : "Deleting";

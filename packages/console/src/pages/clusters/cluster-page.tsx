@@ -59,7 +59,12 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterIns
   const { spec = {}, status = {}, metadata } = cluster;
   return (
     <>
-      <ObjectHead kind="cluster" object={cluster} actions={<ClusterActions cluster={cluster} project={project} />} />
+      <ObjectHead
+        kind="cluster"
+        object={cluster}
+        within={project}
+        actions={<ClusterActions cluster={cluster} project={project} />}
+      />
       {status.message !== undefined && status.message !== "" && status.phase !== "Ready" && (
         <Notice tone={status.phase === "Failed" ? "bad" : "info"}>{status.message}</Notice>
       )}
@@ -78,11 +83,13 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterIns
             [t("cluster.fact.version"), status.kubernetesVersion ?? "–"],
             [
               t("cluster.fact.where"),
-              spec.external === true
-                ? t("cluster.external")
-                : isBuiltIn(cluster)
-                  ? t("cluster.where.builtIn")
-                  : (spec.clusterRef?.cluster ?? "–"),
+              spec.external === true ? (
+                t("cluster.external")
+              ) : isBuiltIn(cluster) ? (
+                t("cluster.where.builtIn")
+              ) : (
+                <HostLink key="host" name={spec.clusterRef?.cluster} />
+              ),
             ],
             [t("cluster.fact.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
           ]}
@@ -237,6 +244,19 @@ function HolderNames({ holders }: { readonly holders: readonly Holder[] }) {
       )}
       {more}
     </span>
+  );
+}
+
+/** Only administrators see host clusters. */
+function HostLink({ name }: { readonly name: string | undefined }) {
+  const right = useMay({ verb: "get", resource: "clusters", name: name ?? "" });
+  if (name === undefined) return "–";
+  return right.isAllowed ? (
+    <Link to="/host-clusters/$name" params={{ name }}>
+      {name}
+    </Link>
+  ) : (
+    name
   );
 }
 

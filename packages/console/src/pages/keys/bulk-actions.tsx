@@ -50,7 +50,9 @@ export function BulkActions(props: {
   };
   return (
     <>
-      <Button onPress={() => ask("disable")}>{t("key.disable")}</Button>
+      <Button kind="danger" onPress={() => ask("disable")}>
+        {t("key.disable")}
+      </Button>
       <Button onPress={() => ask("extend")}>{t("keys.extend")}</Button>
       <Button kind="danger" onPress={() => ask("revoke")}>
         {t("keys.revoke")}
@@ -59,7 +61,7 @@ export function BulkActions(props: {
         <Confirm
           isOpen
           onClose={() => setAsked(undefined)}
-          isDangerous={asked === "revoke"}
+          isDangerous={asked !== "extend"}
           title={counted(`keys.${asked}.title`, chosen.length)}
           action={asked === "disable" ? t("key.disable") : asked === "extend" ? t("keys.extend") : t("keys.revoke")}
           consequences={

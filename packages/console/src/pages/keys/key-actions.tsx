@@ -87,7 +87,11 @@ export function KeyActions({
       <Button onPress={() => setAsked("rotate")} isDisabled={!mayUpdate.isAllowed || isOwnSession}>
         {t("key.rotate")}
       </Button>
-      <Button onPress={() => setAsked(isDisabled ? "enable" : "disable")} isDisabled={!mayUpdate.isAllowed}>
+      <Button
+        kind={isDisabled ? "plain" : "danger"}
+        onPress={() => setAsked(isDisabled ? "enable" : "disable")}
+        isDisabled={!mayUpdate.isAllowed}
+      >
         {isDisabled ? t("key.enable") : t("key.disable")}
       </Button>
       <Button kind="danger" onPress={() => setAsked("compromised")} isDisabled={!mayUpdate.isAllowed || isOwnSession}>
@@ -129,6 +133,7 @@ export function KeyActions({
       <Confirm
         isOpen={asked === "disable"}
         onClose={close}
+        isDangerous
         title={t("key.disable.title", { name })}
         action={t("key.disable")}
         consequences={[

@@ -111,7 +111,7 @@ it("describes a scope in words", () => {
   expect(scopeSummary({ scope: {} })).toBe("nothing");
   expect(
     scopeSummary({ scope: { projects: [{ project: "a" }, { project: "b" }], clusters: [{ cluster: "*" }] } }),
-  ).toBe("2 projects, all clusters");
+  ).toBe("2 projects, all host clusters");
   const { can } = scopeWords({ scope: { virtualClusters: [{ project: "shop", virtualCluster: "dev" }] } });
   expect(can[0]?.text).toBe("use the virtual cluster dev of the project shop, and get kubeconfigs for it");
 });

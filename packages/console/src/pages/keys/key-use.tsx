@@ -85,7 +85,8 @@ export function KeyUse({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const groups = useMemo(() => groupUses(uses), [uses]);
   const hasUse = leastScope !== undefined && Object.keys(leastScope).length > 0;
   const summary = scopeSummary({ scope: leastScope ?? {} });
-  const canNarrow = hasUse && beyondScopes.length === 0 && summary !== scopeSummary(accessKey.spec ?? {});
+  const isNarrower = hasUse && summary !== scopeSummary(accessKey.spec ?? {});
+  const canNarrow = isNarrower && beyondScopes.length === 0;
   return (
     <Section
       title={t("key.use.title")}
@@ -111,7 +112,7 @@ export function KeyUse({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
           empty={null}
         />
       )}
-      {hasUse && (
+      {isNarrower && (
         <div className="card stack">
           <p>{t("key.use.least", { scope: summary })}</p>
           {isUsageComplete === false && <p className="hint">{t("key.use.incomplete")}</p>}

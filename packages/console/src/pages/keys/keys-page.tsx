@@ -118,6 +118,11 @@ export function KeysPage() {
     <>
       <PageHead title={t("keys.title")} lead={t("keys.lead")} actions={create} />
       <Tabs items={items} kind={kind} />
+      {kind === "kubeconfig" && (
+        <p className="hint">
+          {t("keys.kubeconfig.hint")} <Link to="/clusters">{t("nav.clusters")}</Link>
+        </p>
+      )}
       <LiveTable
         key={kind}
         list={list}

@@ -17,7 +17,7 @@ it("has one row for the same verbs in many places, and others apart", () => {
   ];
   const groups = groupUses(uses);
   expect(groups.map(({ where, verbs }) => `${verbs} on ${where}`)).toEqual([
-    "get on 38 virtual clusters, cluster eu",
+    "get on 38 virtual clusters, host cluster eu",
     "get,list on virtual cluster tenant-0/dev",
     "get on ",
   ]);

@@ -96,6 +96,7 @@ function AllowedClusters(props: {
   const right = useMay({ verb: "list", resource: "clusters" });
   const { items } = useLive<Cluster>(CLUSTERS, { isWanted: right.isAllowed });
   // Clusters that are gone, or that the user cannot see, stay until they are removed.
+  const titles = new Map(items.map((cluster) => [nameOf(cluster), cluster.spec?.displayName || nameOf(cluster)]));
   const names = [...new Set([...items.map(nameOf), ...chosen.filter((name) => name !== "*")])].sort();
   const { first, more } = useFirst(names);
   const isAll = chosen.includes("*");
@@ -113,7 +114,7 @@ function AllowedClusters(props: {
           isDisabled={isAll}
           onChange={(isOn) => onChange(isOn ? [...chosen, name] : chosen.filter((each) => each !== name))}
         >
-          {name}
+          {titles.get(name) ?? name} {(titles.get(name) ?? name) !== name && <span className="muted">{name}</span>}
         </Checkbox>
       ))}
       {more}

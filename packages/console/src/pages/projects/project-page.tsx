@@ -34,7 +34,7 @@ import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
-import { ClusterBadge } from "../clusters/cluster-badge.tsx";
+import { ClusterBadge, hostName } from "../clusters/cluster-badge.tsx";
 import { GeneratorBadge } from "../generators/generator-badge.tsx";
 import { AddProjectMember } from "./add-project-member.tsx";
 import { PhaseBadge } from "./projects-page.tsx";
@@ -78,7 +78,7 @@ function ProjectView({ project }: { readonly project: Project }) {
             [t("project.fact.owner"), ownerName(spec.owner) || "–"],
             [
               t("project.fact.clusters"),
-              spec.allowedClusters?.map((cluster) => cluster.name).join(", ") || t("project.builtInOnly"),
+              spec.allowedClusters?.map(({ name: host = "" }) => hostName(host)).join(", ") || t("project.builtInOnly"),
             ],
             [t("project.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
@@ -160,6 +160,7 @@ function Members({ project }: { readonly project: Project }) {
               </span>
               {right.isAllowed && (
                 <Button
+                  kind="danger"
                   onPress={() => setAsked(member)}
                   aria-label={t("project.members.remove.of", { name: member.name ?? "" })}
                 >

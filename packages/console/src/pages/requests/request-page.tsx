@@ -1,13 +1,25 @@
 // One access request: what is asked for and why, its approvals, and the decisions on it.
 
+import type { AccessPolicy } from "@postern/api/access-policy";
 import type { AccessApproval, AccessDecision, AccessRequest } from "@postern/api/access-request";
+import type { User } from "@postern/api/user";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_REQUESTS, CLUSTER_ROLES, type ClusterRole, managementVersion, nameOf } from "../../api/resources.ts";
-import { useLive } from "../../api/use-live.ts";
+import {
+  ACCESS_POLICIES,
+  ACCESS_REQUESTS,
+  CLUSTER_ACCESS_POLICIES,
+  CLUSTER_ROLES,
+  type ClusterRole,
+  inNamespace,
+  managementVersion,
+  nameOf,
+  USERS,
+} from "../../api/resources.ts";
+import { useLive, useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
@@ -17,10 +29,11 @@ import { PageHead, Section } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
+import { namespaceOf } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
 import { aboutRole, roleName } from "../access/role-name.ts";
 import { Rules } from "../access/role-page.tsx";
-import { decidersOf, decisionsOf, placeText, requestTitle, shownPhase } from "./request-state.ts";
+import { addressOfPlace, decidersOf, decisionsOf, placeText, requestTitle, shownPhase } from "./request-state.ts";
 import { PhaseBadge } from "./requests-page.tsx";
 
 export function RequestPage() {
@@ -34,7 +47,6 @@ export function RequestPage() {
 
 function RequestView({ request }: { readonly request: AccessRequest }) {
   const { spec, status = {}, metadata } = request;
-  const { virtualCluster, project } = spec.target;
   const phase = shownPhase(request);
   const { approvals = [] } = status;
   return (
@@ -49,16 +61,12 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
         <DescriptionList
           items={[
             [t("requests.column.phase"), <PhaseBadge key="phase" request={request} />],
-            [t("requests.column.requester"), <UserLink key="requester" name={status.requester?.user ?? ""} />],
+            [t("requests.column.requester"), <Requester key="requester" name={status.requester?.user ?? ""} />],
             [
               t("request.place"),
-              virtualCluster === undefined || project === undefined ? (
-                placeText(spec)
-              ) : (
-                <Link key="place" to="/clusters/$project/$name" params={{ project, name: virtualCluster }}>
-                  {placeText(spec)}
-                </Link>
-              ),
+              <Link key="place" to={addressOfPlace(spec)}>
+                {placeText(spec)}
+              </Link>,
             ],
             ...(spec.role === undefined ? [] : [[t("request.role"), <code key="role">{spec.role}</code>] as const]),
             [t("requests.column.duration"), duration(Number(status.durationSeconds ?? 0))],
@@ -67,7 +75,7 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
               <Time key="ends" at={status.endedTimestamp ?? status.expirationTimestamp} otherwise="–" />,
             ],
             ...(decidersOf(request) === "" ? [] : [[t("requests.column.decided"), decidersOf(request)] as const]),
-            [t("request.policy"), <code key="policy">{spec.policy.name}</code>],
+            [t("request.policy"), <Policy key="policy" request={request} />],
             [t("request.name"), <code key="name">{nameOf(request)}</code>],
             [t("requests.column.asked"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
@@ -97,11 +105,43 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
 const timeShown = (phase: string): "until" | "ends" | "ended" =>
   phase === "Pending" ? "until" : phase === "Approved" ? "ends" : "ended";
 
-function UserLink({ name }: { readonly name: string }) {
+/** With the teams, where the user may see them: approvers know people by their teams. */
+function Requester({ name }: { readonly name: string }) {
+  const { object } = useLiveObject<User>(USERS, name);
+  const { teams = [] } = object?.status ?? {};
   return (
-    <Link to="/users/$name" params={{ name }}>
-      {name}
-    </Link>
+    <span className="holders">
+      <Link to="/users/$name" params={{ name }}>
+        {name}
+      </Link>
+      {teams.map((team) => (
+        <Link key={team} to="/teams/$name" params={{ name: team }}>
+          {t("new.owner.team", { name: team })}
+        </Link>
+      ))}
+    </span>
+  );
+}
+
+/** The policy that allows the request, with those who approve, where the user may read it. */
+function Policy({ request: { spec } }: { readonly request: AccessRequest }) {
+  const { name, kind } = spec.policy;
+  const address =
+    kind === "AccessPolicy"
+      ? inNamespace(ACCESS_POLICIES, namespaceOf(spec.target.project ?? ""))
+      : CLUSTER_ACCESS_POLICIES;
+  const { object } = useLiveObject<AccessPolicy>(address, name);
+  const { users = [], teams = [] } = object?.spec.approvers ?? {};
+  const approvers = [...users, ...teams.map((team) => t("new.owner.team", { name: team }))];
+  return (
+    <span className="two-lines">
+      <span>
+        {object?.spec.displayName ?? ""} <code>{name}</code>
+      </span>
+      {approvers.length > 0 && (
+        <span className="muted">{t("request.policy.approvers", { names: approvers.join(", ") })}</span>
+      )}
+    </span>
   );
 }
 

@@ -37,6 +37,13 @@ export function placeText({ target }: Pick<AccessRequest["spec"], "target">): st
   return [target.project, target.virtualCluster].filter(Boolean).join(" / ");
 }
 
+/** The page of the place. */
+export function addressOfPlace({ target }: Pick<AccessRequest["spec"], "target">): string {
+  const { cluster = "", project = "", virtualCluster } = target;
+  if (cluster !== "") return `/host-clusters/${cluster}`;
+  return virtualCluster === undefined ? `/projects/${project}` : `/clusters/${project}/${virtualCluster}`;
+}
+
 /** Such as `Project user in shop`. */
 export const requestTitle = ({ spec }: Pick<AccessRequest, "spec">): string =>
   t("requests.what", {
