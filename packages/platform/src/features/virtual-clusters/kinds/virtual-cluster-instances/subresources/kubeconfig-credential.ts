@@ -19,6 +19,7 @@ import { isBoundToSources } from "../../../../access-keys/key-sources.ts";
 import type { ChildKeyRequest, MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../../access-keys/secret-fields.ts";
 import { virtualClusterIdentity } from "../../../../authorization/caller.ts";
+import type { HeldGrant } from "../../../../authorization/granted-access.ts";
 import { heldGrantOf } from "../../../../authorization/held-grant.ts";
 import type { InsideIdentity } from "../../../../authorization/inside-groups.ts";
 import type { ProjectSources } from "../../../../authorization/project-sources.ts";
@@ -27,7 +28,7 @@ import { keyReaches } from "../../../../certificates/certificate-is-within.ts";
 import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../../../directory/directory.ts";
 import type { WrappedCredential } from "../../../../wrapped-values/wrapped-record.ts";
-import type { VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
+import type { ClientCertificateRequest, VirtualClusterBackend } from "../../../virtual-cluster-backend.ts";
 import { type HeldGrantDeps, onlyWith, secondsLeft, writtenWith } from "./held-grant.ts";
 import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
 import type { Requester } from "./kubeconfig-requester.ts";
@@ -121,68 +122,93 @@ function selectorsFor(
  * A certificate that names the requester and its roles inside. It expires with the key of the request at the latest.
  */
 export async function grantCertificate(
-  { ttlSeconds, isDefaultTtl, certificateRequest, isReadOnly }: KubeconfigRequest,
-  { owner, parent }: Requester,
+  request: KubeconfigRequest,
+  requester: Requester,
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate" | "isRemote">,
   context: RequestContext,
   deps: CredentialDeps,
 ): Promise<GrantedCredential> {
   const { names, insideIdentity, directory, keys, certificates } = deps;
-  const { user, info, receivedAt, signal, audit } = context;
-  const { namespace = "", name = "" } = metadata;
-  const project = names.projectOf(namespace) ?? "";
-  if (parent !== undefined && !keyReaches(parent, { project, virtualCluster: name }, names)) {
-    throw refusal(info, BEYOND_THE_KEY);
-  }
-  const isBound = isBoundToSources({ owner, sourceRanges: parent?.sourceRanges ?? [] }, directory);
-  if (backend.isRemote && isBound) throw refusal(info, FROM_ANYWHERE);
-  if (backend.isRemote && deps.projectSources.rangesOf(project).length > 0) throw refusal(info, PROJECT_FROM_ANYWHERE);
-  const held = heldGrantOf(context, { project, virtualCluster: name }, deps);
-  const holder = held === undefined ? user : onlyWith(user, held, names);
-  const whole = insideIdentity(holder, { project, virtualCluster: name });
-  const inside = isReadOnly ? asViewer(whole, names) : whole;
+  const { owner, parent } = requester;
+  const { namespace = "", name = "", uid: instanceUid = "" } = metadata;
+  const place = { project: names.projectOf(namespace) ?? "", virtualCluster: name };
+  checkReach(requester, place, backend, context, deps);
+  const held = heldGrantOf(context, place, deps);
+  const holder = held === undefined ? context.user : onlyWith(context.user, held, names);
+  const whole = insideIdentity(holder, place);
+  const inside = request.isReadOnly ? asViewer(whole, names) : whole;
   const subject = { commonName: inside.name, organizations: inside.groups };
+  const life = lifeOf(request, parent, held, context, deps);
+  // Before a cluster signs it: certificates that other clusters signed cannot be revoked.
+  await certificates.makeRoom({ instanceUid, issuedTo: { owner } });
+  // The certificate has the requested content beside its serial and its end, and does not outlive the key: backends see to that.
+  const { certificatePem, privateKeyPem, serial, notAfter, issuer } = await backend.issueClientCertificate(
+    { ...subject, ...life, request: request.certificateRequest },
+    context.signal,
+  );
+  context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
+  await certificates.record({
+    serial,
+    ...subject,
+    issuedAt: context.receivedAt,
+    notAfter,
+    instanceUid,
+    issuer,
+    issuedTo: {
+      owner,
+      ownerUid: ownerUid(owner, directory),
+      ...place,
+      parentUid: parent?.uid,
+      origins: originsOf(context, keys),
+      ...(held === undefined ? {} : { accessRequestUid: held.uid }),
+    },
+    ...(backend.isRemote ? { isVerifiedElsewhere: true } : {}),
+  });
+  warnOfOtherEnd("certificate", request, notAfter, context);
+  return {
+    credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
+    notAfter,
+    known: { serial, instanceUid },
+  };
+}
+
+/** A certificate has access to the whole virtual cluster, and to a remote one from any address. Throws ApiError 403 for a requester that has not. */
+function checkReach(
+  { owner, parent }: Requester,
+  place: { readonly project: string; readonly virtualCluster: string },
+  { isRemote }: Pick<VirtualClusterBackend, "isRemote">,
+  { info }: RequestContext,
+  { names, directory, projectSources }: CredentialDeps,
+): void {
+  if (parent !== undefined && !keyReaches(parent, place, names)) throw refusal(info, BEYOND_THE_KEY);
+  if (!isRemote) return;
+  if (isBoundToSources({ owner, sourceRanges: parent?.sourceRanges ?? [] }, directory))
+    throw refusal(info, FROM_ANYWHERE);
+  if (projectSources.rangesOf(place.project).length > 0) throw refusal(info, PROJECT_FROM_ANYWHERE);
+}
+
+/** Throws ApiError 403 where less is left than a certificate lives. */
+function lifeOf(
+  { ttlSeconds }: KubeconfigRequest,
+  parent: Requester["parent"],
+  held: HeldGrant | undefined,
+  context: RequestContext,
+  deps: CredentialDeps,
+): Pick<ClientCertificateRequest, "expirationSeconds" | "latestEnd"> {
   const latestEnd = Math.min(parent?.expiresAt ?? Infinity, held?.until ?? Infinity, endForOtherCluster(context, deps));
-  const remaining = latestEnd === Infinity ? Infinity : Math.floor((latestEnd - receivedAt) / 1000);
+  const remaining = latestEnd === Infinity ? Infinity : Math.floor((latestEnd - context.receivedAt) / 1000);
   const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
   if (seconds < MIN_TTL_SECONDS) {
     const source = latestEnd === held?.until ? `the access request ${held.name}` : "the access key of the request";
     throw refusal(
-      info,
+      context.info,
       `certificates are valid for at least ${MIN_TTL_SECONDS} seconds, which is longer than ${source}`,
     );
   }
-  // The certificate has the requested content beside its serial and its end, and does not outlive the key: backends see to that.
-  const expirationSeconds = seconds === Infinity ? undefined : seconds;
-  // Before a cluster signs it: certificates that other clusters signed cannot be revoked.
-  await certificates.makeRoom({ instanceUid: metadata.uid ?? "", issuedTo: { owner } });
-  const { certificatePem, privateKeyPem, serial, notAfter, issuer } = await backend.issueClientCertificate(
-    {
-      ...subject,
-      expirationSeconds,
-      latestEnd: latestEnd === Infinity ? undefined : latestEnd,
-      request: certificateRequest,
-    },
-    signal,
-  );
-  audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
-  const issued = { serial, ...subject, issuedAt: receivedAt, notAfter, instanceUid: metadata.uid ?? "", issuer };
-  const issuedTo = {
-    owner,
-    ownerUid: ownerUid(owner, directory),
-    project,
-    virtualCluster: name,
-    parentUid: parent?.uid,
-    origins: originsOf(context, keys),
-    ...(held === undefined ? {} : { accessRequestUid: held.uid }),
-  };
-  await certificates.record({ ...issued, issuedTo, ...(backend.isRemote ? { isVerifiedElsewhere: true } : {}) });
-  warnOfOtherEnd("certificate", { ttlSeconds, isDefaultTtl }, notAfter, context);
   return {
-    credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
-    notAfter,
-    known: { serial, instanceUid: metadata.uid ?? "" },
+    expirationSeconds: seconds === Infinity ? undefined : seconds,
+    latestEnd: latestEnd === Infinity ? undefined : latestEnd,
   };
 }
 
@@ -190,7 +216,7 @@ export async function grantCertificate(
 const endForOtherCluster = ({ credential, receivedAt }: RequestContext, deps: CredentialDeps): number =>
   isFrontProxyCredential(credential) ? receivedAt + deps.frontProxy.credentialTTLSeconds * 1000 : Infinity;
 
-/** The group of the role view, and no other. Throws ApiError 403 for who has no role inside. */
+/** The group of the role view, and no other. Throws ApiError 403 for a user without a role inside. */
 export function asViewer({ name, groups }: InsideIdentity, names: PlatformNames): InsideIdentity {
   const prefix = names.insideRoleGroup("");
   if (!groups.some((group) => group.startsWith(prefix)))

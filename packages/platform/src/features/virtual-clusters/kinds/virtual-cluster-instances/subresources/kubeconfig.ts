@@ -37,7 +37,7 @@ import {
   kubeconfigFields,
   readKubeconfigRequest,
 } from "./kubeconfig-request.ts";
-import { authorizedRequester, type RequesterDeps } from "./kubeconfig-requester.ts";
+import { authorizedRequester, type Requester, type RequesterDeps } from "./kubeconfig-requester.ts";
 import {
   isAddressOfPlatform,
   platformAddress,
@@ -75,52 +75,29 @@ export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
       if (instance === undefined) throw notFoundError(resource, name);
       if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
       const backend = backends.backendOf(instance);
-      const ways = waysOf(request, instance, backend, deps);
-      for (const { address } of ways) warnOfUnverified(request, instance, address.url, context, deps);
+      const endpoints = endpointsOf(request, instance, backend, deps);
+      for (const { address } of endpoints) warnOfUnverified(request, instance, address.url, context, deps);
       const answer = { ...body, metadata: { name, namespace } };
       const project = names.projectOf(namespace) ?? namespace;
-      const textWith = (credentialOf: (way: Way) => KubeconfigCredential) => {
-        const first = request.contextName ?? `${project}-${name}`;
-        const contexts = ways.map((way, at) => ({
-          server: way.address.url,
-          credential: credentialOf(way),
-          name: at === 0 ? first : `${first}-direct`,
-          ...(way.address.certificateAuthorityPem === undefined
-            ? {}
-            : { certificateAuthorityPem: way.address.certificateAuthorityPem }),
-        }));
-        return buildKubeconfigOf(contexts, first);
-      };
+      const contextName = request.contextName ?? `${project}-${name}`;
       if (isDryRun(createOptionsOf(context.request.query))) {
         const subject = request.clientCert
           ? { certificateSubject: subjectOf(context, request, { project, virtualCluster: name }, deps) }
           : {};
-        return { ...answer, status: { kubeConfig: textWith(() => undefined), ...subject } };
+        return { ...answer, status: { kubeConfig: textOf(endpoints, contextName, () => undefined), ...subject } };
       }
 
       const wrapMs = wrapMsOf(context.request.query);
       const { owner } = requester;
       if (wrapMs !== undefined) await wrapped.makeRoom(owner);
-      const granted = new Map<Way, GrantedCredential>();
-      let token: GrantedCredential | undefined;
-      for (const way of ways) {
-        // One token opens both; of certificates, each way has its own.
-        if (!request.clientCert) token ??= await grantToken(request, requester, instance, context, deps);
-        granted.set(
-          way,
-          token ??
-            (way.isThrough
-              ? await grantBoundCertificate(request, requester, instance, context, deps)
-              : await grantCertificate(request, requester, instance, backend, context, deps)),
-        );
-      }
+      const grant: Grant = { request, requester, instance, backend, context };
+      const granted = await grantAll(endpoints, grant, deps);
+      const text = textOf(endpoints, contextName, (endpoint) => granted.get(endpoint)?.credential);
       const all = [...granted.values()];
-      const ends = all.flatMap((one) => one.notAfter ?? []);
-      const notAfter = ends.length === 0 ? undefined : Math.min(...ends);
-      const known = all[0]?.known;
-      if (known === undefined) throw internalError("no credential was made", new Error("no way leads there"));
-      const text = textWith((way) => granted.get(way)?.credential);
-      const end = notAfter === undefined ? {} : { expirationTimestamp: formatTimestamp(notAfter) };
+      const ends = all.flatMap(({ notAfter }) => notAfter ?? []);
+      const end = ends.length === 0 ? {} : { expirationTimestamp: formatTimestamp(Math.min(...ends)) };
+      const credential = all[0]?.known;
+      if (credential === undefined) throw internalError("no credential was made", new Error("there is no endpoint"));
       const delivered =
         wrapMs === undefined
           ? { kubeConfig: text }
@@ -129,8 +106,8 @@ export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
                 context,
                 {
                   owner,
-                  subject: subjectOfEvents(instance, known),
-                  credential: known,
+                  subject: subjectOfEvents(instance, credential),
+                  credential,
                   content: { kubeConfig: text, name: `${project}/${name}`, ...end },
                   validMs: wrapMs,
                 },
@@ -142,6 +119,55 @@ export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
     },
   };
 };
+
+type Grant = {
+  readonly request: KubeconfigRequest;
+  readonly requester: Requester;
+  readonly instance: VirtualClusterInstance;
+  readonly backend: VirtualClusterBackend;
+  readonly context: RequestContext;
+};
+
+/** One token opens all endpoints; of certificates, each endpoint has its own. */
+async function grantAll(
+  endpoints: readonly Endpoint[],
+  { request, requester, instance, backend, context }: Grant,
+  deps: KubeconfigDeps,
+): Promise<ReadonlyMap<Endpoint, GrantedCredential>> {
+  const granted = new Map<Endpoint, GrantedCredential>();
+  if (!request.clientCert) {
+    const token = await grantToken(request, requester, instance, context, deps);
+    for (const endpoint of endpoints) granted.set(endpoint, token);
+    return granted;
+  }
+  for (const endpoint of endpoints) {
+    granted.set(
+      endpoint,
+      endpoint.needsBoundCertificate
+        ? await grantBoundCertificate(request, requester, instance, context, deps)
+        : await grantCertificate(request, requester, instance, backend, context, deps),
+    );
+  }
+  return granted;
+}
+
+/** A kubeconfig with a context for each endpoint. The first is the current one. */
+const textOf = (
+  endpoints: readonly Endpoint[],
+  contextName: string,
+  credentialOf: (endpoint: Endpoint) => KubeconfigCredential,
+): string =>
+  buildKubeconfigOf(
+    endpoints.map((endpoint, at) => ({
+      server: endpoint.address.url,
+      credential: credentialOf(endpoint),
+      name: at === 0 ? contextName : `${contextName}-direct`,
+      ...(endpoint.address.certificateAuthorityPem === undefined
+        ? {}
+        : { certificateAuthorityPem: endpoint.address.certificateAuthorityPem }),
+    })),
+    contextName,
+  );
 
 const subjectOfEvents = ({ metadata }: VirtualClusterInstance, known: WrappedCredential): WrappedSubject =>
   "keyUid" in known
@@ -182,34 +208,38 @@ const READ_ONLY_ELSEWHERE =
 const UNVERIFIED_ELSEWHERE =
   "spec.server: the virtual cluster refuses the token unless it asks the platform about tokens (spec.verifiesTokens): leave out spec.server, or set spec.clientCert";
 
-/** A way to the virtual cluster: a context of the kubeconfig. */
-type Way = {
+/** Where a context of the kubeconfig leads. */
+type Endpoint = {
   readonly address: ServerAddress;
-  /** A client certificate leads through the platform to a cluster that others run. */
-  readonly isThrough: boolean;
+  /** A client certificate for it is bound to an access key: the platform takes it, for a cluster that others run. */
+  readonly needsBoundCertificate: boolean;
 };
 
-/** The first is the current context. Throws ApiErrors. */
-function waysOf(
+/** The first is that of the current context. Throws ApiErrors. */
+function endpointsOf(
   request: KubeconfigRequest,
   instance: VirtualClusterInstance,
   backend: VirtualClusterBackend,
   deps: KubeconfigDeps,
-): readonly Way[] {
+): readonly Endpoint[] {
   const { clientCert, server } = request;
   const isPlatforms = server !== undefined && isAddressOfPlatform(server, instance, deps);
-  const endpoint = backend.isRemote ? endpointFor(request, isPlatforms, instance, deps) : undefined;
+  const wanted = backend.isRemote ? endpointFor(request, isPlatforms, instance, deps) : undefined;
   const platform = platformAddress(instance, deps);
-  const through = { address: isPlatforms ? { ...platform, url: server } : platform, isThrough: clientCert };
-  switch (endpoint) {
+  const ofPlatform = {
+    address: isPlatforms ? { ...platform, url: server } : platform,
+    needsBoundCertificate: clientCert,
+  };
+  const direct = (address: ServerAddress): Endpoint => ({ address, needsBoundCertificate: false });
+  switch (wanted) {
     case "Platform":
-      return [through];
+      return [ofPlatform];
     case "Cluster":
-      return [{ address: ownAddress(request, instance, backend, deps), isThrough: false }];
+      return [direct(ownAddress(request, instance, backend, deps))];
     case "Both":
-      return [through, { address: ownAddress(request, instance, backend, deps), isThrough: false }];
+      return [ofPlatform, direct(ownAddress(request, instance, backend, deps))];
     default:
-      return [{ address: addressFor(request, instance, backend, deps), isThrough: false }];
+      return [direct(addressFor(request, instance, backend, deps))];
   }
 }
 
