@@ -261,7 +261,13 @@ export async function composeServer(parts: {
   if (further === undefined)
     teardown.use(
       reloadCertificate({
-        ...{ configuration, runtime, transport, serving, logger, onReload, onError },
+        configuration,
+        runtime,
+        transport,
+        serving,
+        logger,
+        onReload,
+        onError,
         rotations: platform.clusters.rotations,
         adopt: () => adoptPlatformAuthority(configuration, { ...store, random }),
       }),

@@ -35,7 +35,7 @@ export const connectedOf = (
     client,
     project === undefined
       ? clustersAddress(group)
-      : { ...{ group, version: "v1", resource: "virtualclusterinstances" }, namespace: `${namespacePrefix}${project}` },
+      : { group, version: "v1", resource: "virtualclusterinstances", namespace: `${namespacePrefix}${project}` },
   );
 
 /** In messages. */

@@ -15,7 +15,9 @@ export const withProjectOption = (command: Command): Command =>
   withNamespacePrefixOption(command.option("--project <name>", "project of the generator", DEFAULT_PROJECT));
 
 export const generatorsAddress = (group: string, { project, namespacePrefix }: ProjectFlags): ResourceAddress => ({
-  ...{ group, version: "v1", resource: "kubeconfiggenerators" },
+  group,
+  version: "v1",
+  resource: "kubeconfiggenerators",
   namespace: `${namespacePrefix}${project}`,
 });
 

@@ -159,7 +159,9 @@ async function placesOf(
   const list = async (): Promise<readonly VirtualClusterPlace[]> => {
     const { items } = await listAll(createResourceClient(client, address));
     const places = items.map(({ metadata: { namespace = "", name: virtualCluster = "" } }) => ({
-      ...{ group, namespacePrefix, virtualCluster },
+      group,
+      namespacePrefix,
+      virtualCluster,
       project: namespace.startsWith(namespacePrefix) ? namespace.slice(namespacePrefix.length) : namespace,
     }));
     const chosen = places.filter((place) => project === undefined || place.project === project);
@@ -269,7 +271,9 @@ async function issueAll(
       }
       const { contextName, endpoint: way } = wishes;
       const entry = await describeKubeconfig(client, place, {
-        ...{ clusterServer, endpoint: way, contextName },
+        clusterServer,
+        endpoint: way,
+        contextName,
         // A way may be one of certificates alone.
         ...(way === undefined ? {} : { clientCert }),
       });

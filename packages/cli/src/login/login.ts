@@ -283,17 +283,18 @@ export const createStatusCommand = (context: CommandContext): Command =>
     const others = sources.filter((each) => sourceOf(each) !== "login");
     const states = await Promise.all([
       ...others.map(async (each) => ({
-        ...{
-          name: nameOf(each),
-          server: serverOf(each),
-          source: sourceOf(each),
-          current: false,
-          used: each === used,
-        },
+        name: nameOf(each),
+        server: serverOf(each),
+        source: sourceOf(each),
+        current: false,
+        used: each === used,
         ...(await stateOf(async () => connectionIn(each), context)),
       })),
       ...logins.map(async ({ name, server, isCurrent }) => ({
-        ...{ name, server, source: "login", current: isCurrent },
+        name,
+        server,
+        source: "login",
+        current: isCurrent,
         used: isCurrent && used !== undefined && sourceOf(used) === "login",
         ...(await stateOf(() => loginConnection(name, environment), context)),
       })),
@@ -305,7 +306,14 @@ export const createStatusCommand = (context: CommandContext): Command =>
       return;
     }
     const rows = states.map(({ name, server, source, used, current, user, accessKey, expires, state }) => [
-      ...[used ? "*" : "", name, current ? "login (current)" : source, server, user, accessKey, expires, state],
+      used ? "*" : "",
+      name,
+      current ? "login (current)" : source,
+      server,
+      user,
+      accessKey,
+      expires,
+      state,
     ]);
     stdout.write(printRows(["used", "name", "from", "server", "user", "access key", "expires", "state"], rows));
   });

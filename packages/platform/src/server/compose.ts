@@ -205,8 +205,9 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...virtualClusterControllers(port, base, { clusters, tunnels }),
       ...clusterTunnelControllers(port, base, { tunnels }),
       ...trustControllers(port, base, { trust }),
+      // biome-ignore format: as above
       ...kubeconfigGeneratorControllers(port, base, {
-        ...{ keys, mint, directory, authorization, kinds: ofGenerators, issuer: ofClusters.issuer, endpoint, audit },
+        keys, mint, directory, authorization, kinds: ofGenerators, issuer: ofClusters.issuer, endpoint, audit,
       }),
       ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization, webhook }),
       ...endedCredentialControllers(port, { keys, certificates }),
@@ -216,23 +217,9 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       spaceController(port, base, { clusters }),
     ];
   };
+  // biome-ignore format: as above
   return {
-    ...{
-      base,
-      directory,
-      keys,
-      mint,
-      certificates,
-      granted,
-      authorization,
-      trust,
-      tunnels,
-      delivery,
-      clusters,
-      signIn,
-      api,
-    },
-    ...{ activity, access, accessKinds: ofAccess },
-    startControllers,
+    base, directory, keys, mint, certificates, granted, authorization, trust, tunnels, delivery, clusters, signIn, api,
+    activity, access, accessKinds: ofAccess, startControllers,
   };
 }

@@ -85,7 +85,10 @@ export const createNonResourceRoutes =
         AUTHORITY_PATH,
         createAuthorityHandler(base, {
           store: { ...store, random: runtime.random },
-          ...{ rotations, certificates, keys, endpoint },
+          rotations,
+          certificates,
+          keys,
+          endpoint,
         }),
       ],
       [AUDIT_EVENTS_PATH, createAuditSearchHandler(auditPath)],

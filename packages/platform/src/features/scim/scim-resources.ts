@@ -25,7 +25,12 @@ const annotationOf = (domain: string): string => `${domain}/scim-external-id`;
 
 export const SCIM_TYPES: readonly ScimType[] = [
   {
-    ...{ name: "User", path: "Users", schema: USER_SCHEMA, plural: "users", kind: "User", title: "userName" },
+    name: "User",
+    path: "Users",
+    schema: USER_SCHEMA,
+    plural: "users",
+    kind: "User",
+    title: "userName",
     toScim(object, base, domain) {
       const { spec, status } = partsOf(object);
       const { displayName, email } = spec;
@@ -65,7 +70,12 @@ export const SCIM_TYPES: readonly ScimType[] = [
     },
   },
   {
-    ...{ name: "Group", path: "Groups", schema: GROUP_SCHEMA, plural: "teams", kind: "Team", title: "displayName" },
+    name: "Group",
+    path: "Groups",
+    schema: GROUP_SCHEMA,
+    plural: "teams",
+    kind: "Team",
+    title: "displayName",
     toScim(object, base, domain) {
       const { spec } = partsOf(object);
       const name = nameOf(object);

@@ -23,8 +23,14 @@ export function reachClusters(
   const tunnelled = createTunnelConnections(tunnels.dialer, { ...shared, addresses: createAddressRules() });
   return {
     ...createKubernetesBackends({
-      ...{ names, runtime, lookup, secret: lookup.secret },
-      ...{ connected, external, tunnelled, addresses },
+      names,
+      runtime,
+      lookup,
+      secret: lookup.secret,
+      connected,
+      external,
+      tunnelled,
+      addresses,
     }),
     [Symbol.dispose]() {
       connected[Symbol.dispose]();

@@ -27,7 +27,11 @@ export function virtualClusterControllers(
   const recheckMs = recheckMsOf(base);
   return [
     createClusterController(port, {
-      ...{ clusters, localVersion: SERVED_VERSION.gitVersion, reached, tunnels, recheckMs },
+      clusters,
+      localVersion: SERVED_VERSION.gitVersion,
+      reached,
+      tunnels,
+      recheckMs,
     }),
     createVirtualClusterController(port, base, {
       backends,

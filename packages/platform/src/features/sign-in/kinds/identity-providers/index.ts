@@ -1,15 +1,16 @@
 // IdentityProviders: where users sign in.
 
 import { type IdentityProvider, identityProviderSchema } from "@postern/api/identity-provider";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { readyMessageColumn, readyText } from "../../../../foundation/kinds/state-columns.ts";
 import { IDENTITY_PROVIDERS } from "../../provider-state.ts";
-import { type IdentityProviderStrategyDeps, identityProviderStrategy } from "./strategy.ts";
+import { identityProviderStrategy } from "./strategy.ts";
 import { type TestProviderDeps, testProvider } from "./subresources/test.ts";
 
-export const identityProviders = (deps: IdentityProviderStrategyDeps & TestProviderDeps): ResourceDefinition =>
+export const identityProviders = (deps: TestProviderDeps & { readonly authorizer: Authorizer }): ResourceDefinition =>
   defineResource({
     group: deps.names.managementGroup,
     version: "v1",
@@ -37,6 +38,6 @@ export const identityProviders = (deps: IdentityProviderStrategyDeps & TestProvi
       ageColumn,
     ],
     // The registry gives a strategy only objects that its schema has checked.
-    strategy: identityProviderStrategy(deps) as Strategy,
+    strategy: identityProviderStrategy(deps.names, deps.authorizer) as Strategy,
     subresources: [testProvider(deps)],
   });

@@ -10,15 +10,9 @@ import { mayDo } from "../../../../foundation/kinds/may-do.ts";
 import { IDENTITY_PROVIDERS, termsOfProvider } from "../../provider-state.ts";
 import { validateIdentityProvider } from "./validation.ts";
 
-export type IdentityProviderStrategyDeps = {
-  readonly names: PlatformNames;
-  readonly authorizer: Authorizer;
-};
-
-export function identityProviderStrategy(deps: IdentityProviderStrategyDeps): Strategy<IdentityProvider> {
-  const { names } = deps;
+export function identityProviderStrategy(names: PlatformNames, authorizer: Authorizer): Strategy<IdentityProvider> {
   const checkWriter = async (provider: IdentityProvider, context: RequestContext): Promise<void> => {
-    const fault = await writerError(provider, context, deps);
+    const fault = await writerError(provider, context, names, authorizer);
     if (fault === undefined) return;
     const { name = "" } = provider.metadata;
     throw forbiddenRequestError({ group: names.managementGroup, resource: IDENTITY_PROVIDERS }, name, fault);
@@ -43,7 +37,8 @@ export function identityProviderStrategy(deps: IdentityProviderStrategyDeps): St
 async function writerError(
   { spec }: IdentityProvider,
   context: RequestContext,
-  { names, authorizer }: IdentityProviderStrategyDeps,
+  names: PlatformNames,
+  authorizer: Authorizer,
 ): Promise<string | undefined> {
   const places = [
     [names.managementGroup, "users"],

@@ -57,7 +57,9 @@ export const createVirtualClusterController = (
       recheckMs: { unready: recheckMs, remote: recheckMs },
       statusOf: (instance, health, now, objects) =>
         instanceStatus(instance, madeFrom(instance, { names, lookup }), {
-          ...{ health, now, objects },
+          health,
+          now,
+          objects,
           agent:
             agents !== undefined && isTunnelled(instance)
               ? agentStatus(agents.tunnels, instance.metadata.uid ?? "", undefined).conditions

@@ -43,7 +43,8 @@ export async function grantBoundCertificate(
     organizations: [],
     alternativeNames: [nameForKey(keyName)],
     notAfter: clock.now() + lifetime,
-    ...{ clock, random },
+    clock,
+    random,
   });
   const certificateSHA256 = new X509Certificate(pem).fingerprint256.replaceAll(":", "").toLowerCase();
   const bound = { name: keyName, certificateSHA256 };
