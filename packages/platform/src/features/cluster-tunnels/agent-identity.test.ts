@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type IssuerSigningKey, newSigningKey, signClaims } from "../../foundation/issuers/testing/serve-issuer.ts";
-import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import type { RunningPlatform } from "../../testing/running-platform.ts";
 import {
   answerWith,
   askForTunnel,
@@ -14,13 +14,21 @@ import {
   openFakeTunnel,
   PEER_UID,
 } from "./testing/fake-agent.ts";
+import {
+  agentKeysOf,
+  conditionOf,
+  endAgentKeys,
+  endTunnels,
+  eventsOf,
+  startTunnelPlatform,
+  WAIT,
+} from "./testing/tunnel-platform.ts";
 
 const ISSUER = "https://kubernetes.default.svc";
 const AUDIENCE = "https://postern.example.com";
 const ACCOUNT = "0b0e5c7e-0000-4000-8000-0000000000aa";
 const POD = "0b0e5c7e-0000-4000-8000-0000000000ab";
 const OTHER_UID = "0b0e5c7e-0000-4000-8000-00000000000b";
-const WAIT = { timeout: 30_000, interval: 20 };
 
 let platform: RunningPlatform;
 /** Keys of the cluster's own issuer, and those of another cluster with an issuer of the same name. */
@@ -28,7 +36,7 @@ let own: IssuerSigningKey;
 let foreign: IssuerSigningKey;
 beforeAll(async () => {
   [own, foreign] = [await newSigningKey(), await newSigningKey()];
-  platform = await startPlatform({ "proxy-health-check-interval-seconds": "3600" });
+  platform = await startTunnelPlatform();
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
@@ -74,14 +82,8 @@ async function joinWithToken(name: string, key = own): Promise<any> {
 }
 const show = (cluster: string, token: string, more: object = {}) =>
   platform.send({ path: "/join", key: "", body: { token, cluster, clusterUid: PEER_UID, ...more } });
-const connectedOf = async (cluster: string): Promise<string> => {
-  const { body } = await platform.send({ path: `clusters/${cluster}` });
-  return body.status?.conditions?.find(({ type }: any) => type === "Connected")?.message ?? "";
-};
-const eventsOf = async (cluster: string): Promise<readonly string[]> => {
-  const { body } = await platform.send({ path: "/api/v1/namespaces/default/events" });
-  return body.items.flatMap((event: any) => (event.involvedObject.name === cluster ? [event.reason] : []));
-};
+const connectedOf = async (cluster: string): Promise<string> =>
+  (await conditionOf(platform, cluster, "Connected"))?.message ?? "";
 
 describe("an agent with a token of its ServiceAccount", () => {
   it("joins with it, and exchanges later ones for keys that open its tunnel for a day", async () => {
@@ -96,8 +98,7 @@ describe("an agent with a token of its ServiceAccount", () => {
       await using agent = await openFakeTunnel(platform, { key }, answerWith(GOOD_ANSWER));
       expect(agent.session.destroyed).toBe(false);
     }
-    const { body: keys } = await platform.send({ path: "/apis/storage.postern/v1/accesskeys" });
-    const made = keys.items.filter(({ spec }: any) => spec.displayName === "Agent of cluster proven");
+    const made = await agentKeysOf(platform, "proven");
     expect(made.map(({ spec }: any) => [spec.type, spec.subject, spec.scope.roles])).toEqual(
       Array.from({ length: 2 }, () => ["NetworkPeer", "postern:cluster:proven", [{ role: "network-peer" }]]),
     );
@@ -158,7 +159,7 @@ describe("an agent with a token of its ServiceAccount", () => {
     expect(statuses).toEqual(refused.map(() => 403));
     expect((await show("itself", await tokenOf(), { namespace: "p-default" })).status).toBe(403);
     expect((await show("itself", await tokenOf())).status).toBe(201);
-    expect(await eventsOf("itself")).not.toContain("AgentRefused");
+    expect(await eventsOf(platform, "itself")).not.toContain("AgentRefused");
   });
 
   it.each<[string, () => Promise<string>, object, string]>([
@@ -177,7 +178,7 @@ describe("an agent with a token of its ServiceAccount", () => {
     expect([answer.status, answer.body.message]).toEqual([403, expect.stringContaining(message)]);
     if (what.includes("clock")) expect(answer.body.message).toContain("compare the clocks");
     await expect.poll(() => connectedOf(name), WAIT).toContain(message);
-    await expect.poll(() => eventsOf(name), WAIT).toContain("AgentRefused");
+    await expect.poll(() => eventsOf(platform, name), WAIT).toContain("AgentRefused");
   });
 
   it("brings the new keys of its issuer, which are reported, and the old ones end", async () => {
@@ -187,22 +188,19 @@ describe("an agent with a token of its ServiceAccount", () => {
     expect((await show("renewed", await tokenOf(), { jwks: setOf(own, next) })).status).toBe(201);
     expect((await show("renewed", await tokenOf({ key: next }), { jwks: setOf(next) })).status).toBe(201);
     expect((await show("renewed", await tokenOf())).status).toBe(403);
-    await expect.poll(() => eventsOf("renewed"), WAIT).toContain("AgentKeysChanged");
+    await expect.poll(() => eventsOf(platform, "renewed"), WAIT).toContain("AgentKeysChanged");
   });
 
-  it.each<[string, (name: string, made: any) => Promise<unknown>]>([
-    ["its key is disabled", (name) => changeKeysOf(name, "PATCH")],
-    ["its key is deleted", (name) => changeKeysOf(name, "DELETE")],
-    [
-      "spec.networkPeer ends",
-      (name) => platform.send({ method: "PATCH", path: `clusters/${name}`, body: { spec: { networkPeer: false } } }),
-    ],
+  it.each<[string, (name: string) => Promise<unknown>]>([
+    ["its key is disabled", (name) => endAgentKeys(platform, name, "disable")],
+    ["its key is deleted", (name) => endAgentKeys(platform, name, "delete")],
+    ["spec.networkPeer ends", (name) => endTunnels(platform, name)],
     ["the cluster joins again without one", async (name) => exchange(platform, await nextJoinValue(platform, name))],
   ])("loses its tunnel when %s, and gets no further key", async (what, end) => {
     const name = `ended-${what.replaceAll(/[^a-z]/g, "").slice(-10)}`;
     const { key } = await joinWithToken(name);
     await using agent = await openFakeTunnel(platform, { key }, answerWith(GOOD_ANSWER));
-    await end(name, undefined);
+    await end(name);
     await agent.closed;
     expect((await show(name, await tokenOf())).status).toBe(403);
     expect((await askForTunnel(platform, { key })).status).toBeGreaterThanOrEqual(401);
@@ -216,9 +214,7 @@ describe("an agent with a token of its ServiceAccount", () => {
       const pod = `0b0e5c7e-0000-4000-8000-0000000001${String(count).padStart(2, "0")}`;
       keys.push((await show("restarted", await tokenOf({ pod }))).body.key);
     }
-    const { body } = await platform.send({ path: "/apis/storage.postern/v1/accesskeys" });
-    const left = body.items.filter(({ spec }: any) => spec.displayName === "Agent of cluster restarted");
-    expect(left.length).toBeLessThanOrEqual(32);
+    expect((await agentKeysOf(platform, "restarted")).length).toBeLessThanOrEqual(32);
     expect((await askForTunnel(platform, { key: keys[0] ?? "" })).status).toBe(401);
     const { status, socket } = await askForTunnel(platform, { key: keys.at(-1) ?? "" });
     socket?.destroy();
@@ -232,25 +228,10 @@ describe("a join value that was used", () => {
     expect((await exchange(platform, value, OTHER_UID)).status).toBe(201);
     const again = await exchange(platform, value, OTHER_UID);
     expect([again.status, again.body.message]).toEqual([403, expect.stringMatching(/was used at \d{4}-/)]);
-    expect(await eventsOf("stolen")).not.toContain("AgentRefused");
+    expect(await eventsOf(platform, "stolen")).not.toContain("AgentRefused");
     const late = await exchange(platform, value);
     expect([late.status, late.body.message]).toEqual([403, expect.stringMatching(/was used at \d{4}-/)]);
     await expect.poll(() => connectedOf("stolen"), WAIT).toContain("came with the join value that was used");
-    await expect.poll(() => eventsOf("stolen"), WAIT).toContain("AgentRefused");
+    await expect.poll(() => eventsOf(platform, "stolen"), WAIT).toContain("AgentRefused");
   });
 });
-
-async function changeKeysOf(cluster: string, method: "PATCH" | "DELETE"): Promise<void> {
-  const path = "/apis/storage.postern/v1/accesskeys";
-  const { body } = await platform.send({ path });
-  const found = body.items.filter(({ spec }: any) => spec.displayName === `Agent of cluster ${cluster}`);
-  for (const { metadata } of found) {
-    const call = {
-      method,
-      path: `${path}/${metadata.name}`,
-      ...(method === "PATCH" ? { body: { spec: { disabled: true } } } : {}),
-    };
-    const answer = await platform.send(call);
-    if (answer.status !== 200) throw new Error(answer.text);
-  }
-}

@@ -1,7 +1,7 @@
 // Joins and tunnels against the whole server, over real TLS.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import type { RunningPlatform } from "../../testing/running-platform.ts";
 import {
   answerWith,
   askForTunnel,
@@ -13,10 +13,18 @@ import {
   openFakeTunnel,
   PEER_UID,
 } from "./testing/fake-agent.ts";
+import {
+  conditionOf,
+  endAgentKeys,
+  endTunnels,
+  eventsOf,
+  startTunnelPlatform,
+  WAIT,
+} from "./testing/tunnel-platform.ts";
 
 let platform: RunningPlatform;
 beforeAll(async () => {
-  platform = await startPlatform({ "proxy-health-check-interval-seconds": "3600" });
+  platform = await startTunnelPlatform();
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
@@ -25,13 +33,6 @@ const rotate = (key: string, clusterUid = PEER_UID) =>
 
 const keyFor = async (name: string, spec: object): Promise<string> =>
   (await platform.create("ownedaccesskeys", { metadata: { name }, spec })).spec.key;
-
-const conditionOf = async (cluster: string, type: string): Promise<any> => {
-  const { body } = await platform.send({ path: `clusters/${cluster}` });
-  return body.status?.conditions?.find((condition: { type: string }) => condition.type === type);
-};
-
-const WAIT = { timeout: 30_000, interval: 20 };
 
 describe("a join value", () => {
   it("serves the manifests of an agent until it is used, and is exchanged once", async () => {
@@ -68,7 +69,7 @@ describe("a join value", () => {
     await platform.create("clusters", { metadata: { name: "gone" }, spec: { networkPeer: true } });
     expect((await exchange(platform, gone)).status).toBe(403);
     const off = await joinValueFor(platform, "off");
-    await platform.send({ method: "PATCH", path: "clusters/off", body: { spec: { networkPeer: false } } });
+    await endTunnels(platform, "off");
     expect((await exchange(platform, off)).status).toBe(403);
     expect((await platform.send({ path: "clusters/off/join", body: {} })).status).toBe(409);
   });
@@ -149,14 +150,9 @@ describe("the endpoint of tunnels", () => {
     expect([copy.status, copy.text]).toEqual([403, expect.stringContaining("copy of the key")]);
     expect((await rotate(key, "other")).status).toBe(403);
     await expect
-      .poll(async () => (await conditionOf("copied", "Connected"))?.message, WAIT)
+      .poll(async () => (await conditionOf(platform, "copied", "Connected"))?.message, WAIT)
       .toContain("copy of the key");
-    await expect
-      .poll(async () => {
-        const { body } = await platform.send({ path: "/api/v1/namespaces/default/events" });
-        return body.items.filter(({ reason }: any) => reason === "AgentRefused").length;
-      }, WAIT)
-      .toBeGreaterThan(0);
+    await expect.poll(() => eventsOf(platform, "copied"), WAIT).toContain("AgentRefused");
     expect(first.session.destroyed).toBe(false);
   });
 });
@@ -185,13 +181,10 @@ describe("a tunnel", () => {
     expect(head).not.toContain(platform.adminKey);
   });
 
-  it.each<[string, (name: string, key: string) => Promise<unknown>]>([
+  it.each<[string, (name: string) => Promise<unknown>]>([
     ["its Cluster is deleted", (name) => platform.send({ method: "DELETE", path: `clusters/${name}` })],
-    [
-      "spec.networkPeer ends",
-      (name) => platform.send({ method: "PATCH", path: `clusters/${name}`, body: { spec: { networkPeer: false } } }),
-    ],
-    ["its key is disabled", (name) => disableKeyOf(name)],
+    ["spec.networkPeer ends", (name) => endTunnels(platform, name)],
+    ["its key is disabled", (name) => endAgentKeys(platform, name, "disable")],
     ["the cluster joins again", async (name) => exchange(platform, await nextJoinValue(platform, name))],
   ])("is closed when %s, with the requests in it, and opens no more", async (what, end) => {
     const name = `cut-${what.replaceAll(/[^a-z]/g, "").slice(-12)}`;
@@ -200,7 +193,7 @@ describe("a tunnel", () => {
       "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n3\r\n{}\n\r\n";
     await using agent = await openFakeTunnel(platform, { key }, answerWith(begun));
     const watch = await platform.open({ path: `/kubernetes/cluster/${name}/api/v1/configmaps?watch=1` });
-    await end(name, key);
+    await end(name);
     await Promise.all([agent.closed, watch.ended]);
     expect([watch.status, watch.text()]).toEqual([200, "{}\n"]);
     expect((await askForTunnel(platform, { key })).status).toBeGreaterThanOrEqual(401);
@@ -229,12 +222,3 @@ describe("a tunnel", () => {
     await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()));
   });
 });
-
-async function disableKeyOf(cluster: string): Promise<void> {
-  const path = "/apis/storage.postern/v1/accesskeys";
-  const { body } = await platform.send({ path });
-  const found = body.items.find(({ spec }: any) => spec.displayName === `Agent of cluster ${cluster}`);
-  const call = { method: "PATCH", path: `${path}/${found.metadata.name}`, body: { spec: { disabled: true } } };
-  const answer = await platform.send(call);
-  if (answer.status !== 200) throw new Error(answer.text);
-}

@@ -2,13 +2,14 @@
 
 import type { ServerHttp2Stream } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import type { RunningPlatform } from "../../testing/running-platform.ts";
 import { answerWith, askForTunnel, GOOD_ANSWER, joinedKey, openFakeTunnel } from "./testing/fake-agent.ts";
+import { startTunnelPlatform } from "./testing/tunnel-platform.ts";
 
 let platform: RunningPlatform;
 let good: Awaited<ReturnType<typeof openFakeTunnel>>;
 beforeAll(async () => {
-  platform = await startPlatform({ "proxy-health-check-interval-seconds": "3600" });
+  platform = await startTunnelPlatform();
   good = await openFakeTunnel(platform, { key: await joinedKey(platform, "good") }, answerWith(GOOD_ANSWER));
 });
 afterAll(async () => {

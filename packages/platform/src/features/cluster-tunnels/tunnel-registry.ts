@@ -3,7 +3,8 @@
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Dial } from "../../foundation/upstream/upstream-dialer.ts";
-import { ConnectTimeoutError, unreachableError } from "../../foundation/upstream/upstream-failure.ts";
+import { busyError, ConnectTimeoutError, unreachableError } from "../../foundation/upstream/upstream-failure.ts";
+import { createTally } from "./tally.ts";
 import type { Tunnel } from "./tunnel.ts";
 
 /** An agent that was turned away although its key is good. */
@@ -12,11 +13,11 @@ export type RefusedAgent = { readonly at: number; readonly message: string };
 export type TunnelRegistry = Disposable & {
   /** A place for a tunnel, until it is disposed; why there is none otherwise. `namespace`: of a virtual cluster. */
   claim(uid: string, namespace?: string): Disposable | string;
-  /** Of an agent. Ends with the tunnel, or when disposed. */
-  add(uid: string, tunnel: Tunnel): Disposable;
+  /** Of an agent. Ends with the tunnel, or when disposed. `namespace`: as for the place. */
+  add(uid: string, tunnel: Tunnel, namespace?: string): Disposable;
   /** Those that can be used. */
   of(uid: string): readonly Tunnel[];
-  /** For the connections of a cluster; it fails with an ApiError 503 where no tunnel is open. */
+  /** For the connections of a cluster; it fails with an ApiError 503 where no tunnel is open, or too many streams are. */
   dialer(uid: string): Dial;
   /** Remembers the last agent that was refused; undefined forgets it. */
   refuse(uid: string, refused: RefusedAgent | undefined): void;
@@ -37,6 +38,14 @@ export type TunnelRegistry = Disposable & {
 const MAX_TUNNELS_OF_CLUSTER = 16;
 /** The virtual clusters of one project, whose administrators run the agents. */
 const MAX_TUNNELS_OF_NAMESPACE = 128;
+/**
+ * What comes on a stream waits here for its reader, and each stream may have as much. A tenant that has readers stall in each of its clusters fills
+ * its own share, and not the memory of the server. Unused connections count.
+ */
+const MAX_STREAMS_OF_NAMESPACE = 2_048;
+const MAX_STREAMS = 16_384;
+/** Of all streams: no uid and no namespace. */
+const ALL = "*";
 /** Opening a stream takes one round trip. */
 const OPEN_TIMEOUT_MS = 10_000;
 
@@ -48,9 +57,12 @@ export const AGENT_NOT_CONNECTED = {
 /** `expected`: the uids of the Clusters that agents are to connect. */
 export function createTunnelRegistry(scheduler: Scheduler, expected: () => readonly string[]): TunnelRegistry {
   const tunnels = new Map<string, Set<Tunnel>>();
+  /** By uid, while there are tunnels. */
+  const namespaces = new Map<string, string>();
   const refused = new Map<string, RefusedAgent>();
   /** By uid and by namespace: a uid is the name of no namespace of a project. */
-  const places = new Map<string, number>();
+  const places = createTally();
+  const streams = createTally();
   const listeners = new ChangeListeners<[uid: string]>();
 
   const usable = (uid: string): Tunnel[] => [...(tunnels.get(uid) ?? [])].filter(({ isUsable }) => isUsable);
@@ -61,37 +73,33 @@ export function createTunnelRegistry(scheduler: Scheduler, expected: () => reado
       undefined,
     );
 
+  function countStream(uid: string): Disposable {
+    const namespace = namespaces.get(uid);
+    const isFull = namespace !== undefined && streams.of(namespace) >= MAX_STREAMS_OF_NAMESPACE;
+    if (isFull || streams.of(ALL) >= MAX_STREAMS) throw busyError();
+    return streams.count(ALL, namespace);
+  }
   function* all(): Generator<Tunnel> {
     for (const of of tunnels.values()) yield* of;
   }
 
   return {
     claim(uid, namespace) {
-      const counted = [uid, ...(namespace === undefined ? [] : [namespace])];
-      if ((places.get(uid) ?? 0) >= MAX_TUNNELS_OF_CLUSTER)
-        return `the cluster has ${MAX_TUNNELS_OF_CLUSTER} tunnels already`;
-      if (namespace !== undefined && (places.get(namespace) ?? 0) >= MAX_TUNNELS_OF_NAMESPACE)
+      if (places.of(uid) >= MAX_TUNNELS_OF_CLUSTER) return `the cluster has ${MAX_TUNNELS_OF_CLUSTER} tunnels already`;
+      if (namespace !== undefined && places.of(namespace) >= MAX_TUNNELS_OF_NAMESPACE)
         return `the virtual clusters of namespace ${namespace} have ${MAX_TUNNELS_OF_NAMESPACE} tunnels already`;
-      for (const key of counted) places.set(key, (places.get(key) ?? 0) + 1);
-      let isHeld = true;
-      return {
-        [Symbol.dispose]() {
-          if (!isHeld) return;
-          isHeld = false;
-          for (const key of counted) {
-            const left = (places.get(key) ?? 0) - 1;
-            if (left === 0) places.delete(key);
-            else places.set(key, left);
-          }
-        },
-      };
+      return places.count(uid, namespace);
     },
-    add(uid, tunnel) {
+    add(uid, tunnel, namespace) {
       const of = tunnels.get(uid) ?? new Set();
       tunnels.set(uid, of.add(tunnel));
+      if (namespace !== undefined) namespaces.set(uid, namespace);
       const remove = (): void => {
         if (!of.delete(tunnel)) return;
-        if (of.size === 0) tunnels.delete(uid);
+        if (of.size === 0) {
+          tunnels.delete(uid);
+          namespaces.delete(uid);
+        }
         listeners.call(uid);
       };
       void tunnel.closed.then(remove);
@@ -102,9 +110,13 @@ export function createTunnelRegistry(scheduler: Scheduler, expected: () => reado
     dialer: (uid) => (callback) => {
       const tunnel = choose(uid);
       if (tunnel === undefined) throw unreachableError(AGENT_NOT_CONNECTED);
+      const counted = countStream(uid);
       let timer: Disposable | undefined;
       const opening = tunnel.open((...result) => {
         timer?.[Symbol.dispose]();
+        const [, socket] = result;
+        if (socket === null) counted[Symbol.dispose]();
+        else socket.once("close", () => counted[Symbol.dispose]());
         callback(...result);
       });
       timer = scheduler.schedule(OPEN_TIMEOUT_MS, () => opening.cancel(new ConnectTimeoutError()));

@@ -3,15 +3,15 @@
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
-import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import type { RunningPlatform } from "../../testing/running-platform.ts";
 import { answerWith, askForTunnel, exchange, GOOD_ANSWER, openFakeTunnel } from "./testing/fake-agent.ts";
+import { startTunnelPlatform, WAIT } from "./testing/tunnel-platform.ts";
 
 const INSTANCES = "namespaces/p-default/virtualclusterinstances";
-const WAIT = { timeout: 30_000, interval: 20 };
 
 let platform: RunningPlatform;
 beforeAll(async () => {
-  platform = await startPlatform({ "proxy-health-check-interval-seconds": "3600" });
+  platform = await startTunnelPlatform();
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
