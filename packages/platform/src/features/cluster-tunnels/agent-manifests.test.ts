@@ -34,3 +34,8 @@ it("the pods of the agent are those of the restricted Pod Security Standard", ()
   });
   expect(manifest("Namespace").metadata.labels["pod-security.kubernetes.io/enforce"]).toBe("restricted");
 });
+
+it("no binding of the manifests is taken for one that a platform makes in the cluster, and removes", () => {
+  for (const kind of ["ClusterRoleBinding", "RoleBinding"])
+    expect(manifest(kind).metadata.labels).not.toHaveProperty(["app.kubernetes.io/managed-by"]);
+});

@@ -34,7 +34,8 @@ export function agentManifests(options: AgentManifestOptions): readonly object[]
   ];
 }
 
-const labels = { "app.kubernetes.io/name": NAME, "app.kubernetes.io/managed-by": "postern" };
+/** Not managed-by, which bindings have that platforms make in clusters, and correct. */
+const labels = { "app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": "postern" };
 const inNamespace = { name: NAME, namespace: AGENT_NAMESPACE, labels };
 const RBAC = "rbac.authorization.k8s.io";
 const subjects = [{ kind: "ServiceAccount", name: NAME, namespace: AGENT_NAMESPACE }];

@@ -22,7 +22,7 @@ export type BindingNames = Pick<PlatformNames, "name" | "insideRoleGroup">;
 
 /**
  * The binding has the name of the group it is for. A binding of that name with other content is replaced: the group belongs to the platform. Other
- * bindings are not changed.
+ * bindings are not changed, whatever label they have: another platform may have the same name, and its agent in the cluster.
  */
 export async function bindRoles(
   bindings: InstalledResource,
@@ -61,11 +61,12 @@ export function* areRolesBound(
 function isAsWanted(
   binding: KubeObject,
   wanted: ReadonlyMap<string, KubeObject>,
-  { name: managedBy }: BindingNames,
+  { name: managedBy, insideRoleGroup }: BindingNames,
 ): boolean {
-  const same = wanted.get(binding.metadata.name ?? "");
-  const isManaged = binding.metadata.labels?.[MANAGED_BY] === managedBy;
-  if (same === undefined) return !isManaged;
+  const { name = "", labels } = binding.metadata;
+  const same = wanted.get(name);
+  const isManaged = labels?.[MANAGED_BY] === managedBy;
+  if (same === undefined) return !isManaged || !name.startsWith(insideRoleGroup(""));
   return (
     isManaged && equalJson(binding["subjects"], same["subjects"]) && equalJson(binding["roleRef"], same["roleRef"])
   );

@@ -105,10 +105,17 @@ describe("an embedded virtual cluster", () => {
     await host.setUp("one");
     const bindingsNow = async () => {
       const { body } = await host.request("one", { url: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings" });
-      return body.items.map(({ metadata }: any) => metadata.name).filter((name: string) => name.startsWith("example:"));
+      return body.items.map(({ metadata }: any) => metadata.name).filter((name: string) => name.startsWith("example"));
     };
+    // As the agent of a platform of the same name has one in it.
+    const ofAgent = {
+      metadata: { name: "example-agent", labels: { "app.kubernetes.io/managed-by": "example" } },
+      roleRef: { kind: "ClusterRole", name: "view", apiGroup: "rbac.authorization.k8s.io" },
+    };
+    const url = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    await host.request("one", { method: "POST", url, body: ofAgent });
     await host.backend("one").bindRoles(["cluster-admin", "auditor"], signal);
-    expect(await bindingsNow()).toEqual(["example:role:auditor", "example:role:cluster-admin"]);
+    expect(await bindingsNow()).toEqual(["example-agent", "example:role:auditor", "example:role:cluster-admin"]);
   });
 
   it("is nothing to another: objects, rights and certificates of one mean nothing in the other", async () => {

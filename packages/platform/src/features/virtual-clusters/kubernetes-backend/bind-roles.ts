@@ -58,7 +58,10 @@ async function correctBindings(
   const ask = <T>(work: Promise<T>): Promise<T> => asPlatformRequest("bind roles", work);
 
   const items = await ask(listBounded(bindings, { labelSelector: `${MANAGED_BY}=${names.name}`, signal }));
-  const kept = new Map(items.map((binding) => [binding.metadata.name ?? "", binding]));
+  // The manifests of an agent had the label up to now, and are no binding of these.
+  const isOurs = (name: string): boolean => name.startsWith(names.insideRoleGroup(""));
+  const found = items.map((binding) => [binding.metadata.name ?? "", binding] as const);
+  const kept = new Map(found.filter(([name]) => isOurs(name)));
   const wanted = new Map(clusterRoles.map((role) => [names.insideRoleGroup(role), role]));
   for (const [name, { metadata }] of kept) {
     const role = wanted.get(name);

@@ -297,6 +297,15 @@ describe("bindings", () => {
     expect(await namesOf(cluster)).toEqual(["example:role:cluster-admin"]);
   });
 
+  test("leave those of others alone that have the same label, such as one of an agent", async () => {
+    const { backend, cluster } = await connectCluster();
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+    const metadata = { name: "example-agent", labels: { "app.kubernetes.io/managed-by": "example" } };
+    await cluster.admin("POST", BINDINGS, { metadata, roleRef, subjects: [] });
+    await backend.bindRoles(["cluster-admin"], signal);
+    expect(await namesOf(cluster)).toEqual(["example-agent", "example:role:cluster-admin"]);
+  });
+
   test("are not read for ever from a cluster that always has more (security book 50)", async () => {
     let pages = 0;
     const item = { metadata: { name: "more", labels: { "app.kubernetes.io/managed-by": "example" } } };
