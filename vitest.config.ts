@@ -51,6 +51,7 @@ const MEASURING = ["test/e2e/flat-memory.test.ts"];
 
 /** What takes too long for `npm test`: `npm run nightly` has it, and `npx vitest run FILE`. */
 const LONG = [
+  "test/e2e/cluster-tunnel-namespaces.test.ts",
   "test/e2e/cluster-tunnel-noise.test.ts",
   "packages/stores/src/etcd/etcd-faults.test.ts",
   "packages/stores/src/etcd/etcd-leader-election.test.ts",

@@ -118,9 +118,9 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: {},
   },
   {
-    name: "tunnels over a bad network",
+    name: "tunnels over a bad network, and out of a closed one",
     project: "long",
-    paths: ["test/e2e/cluster-tunnel-noise.test.ts"],
+    paths: ["test/e2e/cluster-tunnel-noise.test.ts", "test/e2e/cluster-tunnel-namespaces.test.ts"],
     environment: {},
   },
   {

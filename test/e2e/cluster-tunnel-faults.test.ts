@@ -1,13 +1,12 @@
 // Bad days of a tunnel: each part is killed and started again, and connections are cut in the middle of a watch and of a body.
 
 import { readFile } from "node:fs/promises";
-import { createServer, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
-import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { lastingPortFlags } from "@postern/stores/testing/lasting-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { joinSockets } from "./testing/join-sockets.ts";
+import { type HttpProxy, startHttpProxy } from "./testing/http-proxy.ts";
 import { ENTRY, NODE, temporaryDirectory, tool } from "./testing/postern-process.ts";
 import { durableStoreFlags } from "./testing/stores.ts";
 import { type AgentProcess, type AgentStart, connectByAgent, startAgent } from "./testing/tunnelled-cluster.ts";
@@ -23,7 +22,7 @@ let agent: AgentProcess;
 let start: AgentStart;
 let nearFlags: readonly string[];
 /** An HTTP proxy on the agent's way to the platform, whose connections can be cut. */
-let proxy: Awaited<ReturnType<typeof startProxy>>;
+let proxy: HttpProxy;
 
 const statusAt = async (path: string): Promise<number> => (await near.http(path, { key: near.key })).status;
 const isReached = () => expect.poll(() => statusAt(`${THROUGH}/version`), WAIT).toBe(200);
@@ -34,7 +33,7 @@ const connectedStatus = async (): Promise<string> => {
 
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  proxy = await startProxy();
+  proxy = await startHttpProxy();
   const nearDir = join(directory.path, "near");
   nearFlags = [
     ...["--proxy-health-check-interval-seconds", "1"],
@@ -164,30 +163,4 @@ async function openWatch(): Promise<{ readonly ended: Promise<void>; close(): vo
   response.resume();
   const ended = new Promise<void>((resolve) => response.once("close", resolve));
   return { ended, close: () => void response.destroy() };
-}
-
-async function startProxy() {
-  const open = new Set<Socket>();
-  const targets = new Set<string>();
-  const server = createServer();
-  server.on("connect", ({ url = "" }, client: Socket) => {
-    targets.add(url);
-    const { hostname, port } = new URL(`http://${url}`);
-    const target = connect(Number(port), hostname, () => client.write("HTTP/1.1 200 OK\r\n\r\n"));
-    joinSockets(client, target, open);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    targets: () => [...targets],
-    cut() {
-      for (const socket of open) socket.destroy();
-    },
-    close() {
-      this.cut();
-      server.close();
-    },
-  };
 }

@@ -2,7 +2,7 @@
 // whole or an error, and no request hangs.
 
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { type Server as Bulk, createServer, type IncomingMessage } from "node:http";
 import { request } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -21,6 +21,7 @@ import {
   writeFarKubeconfig,
 } from "./testing/tunnelled-cluster.ts";
 import { clusterPath, type Server, startServer } from "./testing/two-posterns.ts";
+import { writeKubeconfig } from "./testing/write-kubeconfig.ts";
 
 const WAIT = { timeout: 120_000, interval: 200 };
 const THROUGH = "/kubernetes/cluster/edge";
@@ -57,21 +58,15 @@ beforeAll(async () => {
     startServer(join(directory.path, "far")),
   ]);
   ca = await readFile(near.process.caFile);
-  relay = await startNoisyRelay(Number(new URL(near.process.url).port), DELAY_MS);
+  relay = await startNoisyRelay({ host: "127.0.0.1", port: Number(new URL(near.process.url).port) }, DELAY_MS);
   bulk = await serveBulk();
   const whole = createHash("sha256");
   for (const chunk of bodyOf(BODY_BYTES)) whole.update(chunk);
   EXPECTED = whole.digest("hex");
   const edge = await writeFarKubeconfig(far, join(directory.path, "far.kubeconfig"));
   const { port } = bulk.address() as AddressInfo;
-  const config = {
-    ...{ apiVersion: "v1", kind: "Config", "current-context": "c" },
-    clusters: [{ name: "c", cluster: { server: `http://127.0.0.1:${port}` } }],
-    contexts: [{ name: "c", context: { cluster: "c", user: "c" } }],
-    users: [{ name: "c", user: { token: "of-the-agent" } }],
-  };
-  const ofBulk = join(directory.path, "bulk.kubeconfig");
-  await writeFile(ofBulk, JSON.stringify(config), { mode: 0o600 });
+  const server = `http://127.0.0.1:${port}`;
+  const ofBulk = await writeKubeconfig(join(directory.path, "bulk.kubeconfig"), { server, token: "of-the-agent" });
   const start = async (name: string, kubeconfig: string): Promise<AgentProcess> => {
     const value = await joinValue(near, name);
     const stateFile = await writeAgentState(near, join(directory.path, `${name}-agent.key`), value, relay.url);

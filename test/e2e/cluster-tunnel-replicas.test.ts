@@ -1,6 +1,6 @@
 // An agent behind a load balancer of two servers on one etcd: each of them reaches the cluster, a value is used once, and a leave ends all.
 
-import { connect, createServer, type Socket } from "node:net";
+import { connect as connectTo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,10 +38,19 @@ describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
   });
 
   const first = (): Server => servers[0] as Server;
-  const reasonAt = async (server: Server): Promise<string> => {
-    const { body } = await server.http("/kubernetes/cluster/edge/api", { key: first().key });
+  const reasonAt = async (server: Server, name = "edge"): Promise<string> => {
+    const { body } = await server.http(`/kubernetes/cluster/${name}/api`, { key: first().key });
     return body?.details?.causes?.[0]?.reason ?? body?.reason ?? body?.kind;
   };
+
+  async function connect(name: string): Promise<AgentProcess> {
+    const kubeconfig = await writeFarKubeconfig(far, join(two.directory, "far.kubeconfig"));
+    const value = await joinValue(first(), name);
+    const stateFile = await writeAgentState(first(), join(two.directory, `${name}-agent.key`), value, balancer.url);
+    const started = startAgent({ stateFile, kubeconfig });
+    for (const server of servers) await expect.poll(() => reasonAt(server, name), WAIT).toBe("APIVersions");
+    return started;
+  }
 
   it("has a value that one of them takes", async () => {
     const value = await joinValue(first(), "raced");
@@ -51,11 +60,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
   });
 
   it("is opened to each of them, which reach the cluster by themselves", async () => {
-    const kubeconfig = await writeFarKubeconfig(far, join(two.directory, "far.kubeconfig"));
-    const value = await joinValue(first(), "edge");
-    const stateFile = await writeAgentState(first(), join(two.directory, "edge-agent.key"), value, balancer.url);
-    agent = startAgent({ stateFile, kubeconfig });
-    for (const server of servers) await expect.poll(() => reasonAt(server), WAIT).toBe("APIVersions");
+    agent = await connect("edge");
     await expect.poll(() => agent?.output().match(/"tunnel opened"/g)?.length, WAIT).toBe(4);
   });
 
@@ -64,6 +69,17 @@ describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
     await expect.poll(() => agent?.output().match(/"tunnel closed"/g)?.length, WAIT).toBe(4);
     for (const server of servers) expect(await reasonAt(server)).not.toBe("APIVersions");
   });
+
+  it("leads to the cluster through the other one while one of them is killed", async () => {
+    const started = await connect("again");
+    try {
+      await servers[1]?.process.stop("SIGKILL");
+      const reached = await Promise.all(Array.from({ length: 10 }, () => reasonAt(first(), "again")));
+      expect(new Set(reached)).toEqual(new Set(["APIVersions"]));
+    } finally {
+      await started[Symbol.asyncDispose]();
+    }
+  });
 });
 
 /** Leads each connection to the next of the ports. */
@@ -71,7 +87,7 @@ async function startBalancer(ports: readonly number[]) {
   const open = new Set<Socket>();
   let count = 0;
   const server = createServer((client) => {
-    const target = connect(ports[count++ % ports.length] ?? 0, "127.0.0.1");
+    const target = connectTo(ports[count++ % ports.length] ?? 0, "127.0.0.1");
     joinSockets(client, target, open);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { request } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "./testing/postern-process.ts";
 import { type AgentProcess, joinValue, startAgent, writeAgentState } from "./testing/tunnelled-cluster.ts";
 import { MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts";
+import { writeKubeconfig } from "./testing/write-kubeconfig.ts";
 
 const WAIT = { timeout: 60_000, interval: 100 };
 const POD = "/kubernetes/cluster/edge/api/v1/namespaces/default/pods/web";
@@ -32,15 +33,9 @@ beforeAll(async () => {
   cluster.listen(0, "127.0.0.1");
   await once(cluster, "listening");
   near = await startServer(join(directory.path, "near"), ["--proxy-health-check-interval-seconds", "1"]);
+  const server = `http://127.0.0.1:${(cluster.address() as AddressInfo).port}`;
   const kubeconfig = join(directory.path, "cluster.kubeconfig");
-  const address = `http://127.0.0.1:${(cluster.address() as AddressInfo).port}`;
-  const config = {
-    ...{ apiVersion: "v1", kind: "Config", "current-context": "c" },
-    clusters: [{ name: "c", cluster: { server: address } }],
-    contexts: [{ name: "c", context: { cluster: "c", user: "c" } }],
-    users: [{ name: "c", user: { token: "of-the-agent" } }],
-  };
-  await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 });
+  await writeKubeconfig(kubeconfig, { server, token: "of-the-agent" });
   const stateFile = await writeAgentState(near, join(directory.path, "edge-agent.key"), await joinValue(near, "edge"));
   agent = startAgent({ stateFile, kubeconfig });
 });

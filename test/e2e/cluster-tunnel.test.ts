@@ -1,12 +1,13 @@
 // A cluster that an agent connects, over real TLS: what works with a kubeconfig works through the tunnel.
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { kubernetesTools } from "./testing/kubernetes-tools.ts";
-import { succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { openStream, openWebSocket } from "./testing/open-streams.ts";
+import { temporaryDirectory } from "./testing/postern-process.ts";
+import { runSmallChart } from "./testing/small-chart.ts";
 import {
   type AgentProcess,
   type AgentStart,
@@ -15,6 +16,7 @@ import {
   writeAgentState,
 } from "./testing/tunnelled-cluster.ts";
 import { clusterPath, INSTANCES, MANAGEMENT, ownAddress, type Server, startServer } from "./testing/two-posterns.ts";
+import { writeKubeconfig } from "./testing/write-kubeconfig.ts";
 
 const WAIT = { timeout: 60_000, interval: 100 };
 const SPACES = `${MANAGEMENT}/namespaces/p-default/spaceinstances`;
@@ -79,7 +81,7 @@ describe("a cluster that an agent connects", () => {
   it("has its API: reads, writes, apply, and a watch that sees them as they happen", async () => {
     await letAdminIn();
     const maps = `${THROUGH}/api/v1/namespaces/default/configmaps`;
-    await using watch = await openWatch(`${maps}?watch=1`);
+    await using watch = await openStream(near, `${maps}?watch=1`);
     const made = await near.send(maps, {
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -143,35 +145,14 @@ describe("a cluster that an agent connects", () => {
 
   it("takes a release of helm, its changes, and its end", async () => {
     await letAdminIn();
-    const { helm } = await kubernetesTools("1.35");
-    const chart = join(directory.path, "chart");
-    await mkdir(join(chart, "templates"), { recursive: true });
-    await writeFile(join(chart, "Chart.yaml"), "apiVersion: v2\nname: small\nversion: 1.0.0\n");
-    await writeFile(join(chart, "values.yaml"), "size: small\n");
-    const map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-helm}\ndata: {size: {{ .Values.size }}}\n";
-    await writeFile(join(chart, "templates", "map.yaml"), map);
-    const kubeconfig = join(directory.path, "through.kubeconfig");
-    const config = {
-      ...{ apiVersion: "v1", kind: "Config", "current-context": "c" },
-      clusters: [
-        {
-          name: "c",
-          cluster: { server: `${near.process.url}${THROUGH}`, "certificate-authority": near.process.caFile },
-        },
-      ],
-      contexts: [{ name: "c", context: { cluster: "c", user: "c" } }],
-      users: [{ name: "c", user: { token: near.key } }],
-    };
-    await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 });
-    const homes = ["CACHE", "CONFIG", "DATA"].map((home) => `HELM_${home}_HOME=${join(directory.path, "helm", home)}`);
-    const run = (...args: string[]) => succeed(tool("env", [...homes, helm, "--kubeconfig", kubeconfig, ...args]));
-    const made = `${DIRECT}/api/v1/namespaces/default/configmaps/of-helm`;
-    expect(await run("install", "small", chart)).toContain("STATUS: deployed");
-    expect((await far.send(made)).data).toEqual({ size: "small" });
-    expect(await run("upgrade", "small", chart, "--set=size=large")).toContain("STATUS: deployed");
-    expect((await far.send(made)).data).toEqual({ size: "large" });
-    await run("uninstall", "small", "--wait");
-    expect((await far.http(made, { key: far.key })).status).toBe(404);
+    const server = `${near.process.url}${THROUGH}`;
+    const { key: token } = near;
+    const { caFile } = near.process;
+    const kubeconfig = await writeKubeconfig(join(directory.path, "through.kubeconfig"), { server, token, caFile });
+    await runSmallChart(directory.path, kubeconfig, async () => {
+      const path = `${DIRECT}/api/v1/namespaces/default/configmaps/of-helm`;
+      return (await far.http(path, { key: far.key })).body.data;
+    });
   });
 
   it.runIf(FAR_ADDRESS !== undefined)("has a vcluster, whose Secret is read through the tunnel", async () => {
@@ -210,6 +191,7 @@ describe("a cluster that an agent connects", () => {
 describe("an external virtual cluster whose agent is known by its ServiceAccount", () => {
   const OUTER = "/kubernetes/project/default/virtualcluster/outer";
   let start: AgentStart;
+  let stateFile = "";
   let outer: AgentProcess;
   const isReached = () =>
     expect.poll(async () => (await near.http(`${OUTER}/version`, { key: near.key })).status, WAIT).toBe(200);
@@ -224,8 +206,9 @@ describe("an external virtual cluster whose agent is known by its ServiceAccount
     await near.create(INSTANCES, { kind: "VirtualClusterInstance", metadata: { name: "outer" }, spec });
     const { status } = await near.create(`${INSTANCES}/outer/join`, { kind: "ClusterJoin" });
     const value = status.url.slice(status.url.lastIndexOf("/") + 1);
+    stateFile = join(directory.path, "outer-agent.key");
     start = {
-      stateFile: await writeAgentState(near, join(directory.path, "outer-agent.key"), value),
+      stateFile: await writeAgentState(near, stateFile, value),
       kubeconfig: join(directory.path, "edge.kubeconfig"),
       flags: ["--identity-token-file", tokenFile],
     };
@@ -235,7 +218,7 @@ describe("an external virtual cluster whose agent is known by its ServiceAccount
 
   it("keeps no key: it connects again with the token of its ServiceAccount", async () => {
     await isReached();
-    const state = JSON.parse(await readFile(start.stateFile, "utf8"));
+    const state = JSON.parse(await readFile(stateFile, "utf8"));
     expect(state).toMatchObject({ identity: "token", cluster: "outer", namespace: "p-default" });
     expect(Object.keys(state).filter((member) => ["key", "join", "key-made"].includes(member))).toEqual([]);
     await outer.stop("SIGKILL");
@@ -270,52 +253,3 @@ describe("an external virtual cluster whose agent is known by its ServiceAccount
     expect(userInfo.username).toBe("admin");
   });
 });
-
-type Opened = AsyncDisposable & { text(): string; close(): void; readonly ended: Promise<void> };
-
-/** A watch of the administrator's, as it comes. */
-async function openWatch(path: string): Promise<Opened> {
-  const ca = await readFile(near.process.caFile);
-  return await new Promise((resolve, reject) => {
-    const sent = request(`${near.process.url}${path}`, {
-      ca,
-      agent: false,
-      headers: { authorization: `Bearer ${near.key}` },
-    });
-    sent.on("error", reject);
-    sent.once("response", (response) => {
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
-      const ended = new Promise<void>((end) => response.once("close", end));
-      response.on("error", () => undefined);
-      const close = (): void => void sent.destroy();
-      resolve({ text: () => text, close, ended, [Symbol.asyncDispose]: async () => close() });
-    });
-    sent.end();
-  });
-}
-
-async function openWebSocket(server: Server, path: string): Promise<Pick<Opened, "text" | "close">> {
-  const ca = await readFile(server.process.caFile);
-  return await new Promise((resolve, reject) => {
-    const sent = request(`${server.process.url}${path}`, {
-      ...{ ca, agent: false },
-      headers: {
-        authorization: `Bearer ${server.key}`,
-        connection: "Upgrade",
-        upgrade: "websocket",
-        "sec-websocket-version": "13",
-        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
-      },
-    });
-    sent.on("error", reject);
-    sent.once("response", ({ statusCode }) => reject(new Error(`no upgrade: ${statusCode}`)));
-    sent.once("upgrade", (_response, socket, head) => {
-      let text = head.toString("latin1");
-      socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
-      socket.on("error", () => undefined);
-      resolve({ text: () => text, close: () => void socket.destroy() });
-    });
-    sent.end();
-  });
-}

@@ -5,10 +5,16 @@ import type { EtcdHost } from "@postern/stores/etcd/testing/start-etcd";
 
 export type Network = {
   readonly hosts: readonly EtcdHost[];
+  /** The address of this machine in it, by which each host reaches what listens here. */
+  readonly gateway: string;
   /** Nothing goes from this host to the others, or to those given, any more, nor from them to it; this machine still reaches it. */
   readonly isolate: (index: number, from?: readonly number[]) => void;
   /** Undoes an `isolate` from the same. */
   readonly join: (index: number, from?: readonly number[]) => void;
+  /** Takes the link of a host down: nothing leaves or reaches it, and no peer hears of it. */
+  readonly setLink: (index: number, state: "up" | "down") => void;
+  /** A share of the packets that come to a host is lost from now on. False where the kernel or its programs cannot do it. */
+  readonly lose: (index: number, percent: number) => boolean;
   [Symbol.dispose](): void;
 };
 
@@ -83,6 +89,16 @@ export function createNetwork(size: number): Network | undefined {
         ip("-n", name(index), "route", "delete", "blackhole", address(other));
         ip("-n", name(other), "route", "delete", "blackhole", address(index));
       }
+    },
+    gateway: `${subnet}.1`,
+    setLink: (index, state) => ip("-n", name(index), "link", "set", "eth0", state),
+    lose(index, percent) {
+      const inside = ["netns", "exec", name(index)];
+      const netem = ["tc", "qdisc", "add", "dev", "eth0", "root", "netem", "loss", `${percent}%`];
+      const random = ["-m", "statistic", "--mode", "random", "--probability", String(percent / 100)];
+      // Debian's iptables speaks to nf_tables, and iptables-legacy to kernels without them.
+      const drops = ["iptables", "iptables-legacy"].map((program) => [program, "-A", "INPUT", ...random, "-j", "DROP"]);
+      return [netem, ...drops].some((command) => spawnSync("ip", [...inside, ...command]).status === 0);
     },
     [Symbol.dispose]: dispose,
   };

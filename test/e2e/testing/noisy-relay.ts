@@ -19,10 +19,13 @@ const STALL_MS = 4_000;
 const MAX_IN_FLIGHT = 4 << 20;
 
 /** `delayMs`: of each byte, in each direction. */
-export async function startNoisyRelay(port: number, delayMs: number): Promise<NoisyRelay> {
+export async function startNoisyRelay(
+  to: { readonly host: string; readonly port: number },
+  delayMs: number,
+): Promise<NoisyRelay> {
   const pairs = new Set<Pair>();
   const server = createServer((client) => {
-    const target = connect(port, "127.0.0.1");
+    const target = connect(to);
     const pair: Pair = { ends: [client, target], heldUntil: 0, isGone: false };
     pairs.add(pair);
     forward(client, target, pair, delayMs);

@@ -27,7 +27,8 @@ const FORWARD_PROTOCOL = "portforward.k8s.io";
 const TUNNELED = `SPDY/3.1+${FORWARD_PROTOCOL}`;
 const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 } as const;
 
-export async function servePodCluster(): Promise<PodCluster> {
+/** `address`: where it listens. It takes the requests of a kube-apiserver to a kubelet as well. */
+export async function servePodCluster(address = "127.0.0.1"): Promise<PodCluster> {
   const certificate = createTestCertificate();
   const open = new Set<Duplex | ServerResponse>();
   const server = createServer({ ...certificate }, (request, response) => {
@@ -49,10 +50,10 @@ export async function servePodCluster(): Promise<PodCluster> {
     if (isWebSocket) sockets.handleUpgrade(request, socket, head, (accepted) => onWebSocket(accepted, request));
     else onSpdy(request, socket, head);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `https://127.0.0.1:${port}`,
+    url: `https://${address}:${port}`,
     certificateAuthorityPem: certificate.cert,
     upgrades,
     open,
@@ -103,7 +104,7 @@ function onSpdy(request: IncomingMessage, socket: Duplex, head: Buffer): void {
 /** The client opens a stream for each of the program's; when all are there it runs. */
 function createExecutor(request: IncomingMessage, connection: Duplex): (stream: SpdyStream) => void {
   const { searchParams } = new URL(request.url ?? "", "https://pod");
-  const wanted = ["error", ...["stdin", "stdout", "stderr"].filter((name) => searchParams.get(name) === "true")];
+  const wanted = ["error", ...STREAMS.filter((name) => wantsStream(searchParams, name))];
   const streams = new Map<string, SpdyStream>();
   return (stream) => {
     streams.set(stream.headers["streamtype"] ?? "", stream);
@@ -138,13 +139,20 @@ function createForwarder(): (stream: SpdyStream) => void {
   };
 }
 
+const STREAMS = ["stdin", "stdout", "stderr"] as const;
+/** As kube-apiserver calls them at a kubelet. */
+const OF_KUBELET = { stdin: "input", stdout: "output", stderr: "error" } as const;
+
+const wantsStream = (asked: URLSearchParams, name: (typeof STREAMS)[number]): boolean =>
+  asked.get(name) === "true" || asked.get(OF_KUBELET[name]) === "1";
+
 /** exec runs the given program; attach is attached to a program that echoes its input. */
 function startProgram({ url = "" }: IncomingMessage) {
   const { pathname, searchParams } = new URL(url, "https://pod");
   const [command = "cat", ...args] = pathname.endsWith("/attach") ? ["cat"] : searchParams.getAll("command");
   const child = spawn(command, args, { stdio: "pipe" });
   child.stdin.on("error", () => undefined);
-  if (searchParams.get("stdin") !== "true") child.stdin.end();
+  if (!wantsStream(searchParams, "stdin")) child.stdin.end();
   return child;
 }
 

@@ -16,15 +16,19 @@ export type AgentProcess = AsyncDisposable & {
 };
 
 export type AgentStart = {
-  readonly stateFile: string;
+  /** Absent: its state is the Secret that the manifests make. */
+  readonly stateFile?: string;
   readonly kubeconfig: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Prefix of the command line, such as `ip netns exec n1`. */
+  readonly run?: readonly string[];
 };
 
-export function startAgent({ stateFile, kubeconfig, flags = [], env = {} }: AgentStart): AgentProcess {
-  const args = [ENTRY, "agent", "--state-file", stateFile, "--kubeconfig", kubeconfig, ...flags];
-  const child: ChildProcess = spawn(NODE, args, {
+export function startAgent({ stateFile, kubeconfig, flags = [], env = {}, run = [] }: AgentStart): AgentProcess {
+  const state = stateFile === undefined ? [] : ["--state-file", stateFile];
+  const [program = NODE, ...args] = [...run, NODE, ENTRY, "agent", ...state, "--kubeconfig", kubeconfig, ...flags];
+  const child: ChildProcess = spawn(program, args, {
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -34,7 +38,7 @@ export function startAgent({ stateFile, kubeconfig, flags = [], env = {} }: Agen
   const exited = new Promise<number | NodeJS.Signals>((resolve) => {
     child.once("exit", (code, signal) => resolve(code ?? signal ?? 1));
   });
-  void exited.then(() => recordOutput(`postern agent (${stateFile})`, printed));
+  void exited.then(() => recordOutput(`postern agent (${stateFile ?? kubeconfig})`, printed));
   return {
     pid: child.pid ?? 0,
     output: () => printed,

@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { lastingPortFlags } from "@postern/stores/testing/lasting-ports";
 import { adminKey, type HttpClient, httpClient } from "./http-client.ts";
-import { type PosternProcess, startPostern } from "./postern-process.ts";
+import { type PosternProcess, type PosternSurroundings, startPostern } from "./postern-process.ts";
 import { durableStoreFlags } from "./stores.ts";
 
 export const MANAGEMENT = "/kubernetes/management/apis/management.postern/v1";
@@ -23,8 +23,12 @@ export type Server = AsyncDisposable & {
   create(path: string, object: object): Promise<any>;
 };
 
-export async function startServer(dataDir: string, flags: readonly string[] = []): Promise<Server> {
-  const process = await startPostern(dataDir, flags);
+export async function startServer(
+  dataDir: string,
+  flags: readonly string[] = [],
+  surroundings: PosternSurroundings = {},
+): Promise<Server> {
+  const process = await startPostern(dataDir, flags, surroundings);
   const http = await httpClient(process);
   const key = await adminKey(process);
   const send = async (path: string, body?: object, method?: string): Promise<any> => {
