@@ -3,6 +3,7 @@
 // Usage: npm run build && npx tsx --conditions=@postern/source benchmarks/proxy.ts [--seconds 3] [--rounds 3] [--in-flight 32]
 //        [--server packages/cli/bin/postern.js] [--node /other/bin/node] [--cpu-prof folder] [--streams]
 //        [--peer https://… --token … [--peer-ca file] [--peer-pid pid]]: a kube-apiserver
+//        [--tunnel]: also through the tunnel of an agent, which needs a peer
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as askHttps } from "node:https";
@@ -10,14 +11,17 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
+import { asMeasured } from "./load/fork-worker.ts";
 import { type IndependentLoad, installedLoads } from "./load/independent-load.ts";
 import type { Target } from "./load/order.ts";
 import { type Round, type Summary, summarize } from "./report/measurement.ts";
 import { median } from "./report/median.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
+import { askText, RefusedError } from "./servers/ask-text.ts";
 import { cpuSeconds, type MeasuredServer, residentMegabytes } from "./servers/measured-server.ts";
 import { openPeer, PEER_OPTIONS } from "./servers/open-peer.ts";
 import { CONFIG_MAPS, createPeerConfigMaps, LONG_LIST, SHORT_ANSWER } from "./servers/peer-config-maps.ts";
+import { type StartedAgent, startAgent, TUNNELLED_CLUSTER } from "./servers/start-agent.ts";
 import { startBare } from "./servers/start-bare.ts";
 import { MAIN, startPostern } from "./servers/start-postern.ts";
 import { ALLOW_REMOTE_CLUSTERS, openRemoteCluster, REMOTE_CLUSTER } from "./servers/virtual-cluster.ts";
@@ -32,6 +36,7 @@ const { values: options } = parseArgs({
     node: { type: "string", default: process.execPath },
     "cpu-prof": { type: "string" },
     streams: { type: "boolean", default: false },
+    tunnel: { type: "boolean", default: false },
     ...PEER_OPTIONS,
   },
 });
@@ -58,36 +63,70 @@ try {
   const caller = await openRemoteCluster(postern.target, cluster.target);
   const through = { ...caller, url: `${caller.url}${REMOTE_CLUSTER}` };
 
+  await using agent = options.tunnel ? await connectByAgent(dataDir, postern.target, cluster.target) : undefined;
+  const ways: Way[] = [
+    { name: "direct", server: cluster },
+    { name: "through the proxy", server: { ...postern, target: through } },
+    ...(agent === undefined ? [] : [{ name: "through the tunnel", server: tunnelled(postern), agent }]),
+  ];
   const rows: Row[] = [];
-  for (const load of installedLoads()) rows.push(...(await compare(load, cluster, { ...postern, target: through })));
+  for (const load of installedLoads()) rows.push(...(await compare(load, ways)));
   process.stdout.write(`${renderTable(rows)}\n`);
   if (options.streams) {
     const long: Row[] = [];
     for (const path of LONG_ANSWERS)
-      long.push(await compareLong(path, cluster.target, { ...postern, target: through }));
+      for (const way of ways.slice(1)) long.push(await compareLong(path, cluster.target, way));
     process.stdout.write(`\n${renderTable(long)}\n`);
   }
 } finally {
   rmSync(folder, { recursive: true });
 }
 
-async function compare(load: IndependentLoad, cluster: MeasuredServer, proxy: MeasuredServer): Promise<readonly Row[]> {
-  const measured: { readonly [way in "direct" | "proxied"]: Round[] } = { direct: [], proxied: [] };
+/** How requests come to the cluster. */
+type Way = { readonly name: string; readonly server: MeasuredServer; readonly agent?: StartedAgent };
+
+function tunnelled(postern: MeasuredServer): MeasuredServer {
+  return { ...postern, target: { ...postern.target, url: `${postern.target.url}${TUNNELLED_CLUSTER}` } };
+}
+
+/** The cluster's own RBAC has to let the administrator of the platform in. */
+async function connectByAgent(dataDir: string, platform: Target, cluster: Target): Promise<StartedAgent> {
+  const group = "rbac.authorization.k8s.io";
+  const binding = {
+    ...{
+      metadata: { name: "platform-admin" },
+      roleRef: { apiGroup: group, kind: "ClusterRole", name: "cluster-admin" },
+    },
+    subjects: [{ apiGroup: group, kind: "User", name: "admin" }],
+  };
+  await askText(cluster, "POST", `/apis/${group}/v1/clusterrolebindings`, JSON.stringify(binding)).catch((error) => {
+    if (!(error instanceof RefusedError && error.status === 409)) throw error;
+  });
+  return await startAgent(platform, cluster, { folder: dataDir, main: resolve(options.server), node: options.node });
+}
+
+async function compare(load: IndependentLoad, ways: readonly Way[]): Promise<readonly Row[]> {
+  const measured = ways.map((way) => ({ ...way, rounds: [] as Round[], ofAgent: [] as number[] }));
   for (let round = -1; round < rounds; round++) {
-    for (const [way, server] of [
-      ["direct", cluster],
-      ["proxied", proxy],
-    ] as const) {
-      const before = cpuSeconds(server);
+    for (const { server, agent, rounds: own, ofAgent } of measured) {
+      const spent = () => [server, asMeasured(agent ?? { pid: process.pid })].map((each) => cpuSeconds(each));
+      const before = spent();
       const report = await load.run({ target: server.target, path: SHORT_ANSWER, inFlight, seconds });
-      const after = cpuSeconds(server);
-      const used = before === undefined || after === undefined ? undefined : ((after - before) / report.count) * 1e6;
+      const [used, usedByAgent] = spent().map((after, at) => {
+        const first = before[at];
+        return after === undefined || first === undefined ? undefined : ((after - first) / report.count) * 1e6;
+      });
       // The first round warms up new code.
-      if (round >= 0) measured[way].push({ report, cpuMicroseconds: used });
+      if (round < 0) continue;
+      own.push({ report, cpuMicroseconds: used });
+      if (agent !== undefined && usedByAgent !== undefined) ofAgent.push(usedByAgent);
     }
   }
-  const [direct, proxied] = [summarize(measured.direct), summarize(measured.proxied)];
-  return [row(`${load.name}, direct`, direct), row(`${load.name}, through the proxy`, proxied, direct)];
+  const direct = summarize(measured[0]?.rounds ?? []);
+  return measured.map(({ name, rounds: own, ofAgent }, at) => ({
+    ...row(`${load.name}, ${name}`, summarize(own), at === 0 ? undefined : direct),
+    "agent's CPU µs": ofAgent.length === 0 ? "" : median(ofAgent).toFixed(0),
+  }));
 }
 
 function row(work: string, own: Summary | undefined, direct?: Summary): Row {
@@ -99,13 +138,14 @@ function row(work: string, own: Summary | undefined, direct?: Summary): Row {
     "p99 ms": own?.p99.toFixed(1) ?? "",
     "CPU µs": own?.cpuMicroseconds?.toFixed(0) ?? "",
     "of direct": compared ? (own.perSecond / direct.perSecond).toFixed(2) : "",
+    "p50 × direct": compared ? (own.p50 / direct.p50).toFixed(1) : "",
     "p99 × direct": compared ? (own.p99 / direct.p99).toFixed(1) : "",
     failures: own?.failures ?? "",
   };
 }
 
 /** The same answer by both ways in turns; the growth of the server's memory is the largest that was seen. */
-async function compareLong(path: string, direct: Target, proxy: MeasuredServer): Promise<Row> {
+async function compareLong(path: string, direct: Target, { name, server: proxy }: Way): Promise<Row> {
   const rates: { readonly [way in "direct" | "proxied"]: number[] } = { direct: [], proxied: [] };
   await download(proxy.target, path);
   const before = residentMegabytes(proxy) ?? Number.NaN;
@@ -120,7 +160,7 @@ async function compareLong(path: string, direct: Target, proxy: MeasuredServer):
   clearInterval(watching);
   const [ofDirect, ofProxy] = [median(rates.direct), median(rates.proxied)];
   return {
-    answer: path,
+    answer: `${path}, ${name}`,
     "direct MB/s": ofDirect.toFixed(0),
     "proxied MB/s": ofProxy.toFixed(0),
     "of direct": (ofProxy / ofDirect).toFixed(2),
