@@ -22,6 +22,11 @@ export type ObjectEvent = {
   /** One word, such as `Created`. */
   readonly reason: string;
   readonly message: string;
+  /**
+   * End of the name of the Event, in lower-case letters and digits: of several servers that record one with the same end, one writes it.
+   * Absent: each is an Event of its own.
+   */
+  readonly once?: string;
 };
 
 /** Takes an event over; neither throws nor blocks. */
@@ -79,7 +84,10 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
     if (resource === undefined || waiting >= MAX_WAITING) return;
     waiting++;
     record(resource, namedEvent(event, deps))
-      .catch((error: unknown) => reportFailure(deps, error, event))
+      .catch((error: unknown) => {
+        const isWritten = event.once !== undefined && isApiError(error, "AlreadyExists");
+        if (!isWritten) reportFailure(deps, error, event);
+      })
       .finally(() => waiting--);
   };
   return (event) => {
@@ -248,6 +256,6 @@ const namespaceOf = ({ involvedObject: { namespace = DEFAULT_NAMESPACE } }: Obje
 
 const namedEvent = (event: ObjectEvent, { runtime, component }: EventRecorderDeps): NamedEvent => ({
   event,
-  name: `${event.involvedObject.name}.${randomSuffix(SUFFIX_LENGTH, runtime.random)}`,
+  name: `${event.involvedObject.name}.${event.once ?? randomSuffix(SUFFIX_LENGTH, runtime.random)}`,
   component,
 });

@@ -69,6 +69,15 @@ it("reports a refused one, and continues", async () => {
   await expect.poll(() => cluster.names("events")).toHaveLength(1);
 });
 
+it("writes one Event of those that several servers record once", async () => {
+  const once = "a1";
+  for (const record of [recorder(), recorder(), recorder()]) record({ ...about({}), once });
+  recorder()(about({ name: "last" }));
+  await expect.poll(() => cluster.names("events")).toEqual(["k.a1", expect.stringMatching(/^last\./)]);
+  expect(cluster.get("events", { namespace: "default", name: "k.a1" })).not.toHaveProperty("once");
+  expect(cluster.port.errors).toEqual([]);
+});
+
 it("counts frequent repetitions in one Event, and reports other things as usual", async () => {
   const time = manualTime();
   const record = recorder({ runtime: { ...cluster.port.runtime, ...time } });

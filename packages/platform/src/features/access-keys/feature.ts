@@ -117,7 +117,10 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
       uses: createKeyUses(records, base),
       audienceOf: (behind) => audienceOfRequest(behind, names),
       onRefused: metrics.refused,
-      onUnproven: oncePerKey((key) => recordEvent(eventOfKey(names, key, "UsedWithoutProof")), clock),
+      onUnproven: oncePerKey((key) => {
+        const once = `${key.uid.slice(0, 6)}${Math.floor(clock.now() / HOUR_MS).toString(36)}`;
+        recordEvent({ ...eventOfKey(names, key, "UsedWithoutProof"), once });
+      }, clock),
     }),
     rotations,
     sealedRecords,
@@ -148,7 +151,7 @@ const HOUR_MS = 3_600_000;
 /** More are announced anew. */
 const MAX_ANNOUNCED = 10_000;
 
-/** Once an hour for each key: a job that lost its certificate tries again and again. */
+/** Once an hour for each key: a job that lost its certificate tries again and again. All servers together record it once in each hour of the clock. */
 function oncePerKey(announce: (key: AccessKeyState) => void, clock: Pick<Clock, "elapsed">): typeof announce {
   const announced = new Map<string, number>();
   return (key) => {
