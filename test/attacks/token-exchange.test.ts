@@ -307,8 +307,11 @@ describe("conditions that cost too much (security book 51)", () => {
 describe("only failing clients are delayed (security book 26)", () => {
   test("by address and issuer", async () => {
     const statuses: number[] = [];
-    for (let at = 0; at < 40; at++) statuses.push((await exchange(forged({}), { rule: "main" }, "127.9.9.1")).status);
-    expect(statuses.at(-1)).toBe(429);
+    const isHeldBack = (): boolean => statuses.length > 20 && statuses.slice(-20).every((status) => status === 429);
+    // Of several threads, each has a share of the limit, and gets the connections that the kernel draws for it.
+    while (!isHeldBack() && statuses.length < 200)
+      statuses.push((await exchange(forged({}), { rule: "main" }, "127.9.9.1")).status);
+    expect(isHeldBack()).toBe(true);
     const held = await exchange(signed({}), { rule: "main" }, "127.9.9.1");
     expect([held.status, Number(held.retryAfter)]).toEqual([429, expect.any(Number)]);
     expect((await exchange(signed({}), { rule: "main" }, "127.9.9.2")).status).toBe(200);

@@ -24,9 +24,9 @@ const threadsOf = (store: readonly string[]) => ({
   // Threads do not share memory.
   ...(fronts === undefined || store.includes("memory") ? {} : { POSTERN_THREADS: fronts }),
 });
-/** So many turns of this process, which do not pass while it is stopped together with the server. */
-const READY_TURNS = 600;
 const TURN_MS = 100;
+/** So many turns of this process, which do not pass while it is stopped together with the server: as long as a test has. */
+const READY_TURNS = Number(process.env["TEST_TIMEOUT"] ?? 60_000) / TURN_MS;
 
 export type PosternProcess = AsyncDisposable & {
   readonly url: string;
