@@ -1,6 +1,8 @@
 // Everything that is derived from a resource's schema, compiled once per process and shared by API surfaces.
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import { asGoWrites, isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
 import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { type SchemaValidator, schemaValidatorOf } from "@postern/apimachinery/schema/validate-schema";
@@ -17,9 +19,17 @@ export type CompiledSchema = {
 const compiledSchemas = new WeakMap<StructuralSchema, Map<string, CompiledSchema>>();
 
 export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema {
-  const { schema, group, version, hasStatus = false, sealed, strategicMergePatch = false } = definition;
+  const { schema, group, version, kind, hasStatus = false, sealed, strategicMergePatch = false } = definition;
   const otherVersions = definition.otherVersions ?? [];
-  const variant = JSON.stringify([group, version, hasStatus, sealed?.paths ?? [], strategicMergePatch, otherVersions]);
+  const variant = JSON.stringify([
+    group,
+    version,
+    kind,
+    hasStatus,
+    sealed?.paths ?? [],
+    strategicMergePatch,
+    otherVersions,
+  ]);
   const variants = compiledSchemas.get(schema) ?? new Map<string, CompiledSchema>();
   const known = variants.get(variant);
   if (known !== undefined) return known;
@@ -30,18 +40,25 @@ export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema
     hasStatus,
     otherVersions: otherVersions.map((other) => formatApiVersion({ group, version: other })),
     untrackedPaths: sealed?.paths ?? [],
-    structs: strategicMergePatch ? structsOf(schema) : [],
+    structs: strategicMergePatch ? structsOf(definition) : {},
   });
   const compiled: CompiledSchema = { validator, fieldManager: cachedFieldManager(fieldManager, validator.isPlain) };
   compiledSchemas.set(schema, variants.set(variant, compiled));
   return compiled;
 }
 
-/** The members that objects of a kind with a Go type always have: its structs, not its maps. */
-const structsOf = ({ properties = {} }: StructuralSchema): readonly string[] =>
-  Object.entries(properties)
-    .filter(([name, property]) => name !== "metadata" && property.properties !== undefined)
-    .map(([name]) => name);
+/** What objects of a kind with a Go type have before anything is set: their structs, not their maps. */
+function structsOf({ group, version, kind, schema: { properties = {} } }: ResourceDefinition): JsonObject {
+  const apiVersion = formatApiVersion({ group, version });
+  if (isProtobufKind(apiVersion, kind)) {
+    const { apiVersion: _, kind: _kind, metadata: _metadata, ...structs } = asGoWrites({ apiVersion, kind });
+    return structs;
+  }
+  const names = Object.keys(properties).filter(
+    (name) => name !== "metadata" && properties[name]?.properties !== undefined,
+  );
+  return Object.fromEntries(names.map((name) => [name, {}]));
+}
 
 const deprecations = new WeakMap<StructuralSchema, readonly Deprecation[]>();
 

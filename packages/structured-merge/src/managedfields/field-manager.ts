@@ -1,6 +1,7 @@
 // The field manager, which a server calls on every write of one kind: metadata.managedFields has the owner of each field.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go and the managers it chains
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion, type GroupVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
@@ -27,10 +28,10 @@ export type FieldManagerOptions = {
    */
   readonly otherVersions?: readonly string[];
   /**
-   * Top-level members that an object always has, as kinds with a Go type have their spec and status: their appearance is not a
-   * change that a manager could own. Default none.
+   * What an object has before anything is set, as kinds with a Go type have their spec and status: that it appears is not a
+   * change that a manager could own. Default nothing.
    */
-  readonly structs?: readonly string[];
+  readonly structs?: JsonObject;
 };
 
 export type FieldManager = {
@@ -81,6 +82,6 @@ function createCore(options: FieldManagerOptions): FieldManagerCore {
     apiVersion,
     updaterFor,
     untracked: fieldSetOf(...untracked),
-    structs: Object.fromEntries((options.structs ?? []).map((name) => [name, {}])),
+    structs: options.structs ?? {},
   };
 }

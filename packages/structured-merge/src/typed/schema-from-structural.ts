@@ -4,6 +4,7 @@
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { OBJECT_FIELDS } from "./object-meta-schema.ts";
 import {
+  ATOMIC,
   DEDUCED,
   type ListSchema,
   type MapField,
@@ -29,7 +30,7 @@ export function typedSchemaFrom(structural: StructuralSchema, preserveInherited 
     case "array":
       return { list: listFrom(structural, preserve) };
     case undefined:
-      return DEDUCED;
+      return structural["x-kubernetes-map-type"] === "atomic" ? ATOMIC : DEDUCED;
     default:
       return { scalar: scalarKind(structural.type, structural.format) };
   }

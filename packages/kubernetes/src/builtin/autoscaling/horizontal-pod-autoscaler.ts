@@ -9,14 +9,12 @@ import { labelSelector } from "../rbac/rbac-fields.ts";
 
 export const METRIC_TYPES = ["ContainerResource", "External", "Object", "Pods", "Resource"] as const;
 
-const reference = s.object(
-  {
-    kind: s.string().required().describe("kind is the kind of the referent"),
-    name: s.string().required().describe("name is the name of the referent"),
-    apiVersion: s.string().describe("apiVersion is the API version of the referent"),
-  },
-  { atomic: true },
-);
+const referenceFields = {
+  kind: s.string().required().describe("kind is the kind of the referent"),
+  name: s.string().required().describe("name is the name of the referent"),
+  apiVersion: s.string().describe("apiVersion is the API version of the referent"),
+};
+const reference = s.object(referenceFields);
 const REFERENCE = "CrossVersionObjectReference contains enough information to let you identify the referred resource.";
 
 const metricFields = s
@@ -237,7 +235,7 @@ const scalerV1Fields = s
   .object({
     spec: s
       .object({
-        scaleTargetRef: reference.required().describe(REFERENCE),
+        scaleTargetRef: s.object(referenceFields, { atomic: true }).required().describe(REFERENCE),
         minReplicas: s
           .int32()
           .describe(

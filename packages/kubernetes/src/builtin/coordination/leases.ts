@@ -66,5 +66,7 @@ export const leases: ResourceDefinition = defineBuiltin({
     { name: "Holder", type: "string", description: "Identity of the holder.", value: ".spec.holderIdentity" },
     ageColumn,
   ],
+  // In Go it is always there.
+  setDefaults: (object) => ({ ...object, spec: (object as Lease).spec ?? {} }),
   strategy,
 });

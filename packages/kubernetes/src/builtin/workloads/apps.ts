@@ -17,7 +17,7 @@ import { templateWarnings } from "./pod-warnings.ts";
 import { podColumns } from "./pods.ts";
 import { labelSelectorText, scaleSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
-import { countingTemplates } from "./template-count.ts";
+import { countingTemplates, uncounted } from "./template-count.ts";
 import { validateStatefulSetNames, validateStatefulSetTemplate } from "./validate-claims.ts";
 import { validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
 import {
@@ -216,7 +216,8 @@ function defineWorkload({
     setDefaults: (object) => {
       const { spec = {} } = object as Workload;
       const template = spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) };
-      return { ...object, spec: { ...defaults(spec), ...template } } as KubeObject;
+      const complete = { ...object, spec: { ...defaults(spec), ...template } } as Workload;
+      return countsTemplates === true ? uncounted(complete) : complete;
     },
     strategy: {
       ...(countsTemplates === true ? countingTemplates(strategy) : strategy),

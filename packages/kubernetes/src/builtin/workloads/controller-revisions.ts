@@ -1,6 +1,7 @@
 // ControllerRevisions: the history of StatefulSets and DaemonSets.
 // Source: k8s.io/kubernetes/pkg/registry/apps/controllerrevision/strategy.go
 
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, requiredError } from "@postern/apimachinery/validation/field-error";
@@ -10,7 +11,9 @@ import { notNegative } from "./validate-rollout.ts";
 
 const revisionFields = s
   .object({
-    data: s.any().describe("Data is the serialized representation of the state."),
+    data: s
+      .field<JsonValue>({ ...s.any().schema, "x-kubernetes-map-type": "atomic" })
+      .describe("Data is the serialized representation of the state."),
     revision: s.int64().describe("Revision indicates the revision of the state represented by Data."),
   })
   .describe("ControllerRevision implements an immutable snapshot of state data.");

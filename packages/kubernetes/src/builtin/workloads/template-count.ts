@@ -18,6 +18,10 @@ const withCount = <T extends WithTemplate>(object: T, count: number): T => ({
   },
 });
 
+/** Upstream shows the annotation before the templates are counted, so that the client that makes the object owns it. */
+export const uncounted = <T extends WithTemplate>(object: T): T =>
+  object.metadata.annotations?.[TEMPLATES] === undefined ? withCount(object, 0) : object;
+
 /** Whatever a client writes into the annotation. */
 export const countingTemplates = <T extends WithTemplate>(strategy: Strategy<T>): Strategy<T> => ({
   ...strategy,
