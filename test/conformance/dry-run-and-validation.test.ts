@@ -124,7 +124,7 @@ test("says that rules were not checked on an object that is wrong already (F-08)
 
 test("gives the message of a rule that is broken (F-09)", async () => {
   expect((await api.post(WIDGETS, widget("f09", { size: 1, mode: "B" }))).json.message).toBe(
-    'Widget.management.example.com "f09" is invalid: spec: Invalid value: "object": mode B needs size above 5',
+    'Widget.management.example.com "f09" is invalid: spec: Invalid value: mode B needs size above 5',
   );
 });
 

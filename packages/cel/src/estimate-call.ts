@@ -44,6 +44,7 @@ function estimateFunction(name: string, args: readonly CallArgument[]): CallEsti
   const [first = NOTHING, second = NOTHING] = args;
   switch (name) {
     case "_==_":
+      return { cost: isSmall(first.type) ? exactly(1) : comparison(first, second) };
     case "_!=_":
       return { cost: comparison(first, second) };
     case "_<_":
@@ -135,6 +136,9 @@ function byType(type: CelType, isMeant: (type: CelType) => boolean, meant: CallE
   if (type.kind === "dyn") return { ...meant, cost: union(meant.cost, exactly(1)) };
   return isMeant(type) ? meant : ONE;
 }
+
+/** Values of the library whose comparison costs as much whatever they are. */
+const isSmall = (type: CelType): boolean => type.kind === "extension" && type.name !== "kubernetes.URL";
 
 function comparison(a: CallArgument, b: CallArgument): Range {
   const max = Math.min(a.size.max, b.size.max);

@@ -185,7 +185,7 @@ function broken(spec: object, old?: object): readonly string[] {
   const objectOf = (value: object) =>
     ({ apiVersion: "g/v1", kind: "K", metadata: { name: "n" }, spec: value }) as KubeObject;
   const found = rules?.(objectOf(spec), old === undefined ? undefined : objectOf(old), () => {}) ?? [];
-  return found.map(({ field, message }) => `${field}: ${message.replace(/^Invalid value: "[a-z]*": /, "")}`);
+  return found.map(({ field, message }) => `${field}: ${message.replace(/^Invalid value: ("[a-z]*": )?/, "")}`);
 }
 
 it("compile all", () => {

@@ -59,12 +59,12 @@ it.each<[string, string[] | undefined, string[]]>([
   [
     "a message",
     broken({ size: 1, mode: "B" }),
-    ['FieldValueInvalid spec: Invalid value: "object": mode B needs size above 5'],
+    ['FieldValueInvalid spec: Invalid value: mode B needs size above 5'],
   ],
   [
     "no message",
     broken({ size: 13 }),
-    ['FieldValueInvalid spec: Invalid value: "object": failed rule: self.size != 13'],
+    ['FieldValueInvalid spec: Invalid value: failed rule: self.size != 13'],
   ],
   ["a transition, on create", broken({ size: 1 }), []],
   [
@@ -75,7 +75,7 @@ it.each<[string, string[] | undefined, string[]]>([
   [
     "a computed message and a path below",
     broken({ size: 1, ports: [{ name: "a", port: 0 }] }),
-    ['FieldValueInvalid spec.ports[0].port: Invalid value: "object": port of a'],
+    ['FieldValueInvalid spec.ports[0].port: Invalid value: port of a'],
   ],
   [
     "an item that is known by its key",
@@ -284,8 +284,8 @@ describe("a rule", () => {
           },
         },
       });
-    expect(at(".labels")).toEqual(['FieldValueInvalid spec.labels: Invalid value: "object": no']);
-    expect(at(".labels['a.b/c']")).toEqual(['FieldValueInvalid spec.labels[a.b/c]: Invalid value: "object": no']);
+    expect(at(".labels")).toEqual(['FieldValueInvalid spec.labels: Invalid value: no']);
+    expect(at(".labels['a.b/c']")).toEqual(['FieldValueInvalid spec.labels[a.b/c]: Invalid value: no']);
   });
 
   it("of allOf is about the value around it", () => {
@@ -296,7 +296,7 @@ describe("a rule", () => {
         { properties: { spec: { "x-kubernetes-validations": [{ rule: "self.size > 1", message: "too small" }] } } },
       ],
     };
-    expect(broken({ size: 1 }, undefined, of)).toEqual(['FieldValueInvalid spec: Invalid value: "object": too small']);
+    expect(broken({ size: 1 }, undefined, of)).toEqual(['FieldValueInvalid spec: Invalid value: too small']);
     expect(broken({ size: 2 }, undefined, of)).toEqual([]);
   });
 });

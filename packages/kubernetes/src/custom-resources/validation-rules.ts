@@ -20,6 +20,7 @@ import {
   forbiddenError,
   indexPath,
   invalidError,
+  invalidWholeError,
   keyPath,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
@@ -258,6 +259,9 @@ function faultOf({ reason, fieldPath }: Rule, { path }: Part, typeName: string, 
     case "FieldValueDuplicate":
       return duplicateError(field, typeName);
     default:
-      return invalidError(field, typeName, message);
+      return WHOLES.has(typeName) ? invalidWholeError(field, message) : invalidError(field, typeName, message);
   }
 }
+
+/** What a rule says of them does not repeat them. */
+const WHOLES = new Set(["object", "array"]);
