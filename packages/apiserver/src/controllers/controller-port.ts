@@ -3,6 +3,7 @@
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { createSystemContext } from "../context/system-context.ts";
+import { isStored } from "../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { QueuePort } from "./work-queue.ts";
@@ -43,7 +44,7 @@ export function controlledResources(registry: Pick<ResourceRegistry, "resources"
   return {
     get all() {
       const { resources } = registry;
-      if (resources !== known) stored = resources.filter(({ definition }) => definition.submit === undefined);
+      if (resources !== known) stored = resources.filter(({ definition }) => isStored(definition));
       known = resources;
       return stored;
     },

@@ -88,6 +88,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly hasOwnNameColumn?: boolean;
   /** Field selectors beside metadata.name and metadata.namespace, as simple JSONPaths (`.spec.user`). */
   readonly selectableFields?: readonly string[];
+  /** The refusal of a field selector that there is none of; default: that of most built-in kinds. */
+  unknownFieldText?(field: string): string;
   /** Further field selectors, whose values are made of several fields. */
   readonly computedFields?: { readonly [field: string]: (object: KubeObject) => string };
   /** False for the built-in kinds that keep no metadata.generation; default true. */
@@ -139,6 +141,8 @@ export type ResourceDefinition = GroupVersionKind & {
   warnOfWrite?(object: CachedObject, context: RequestContext): Awaitable<void>;
   /** A resource that is answered, not stored: reviews, `selves`. */
   submit?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
+  /** A resource whose few objects are made anew for each get and list; it has no other verbs. */
+  compute?(): readonly KubeObject[];
 };
 
 export type KindConversion = {
@@ -153,6 +157,10 @@ export const listKindOf = ({ kind, listKind = `${kind}List` }: ResourceDefinitio
 
 /** Identity function that gives a definition its type where it is written. */
 export const defineResource = (definition: ResourceDefinition): ResourceDefinition => definition;
+
+/** Whether there are records of the resource. */
+export const isStored = ({ submit, compute }: Pick<ResourceDefinition, "submit" | "compute">): boolean =>
+  submit === undefined && compute === undefined;
 
 /** As refusals name a resource. */
 export const groupResourceOf = ({ group, plural }: Pick<ResourceDefinition, "group" | "plural">): GroupResource => ({

@@ -15,6 +15,7 @@ import type { ObjectConverter } from "./object-converter.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
+import { createComputedStore } from "./store/computed-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
 import { ConvertedObjectBudget, type ShownRoom } from "./store/converted-object-budget.ts";
 import { type ConvertedRecords, createConvertedRecords } from "./store/converted-records.ts";
@@ -255,8 +256,7 @@ class LazyResource implements InstalledResource {
     const converted = this.#converted;
     const genericStore =
       converted === undefined ? this.#showing(storeContext) : createConvertingStore(storeContext, converted);
-    const servedStore = definition.submit === undefined ? createServedStore(genericStore, storeContext) : {};
-    return { genericStore, servedStore };
+    return { genericStore, servedStore: servedStoreOf(genericStore, storeContext) };
   }
 
   #showing(store: StoreContext): Required<ResourceStorage> {
@@ -265,6 +265,12 @@ class LazyResource implements InstalledResource {
     if (show === undefined || isShown === undefined) return generic;
     return { ...generic, watch: watchesInTurns({ ...store, view: this.#records }, { show, isShown }, this.#shown) };
   }
+}
+
+function servedStoreOf(generic: Required<ResourceStorage>, store: StoreContext): ResourceStorage {
+  const { submit, compute } = store.definition;
+  if (compute !== undefined) return createComputedStore(store, compute);
+  return submit === undefined ? createServedStore(generic, store) : {};
 }
 
 /** The end of a resource. Creates its signal on first use. */

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { asGoWrites } from "@postern/apimachinery/protobuf/protobuf-object";
-import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { isStored, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, it } from "vitest";
 import { describeResource, type ResourceSuiteOptions } from "../testing/resource-suite.ts";
@@ -26,8 +26,8 @@ const definitions = clusterKinds(
     },
     clock: { now: () => 0, elapsed: () => 0 },
   },
-  // Actions are not stored.
-).filter(({ submit }) => submit === undefined);
+  // Actions and ComponentStatuses are not stored.
+).filter(isStored);
 
 const named =
   (rest: JsonObject = {}) =>

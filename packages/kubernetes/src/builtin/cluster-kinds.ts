@@ -7,6 +7,7 @@ import { pruneNulls } from "@postern/apimachinery/schema/default";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { apiServices } from "./apiregistration/api-services.ts";
 import { horizontalPodAutoscalers, horizontalPodAutoscalersV1 } from "./autoscaling/horizontal-pod-autoscalers.ts";
+import { componentStatuses } from "./core/component-statuses.ts";
 import { flowSchemas } from "./flowcontrol/flow-schemas.ts";
 import { priorityLevelConfigurations } from "./flowcontrol/priority-levels.ts";
 import { ingressClasses, ingresses } from "./networking/ingresses.ts";
@@ -70,6 +71,7 @@ export function inGoForm(definition: ResourceDefinition): ResourceDefinition {
 
 const OTHER_WORKLOADS = WORKLOADS.filter((workload) => workload !== pods).map(inGoForm);
 const OTHER_KINDS = [
+  componentStatuses,
   endpoints,
   endpointSlices,
   resourceQuotas,

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { isStored, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiGroup, ApiVersion } from "./api-groups.ts";
 import { type ServedSubresource, servedSubresources, servedVerbs } from "./served-resource.ts";
 
@@ -65,7 +65,7 @@ function apiResource(resource: ResourceDefinition): JsonObject {
     verbs,
     ...(shortNames.length === 0 ? {} : { shortNames }),
     ...(categories.length === 0 ? {} : { categories }),
-    ...(resource.submit === undefined ? { storageVersionHash: storageVersionHash(resource) } : {}),
+    ...(isStored(resource) ? { storageVersionHash: storageVersionHash(resource) } : {}),
   };
 }
 

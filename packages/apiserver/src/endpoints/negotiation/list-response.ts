@@ -147,7 +147,7 @@ function listOutput(
 const itemOf = ({ item }: CachedObject): KeptObject => item;
 
 const listMetaOf = ({ resourceVersion, continue: token = "", remainingItemCount }: ListPage): ListMeta => ({
-  resourceVersion,
+  ...(resourceVersion === "" ? {} : { resourceVersion }),
   ...(token === "" ? {} : { continue: token }),
   ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
 });

@@ -4,6 +4,7 @@
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { REQUEST_LABELS, type RequestLabels, requestLabelsOf } from "@postern/apiserver/metrics/request-labels";
+import { isStored } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 
@@ -40,7 +41,7 @@ export function createClusterMetrics({ version, registry, stored }: ClusterMetri
       counts.set(counted, (counts.get(counted) ?? 0) + 1);
     },
     text() {
-      const resources = registry().resources.filter(({ definition }) => definition.submit === undefined);
+      const resources = registry().resources.filter(({ definition }) => isStored(definition));
       const { major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform } = version;
       const build = { major, minor, git_version: gitVersion, git_commit: gitCommit, git_tree_state: gitTreeState };
       const made = { ...build, build_date: buildDate, go_version: goVersion, compiler, platform };
