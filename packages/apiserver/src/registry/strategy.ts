@@ -46,6 +46,8 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   readonly maxGracePeriodSeconds?: number;
   /** True where dependents outlive an object that is deleted without a propagation policy. Upstream: DefaultGarbageCollectionPolicy. */
   readonly orphansByDefault?: boolean;
+  /** The warning of a deletion that does not say what becomes of dependents. */
+  readonly orphanWarning?: string;
   /** Throws an ApiError to refuse a deletion, or returns the object as it looks while it is being deleted. */
   prepareForDelete?(object: T, context: RequestContext): T | Promise<T>;
   /** True while something besides metadata.finalizers keeps a deleted object, such as spec.finalizers of a namespace. */

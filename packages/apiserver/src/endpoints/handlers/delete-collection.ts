@@ -15,7 +15,7 @@ export const handleDeleteCollection: VerbHandler = async (context, { definition,
   }
   const output = negotiateOutput(context.request, definition);
   const query = listQueryOf(readListOptions(context), context);
-  const { options } = await readDeleteOptions(context, endpoint);
+  const { options } = await readDeleteOptions(context, definition, endpoint);
   const page = await servedStore.deleteCollection(context, query, options);
   return await listResponse(context, page, definition, output);
 };

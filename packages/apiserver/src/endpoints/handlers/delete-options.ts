@@ -18,6 +18,7 @@ import {
 } from "@postern/apimachinery/validation/request-options";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import type { RequestContext } from "../../context/request-context.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
@@ -39,6 +40,7 @@ export type ReadDeleteOptions = {
 
 export async function readDeleteOptions(
   context: RequestContext,
+  { strategy }: Pick<ResourceDefinition, "strategy">,
   endpoint: EndpointContext,
 ): Promise<ReadDeleteOptions> {
   const bytes = await context.request.body(endpoint.limits.bodyBytes);
@@ -50,6 +52,8 @@ export async function readDeleteOptions(
   if (errors.length > 0) throw invalidObjectError(DELETE_OPTIONS, "", errors);
   const { preconditions, gracePeriodSeconds, dryRun = [], orphanDependents } = submitted;
   const propagationPolicy = policyOf(submitted);
+  if (propagationPolicy === undefined && strategy?.orphanWarning !== undefined)
+    context.warnings.add(strategy.orphanWarning);
   return {
     options: {
       dryRun: dryRun.length > 0,

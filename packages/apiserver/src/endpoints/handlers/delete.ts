@@ -17,7 +17,7 @@ export const handleDelete: VerbHandler = async (context, { definition, servedSto
     throw verbNotSupportedError(groupResourceOf(definition), "delete");
   }
   const output = negotiateOutput(context.request, definition);
-  const { options, holdsAreAccepted } = await readDeleteOptions(context, endpoint);
+  const { options, holdsAreAccepted } = await readDeleteOptions(context, definition, endpoint);
   const { removed, object } = await servedStore.delete(context, context.info.namespace, context.info.name, options);
   if (removed && definition.returnsDeletedObject !== true) {
     const status = deletedStatus(definition, object.read(readNames));

@@ -15,6 +15,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ACCOUNT_NAME_ANNOTATION, SECRET_TOKEN_TYPE, tokenIn } from "../../service-accounts/secret-token.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { keyPairWarning } from "./key-pair-warning.ts";
 import { decodedSize, validateImmutability, validateKeys, validateTotalSize } from "./keyed-data.ts";
 
 const secretFields = s
@@ -63,7 +64,16 @@ const strategy: Strategy<Secret> = {
     ...validateImmutability(secret, old, ["data"]),
     ...validateSecret(secret),
   ],
+  warningsOnCreate: pairWarnings,
+  warningsOnUpdate: pairWarnings,
 };
+
+function pairWarnings({ type, data = {} }: Secret): readonly string[] {
+  if (type !== "kubernetes.io/tls") return [];
+  const [certificate, key] = ["tls.crt", "tls.key"].map((name) => Buffer.from(data[name] ?? "", "base64").toString());
+  const warning = keyPairWarning(certificate ?? "", key ?? "");
+  return warning === undefined ? [] : [warning];
+}
 
 /** Whether the Secret gets another token because of this write. */
 function asksAnew(secret: Secret, old: Secret): boolean {

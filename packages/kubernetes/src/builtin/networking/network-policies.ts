@@ -8,7 +8,8 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
 import { labelSelectorText } from "../workloads/selector-text.ts";
-import { validateNetworkPolicySpec } from "./validate-network-policy.ts";
+import { warningHooks } from "../workloads/status-strategy.ts";
+import { networkPolicyWarnings, validateNetworkPolicySpec } from "./validate-network-policy.ts";
 
 const peerFields = s.object({
   podSelector: labelSelector.describe(
@@ -120,5 +121,6 @@ export const networkPolicies: ResourceDefinition = defineBuiltin({
     allowUnconditionalUpdate: true,
     validate: ({ spec = {} }: NetworkPolicy) => validateNetworkPolicySpec(spec),
     validateUpdate: (next: NetworkPolicy, old: NetworkPolicy) => validateNetworkPolicySpec(next.spec ?? {}, old.spec),
+    ...warningHooks(({ spec = {} }: NetworkPolicy) => networkPolicyWarnings(spec)),
   },
 });

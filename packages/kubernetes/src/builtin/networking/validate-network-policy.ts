@@ -11,6 +11,7 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import { networkWarnings } from "../address-warnings.ts";
 import { choiceFaults, isPartOf, networkFaults, portFaults, portOrNameFaults, readNetwork } from "../field-checks.ts";
 
 type Port = { readonly protocol?: string; readonly port?: number | string; readonly endPort?: number };
@@ -51,6 +52,25 @@ const networksOf = ({ ingress = [], egress = [] }: NetworkPolicySpec): readonly 
   [...ingress.flatMap(({ from = [] }) => from), ...egress.flatMap(({ to = [] }) => to)].flatMap(({ ipBlock }) =>
     ipBlock === undefined ? [] : [ipBlock.cidr, ...(ipBlock.except ?? [])],
   );
+
+const MOST_WARNINGS = 100;
+
+export const networkPolicyWarnings = ({ ingress = [], egress = [] }: NetworkPolicySpec): readonly string[] =>
+  [
+    ...ingress.flatMap(({ from = [] }, index) => peersWarnings(from, `spec.ingress[${index}].from`)),
+    ...egress.flatMap(({ to = [] }, index) => peersWarnings(to, `spec.egress[${index}].to`)),
+  ].slice(0, MOST_WARNINGS);
+
+const peersWarnings = (peers: readonly Peer[], path: string): readonly string[] =>
+  peers.flatMap(({ ipBlock }, index) => {
+    const at = `${indexPath(path, index)}.ipBlock`;
+    if (ipBlock === undefined) return [];
+    const { cidr, except = [] } = ipBlock;
+    return [
+      ...networkWarnings(`${at}.cidr`, cidr),
+      ...except.flatMap((each, part) => networkWarnings(indexPath(`${at}.except`, part), each)),
+    ];
+  });
 
 type OneWay = { readonly [name in keyof Rule]: Rule[name] | undefined };
 

@@ -6,9 +6,9 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { addressWarnings } from "../address-warnings.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
-import { warningHooks } from "../workloads/status-strategy.ts";
 import { shownSome } from "./endpoints.ts";
 import { validateSlice } from "./validate-endpoint-slice.ts";
 
@@ -129,10 +129,26 @@ const strategy: Strategy<EndpointSlice> = {
     ...validateImmutable(slice.addressType, old.addressType, "addressType"),
   ],
   // The path is that of upstream.
-  ...warningHooks(({ addressType }: EndpointSlice) =>
-    addressType === "FQDN" ? ["spec.addressType: FQDN endpoints are deprecated"] : [],
-  ),
+  warningsOnCreate: (slice) => [
+    ...(slice.addressType === "FQDN" ? ["spec.addressType: FQDN endpoints are deprecated"] : []),
+    ...formWarnings(slice),
+  ],
+  warningsOnUpdate: formWarnings,
 };
+
+const CONTROLLERS = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
+const MOST_WARNINGS = 100;
+
+/** What our controllers write is in the right form. */
+function formWarnings({ metadata, endpoints, addressType }: EndpointSlice): readonly string[] {
+  const isOurs = CONTROLLERS.includes(metadata.labels?.["endpointslice.kubernetes.io/managed-by"] ?? "");
+  if (isOurs || addressType === "FQDN") return [];
+  return (endpoints ?? [])
+    .flatMap(({ addresses }, index) =>
+      (addresses ?? []).flatMap((address, at) => addressWarnings(`endpoints[${index}].addresses[${at}]`, address)),
+    )
+    .slice(0, MOST_WARNINGS);
+}
 
 const portsText = ({ ports: listed }: EndpointSlice): string => {
   const ports = listed ?? [];

@@ -14,9 +14,11 @@ import {
 import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { addressWarnings } from "../address-warnings.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
 import { addressFaults, endpointAddressFaults } from "../field-checks.ts";
+import { warningHooks } from "../workloads/status-strategy.ts";
 
 const addressFields = s.object(
   {
@@ -113,7 +115,22 @@ const strategy: Strategy<Endpoints> = {
   allowUnconditionalUpdate: true,
   validate: validateEndpoints,
   validateUpdate: validateEndpoints,
+  ...warningHooks(formWarnings),
 };
+
+/** What our controller writes is in the right form. */
+function formWarnings({ metadata, subsets }: Endpoints): readonly string[] {
+  if (metadata.labels?.["endpoints.kubernetes.io/managed-by"] === "endpoint-controller") return [];
+  return (subsets ?? [])
+    .flatMap((subset, index) =>
+      (["addresses", "notReadyAddresses"] as const).flatMap((list) =>
+        (subset[list] ?? []).flatMap(({ ip }, at) => addressWarnings(`subsets[${index}].${list}[${at}].ip`, ip)),
+      ),
+    )
+    .slice(0, MOST_WARNINGS);
+}
+
+const MOST_WARNINGS = 100;
 
 const MAX_SHOWN = 3;
 

@@ -73,7 +73,7 @@ export function createServiceAddresses({ totals, elapsed, random }: ServiceAddre
       const number = parseAddress(address);
       const offset = number === undefined ? -1 : number - FIRST;
       if (offset <= 0 || offset >= SIZE - 1) {
-        return `failed to allocate IP ${address}: the provided IP (${address}) is not in the valid range. The range of valid IPs is ${SERVICE_NETWORK}`;
+        return `failed to allocate IP ${address}: the provided network does not match the current range`;
       }
       const isApi = namespace === "default" && name === "kubernetes";
       return (offset === RESERVED && !isApi) || totals.has(address)

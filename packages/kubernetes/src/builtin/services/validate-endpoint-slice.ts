@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/apis/discovery/validation/validation.go (ValidateEndpointSlice)
 
 import { isIP } from "node:net";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
   duplicateError,
   type FieldError,
@@ -15,6 +16,7 @@ import {
   isDNS1123Subdomain,
   isValidLabelValue,
 } from "@postern/apimachinery/validation/string-validators";
+import { plainFormOf } from "../address-warnings.ts";
 import {
   addressFaults,
   choiceFaults,
@@ -82,6 +84,8 @@ function typedAddressFaults(address: string, type: string, path: string, index: 
   if (type !== "IPv4" && type !== "IPv6") return [];
   const faults = addressFaults(at, address);
   if (faults.length > 0) return faults;
+  const plain = plainFormOf(address) ?? address;
+  if (plain !== address) return [invalidError(at, address, `must be in canonical form (${quoteGo(plain)})`)];
   return [
     ...(`IPv${isIP(address)}` === type ? [] : [invalidError(path, address, `must be an ${type} address`)]),
     ...endpointAddressFaults(at, address),

@@ -16,6 +16,7 @@ import { validateLabels } from "@postern/apimachinery/validation/labels";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import {
   choiceFaults,
+  endpointAddressFaults,
   networkFaults,
   portFaults,
   portOrNameFaults,
@@ -154,9 +155,11 @@ function validateAddresses(service: Service): readonly FieldError[] {
         ? []
         : addressErrors(address).map((fault) => invalidError(indexPath("spec.clusterIPs", index), address, fault)),
     ),
-    ...externalIPs.flatMap((address, index) =>
-      addressErrors(address).map((fault) => invalidError(indexPath("spec.externalIPs", index), address, fault)),
-    ),
+    ...externalIPs.flatMap((address, index) => {
+      const at = indexPath("spec.externalIPs", index);
+      const faults = addressErrors(address).map((fault) => invalidError(at, address, fault));
+      return faults.length > 0 ? faults : endpointAddressFaults(at, address);
+    }),
   ];
 }
 

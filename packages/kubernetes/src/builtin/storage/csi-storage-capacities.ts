@@ -1,7 +1,7 @@
 // CSIStorageCapacities: how much a driver may still provide. They are stored, but have no effect.
 // Source: k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity/strategy.go, pkg/apis/storage/validation/validation.go (ValidateCSIStorageCapacity)
 
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -13,6 +13,8 @@ import { defineBuiltin } from "../builtin-resource.ts";
 import { subdomainFaults } from "../field-checks.ts";
 import { quantity, quantityText } from "../quotas/quantities.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
+import { nodeSelectorWarnings } from "../workloads/pod-warnings.ts";
+import { warningHooks } from "../workloads/status-strategy.ts";
 
 const fields = s
   .object({
@@ -79,5 +81,8 @@ export const csiStorageCapacities: ResourceDefinition = defineBuiltin({
       ),
       ...validateImmutable(next.storageClassName ?? "", old.storageClassName ?? "", "storageClassName"),
     ],
+    ...warningHooks(({ nodeTopology }: Capacity) =>
+      nodeSelectorWarnings((nodeTopology ?? {}) as JsonObject, "nodeTopology"),
+    ),
   },
 });

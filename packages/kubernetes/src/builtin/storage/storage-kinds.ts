@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/registry/{storage/storageclass,scheduling/priorityclass}/strategy.go, pkg/apis/{storage,scheduling}/validation
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -13,6 +14,9 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { listAt, textAt } from "../workloads/json-members.ts";
+import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
+import { warningHooks } from "../workloads/status-strategy.ts";
 import { validateStorageClass } from "./validate-storage-class.ts";
 
 const storageClassFields = s
@@ -103,6 +107,13 @@ export const storageClasses: ResourceDefinition = defineBuiltin({
       FIXED.filter((name) => !equalJson(next[name] ?? null, old[name] ?? null)).map((name) =>
         invalidError(name, next[name] ?? null, "field is immutable"),
       ),
+    ...warningHooks(({ allowedTopologies = [] }: StorageClass) =>
+      allowedTopologies.flatMap((topology, index) =>
+        listAt(topology as JsonValue, "matchLabelExpressions").flatMap((expression, at) =>
+          nodeLabelWarning(`allowedTopologies[${index}].matchLabelExpressions[${at}].key`, textAt(expression, "key")),
+        ),
+      ),
+    ),
   },
 });
 

@@ -5,6 +5,7 @@ import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-m
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schema";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
@@ -127,6 +128,7 @@ export const jobs: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(jobFields.schema),
   selectableFields: [".status.successful"],
+  unknownFieldText: (field) => `field label ${quoteGo(field)} not supported for Job`,
   columns: [
     // Stored objects have passed the schema of their kind.
     { name: "Status", type: "string", description: "Phase.", value: (o) => stateOf(o as Job) },
@@ -152,6 +154,8 @@ export const jobs: ResourceDefinition = defineBuiltin({
   strategy: {
     ...jobStrategy,
     orphansByDefault: true,
+    orphanWarning:
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning",
     prepareForCreate: (job: Job) => withLabelsOfPods(withOwnSelector({ ...job, status: {} })),
     prepareForUpdate: async (job: Job, old: Job, context: RequestContext) =>
       withLabelsOfPods((await jobStrategy.prepareForUpdate?.(job, old, context)) ?? job),

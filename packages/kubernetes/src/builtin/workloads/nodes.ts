@@ -17,8 +17,9 @@ import {
 import { isQualifiedName, isValidLabelValue } from "@postern/apimachinery/validation/string-validators";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { networkWarnings } from "../address-warnings.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
-import { statusStrategy } from "./status-strategy.ts";
+import { statusStrategy, warningHooks } from "./status-strategy.ts";
 
 const taint = s.object({
   key: s.string().required().describe("The taint key to be applied to a node."),
@@ -239,6 +240,11 @@ function withNotReady({ spec, ...node }: Node): Node {
 
 const nodeStrategy = statusStrategy<Node>(validate, validateChange);
 
+const nodeWarnings = ({ spec = {} }: Node): readonly string[] => [
+  ...((spec.externalID ?? "") === "" ? [] : ["spec.externalID: this field is deprecated, and is unused by Kubernetes"]),
+  ...(spec.podCIDRs ?? []).flatMap((network, index) => networkWarnings(indexPath("spec.podCIDRs", index), network)),
+];
+
 export const nodes: ResourceDefinition = defineBuiltin({
   group: "",
   version: "v1",
@@ -256,6 +262,7 @@ export const nodes: ResourceDefinition = defineBuiltin({
   columns,
   strategy: {
     ...nodeStrategy,
+    ...warningHooks(nodeWarnings),
     // A kubelet sends its status when it registers.
     async prepareForCreate(node: Node, context: RequestContext) {
       const made = (await nodeStrategy.prepareForCreate?.(node, context)) ?? node;

@@ -10,9 +10,12 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { childPath, indexPath, keyPath } from "@postern/apimachinery/validation/field-error";
 import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { addressWarnings } from "../address-warnings.ts";
 import { quantityText } from "../quotas/quantities.ts";
 import { listAt, objectAt, optionalObjectAt, textAt } from "./json-members.ts";
+import { pathWarnings } from "./overlapping-paths.ts";
 import type { PodSpec, PodTemplate } from "./pod-fields.ts";
+import { profileWarnings } from "./profile-warnings.ts";
 
 type Warnings = readonly string[];
 
@@ -86,12 +89,19 @@ export function podWarnings(
         ([name, why]) => `${indexPath(at("volumes"), index)}.${GO_NAMES[name] ?? name}: ${why}`,
       ),
     ),
+    ...pathWarnings(listAt(spec, "volumes")),
     ...repeated(listAt(spec, "hostAliases"), at("hostAliases"), "ip"),
     ...repeated(listAt(spec, "imagePullSecrets"), at("imagePullSecrets"), "name"),
     ...listAt(spec, "imagePullSecrets").flatMap((secret, index) =>
       textAt(secret, "name") === "" ? [`${indexPath(at("imagePullSecrets"), index)}.name: invalid empty name ""`] : [],
     ),
     ...fractions(objectAt(spec, "overhead"), at("overhead")),
+    ...profileWarnings(
+      annotations,
+      spec,
+      containers.map(({ container }) => container),
+      path,
+    ),
     ...containers.flatMap(containerWarnings),
     ...portWarnings(containers),
     ...portNameWarnings(containers),
@@ -101,6 +111,14 @@ export function podWarnings(
     ...["podAffinity", "podAntiAffinity"].flatMap((name) =>
       podAffinityWarnings(objectAt(affinity, name), at(`affinity.${name}`)),
     ),
+    ...listAt(objectAt(spec, "dnsConfig"), "nameservers")
+      .slice(0, MOST)
+      .flatMap((server, index) =>
+        typeof server === "string" ? addressWarnings(indexPath(at("dnsConfig.nameservers"), index), server) : [],
+      ),
+    ...listAt(spec, "hostAliases")
+      .slice(0, MOST)
+      .flatMap((alias, index) => addressWarnings(`${indexPath(at("hostAliases"), index)}.ip`, textAt(alias, "ip"))),
   ].slice(0, 10 * MOST);
 }
 
@@ -122,6 +140,14 @@ export const nodeTermWarnings = (selector: JsonObject, path: string): Warnings =
   listAt(selector, "nodeSelectorTerms").flatMap((term, index) =>
     ofTerm(term, indexPath(`${path}.nodeSelectorTerms`, index)),
   );
+
+/** Of a label selector of nodes, whose path this is. */
+export const nodeSelectorWarnings = (selector: JsonObject, path: string): Warnings => [
+  ...ofTerm(selector, path),
+  ...Object.keys(objectAt(selector, "matchLabels")).flatMap((key) =>
+    nodeLabelWarning(`${path}.matchLabels.${key}`, key),
+  ),
+];
 
 function nodeAffinityWarnings(affinity: JsonObject, path: string): Warnings {
   const [required, preferred] = [
