@@ -133,6 +133,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     // No pod runs, so that no token is mounted and no process is reached.
     "bindings",
     "nodes",
+    "componentstatuses",
     "nodes/status",
     "pods",
     "pods/attach",

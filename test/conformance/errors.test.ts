@@ -115,7 +115,7 @@ test("lists what is invalid, once in the text and each time in the causes (E-08)
   expect(several.details.causes.length).toBeGreaterThanOrEqual(2);
   const owners = [1, 2].map(() => ({ apiVersion: "v1", kind: "ConfigMap", name: "", uid: "u" }));
   const twice = (await api.post(KEYS, key("e08", {}, { ownerReferences: owners }))).json;
-  expect(twice.message.match(/name must not be empty/g)).toHaveLength(1);
+  expect(twice.message.match(/ownerReferences.name: Invalid value: "": must not be empty/g)).toHaveLength(1);
 });
 
 test.each([

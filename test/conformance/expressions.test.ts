@@ -185,9 +185,9 @@ describe("expressions of users", () => {
     const { status, causes } = await send("POST", "too-long-a-name", { memory: "8Gi", network: "192.168.0.0/16" });
     expect(status).toBe(422);
     expect(causes).toEqual([
-      ["<nil>", "FieldValueInvalid", 'Invalid value: has a long name'],
-      ["spec.memory", "FieldValueInvalid", 'Invalid value: takes too much'],
-      ["spec", "FieldValueInvalid", 'Invalid value: is not one of ours'],
+      ["<nil>", "FieldValueInvalid", "Invalid value: has a long name"],
+      ["spec.memory", "FieldValueInvalid", "Invalid value: takes too much"],
+      ["spec", "FieldValueInvalid", "Invalid value: is not one of ours"],
     ]);
     expect((await send("POST", "bad", { memory: "lots" })).causes).toEqual([
       [
@@ -209,7 +209,7 @@ describe("expressions of users", () => {
       { key: "x", value: "2" },
     ];
     expect((await send("PUT", "host", { host: "a", names }, made.resourceVersion)).causes).toEqual([
-      ["spec.names[1]", "FieldValueInvalid", 'Invalid value: keep x'],
+      ["spec.names[1]", "FieldValueInvalid", "Invalid value: keep x"],
     ]);
   });
 });

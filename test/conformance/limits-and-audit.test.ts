@@ -31,7 +31,7 @@ describe("with the usual limits", () => {
       "metadata.labels",
       'Invalid value: "Example.com/a": prefix part a lowercase RFC 1123',
     ],
-    ["labels", { "a/b/c": "d" }, "metadata.labels", 'Invalid value: "a/b/c": a qualified name must consist of'],
+    ["labels", { "a/b/c": "d" }, "metadata.labels", 'Invalid value: "a/b/c": a valid label key must consist of'],
     ["labels", { [`${"a".repeat(64)}`]: "" }, "metadata.labels", "name part must be no more than 63"],
     ["labels", { a: "b c" }, "metadata.labels", 'Invalid value: "b c": a valid label must be an empty string'],
     ["labels", { a: "b".repeat(64) }, "metadata.labels", "must be no more than 63"],

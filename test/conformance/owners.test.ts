@@ -43,9 +43,9 @@ async function namesGone(path: string, count: number, change: () => Promise<unkn
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap", name: "c", uid: "u1" };
 
 test.each([
-  ["uid", { ...CONFIG_MAP, uid: "" }, "metadata.ownerReferences.uid", 'Invalid value: "": uid must not be empty'],
-  ["name", { ...CONFIG_MAP, name: "" }, "metadata.ownerReferences.name", 'Invalid value: "": name must not be empty'],
-  ["kind", { ...CONFIG_MAP, kind: "" }, "metadata.ownerReferences.kind", 'Invalid value: "": kind must not be empty'],
+  ["uid", { ...CONFIG_MAP, uid: "" }, "metadata.ownerReferences.uid", 'Invalid value: "": must not be empty'],
+  ["name", { ...CONFIG_MAP, name: "" }, "metadata.ownerReferences.name", 'Invalid value: "": must not be empty'],
+  ["kind", { ...CONFIG_MAP, kind: "" }, "metadata.ownerReferences.kind", 'Invalid value: "": must not be empty'],
   [
     "version",
     { ...CONFIG_MAP, apiVersion: "a/b/c" },

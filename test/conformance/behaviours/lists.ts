@@ -10,7 +10,7 @@ export const LISTS: BehaviourLines = {
   "L-05": "an expired token is 410 with a fresh one that goes on in the newest state",
   "L-06": "resourceVersion and resourceVersionMatch choose the newest state, any, one not older, or exactly one",
   "L-07": "combinations of them that say nothing are 422",
-  "L-08": "a resourceVersion that is no number is 500",
+  "L-08": "a resourceVersion that is no number is 400",
   "L-09": "a list after a write shows it",
   "L-10": "a namespace that does not exist has an empty list",
   "L-11": "a read of one object takes resourceVersion, and passes over selectors",

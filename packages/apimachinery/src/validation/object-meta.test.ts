@@ -1,4 +1,5 @@
-// Expected answers: k8s.io/apimachinery v0.32.1 pkg/api/validation/objectmeta_test.go, in testdata/06a-objectmeta.json.
+// Expected answers: k8s.io/apimachinery v0.32.1 pkg/api/validation/objectmeta_test.go, in testdata/06a-objectmeta.json,
+// with the texts that 1.36 changed.
 
 import { describe, expect, it } from "vitest";
 import type { ObjectMeta } from "../meta/object-meta.ts";

@@ -1,4 +1,5 @@
-// Expected answers: k8s.io/apimachinery v0.32.1 pkg/util/validation and pkg/api/validation/path, in testdata/06b-string-validators.json.
+// Expected answers: k8s.io/apimachinery v0.32.1 pkg/util/validation and pkg/api/validation/path, in testdata/06b-string-validators.json,
+// with the texts that 1.36 changed.
 
 import { describe, expect, it } from "vitest";
 import * as validators from "./string-validators.ts";

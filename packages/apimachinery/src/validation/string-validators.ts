@@ -102,7 +102,7 @@ export const isQualifiedName: StringValidator = (value) => {
   if (slash === -1) return checkNamePart(value);
   if (value.includes("/", slash + 1)) {
     return [
-      `a qualified name ${QUALIFIED_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a valid label key ${QUALIFIED_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   const prefix = value.slice(0, slash);

@@ -50,7 +50,7 @@ function validateOwnerReference(reference: ReceivedReference, path: string): rea
     ["name", name],
     ["uid", uid],
   ] as const) {
-    if (value === "") errors.push(invalidError(childPath(path, member), value, `${member} must not be empty`));
+    if (value === "") errors.push(invalidError(childPath(path, member), value, "must not be empty"));
   }
   const groupVersionKind = `${group}/${version}, Kind=${kind}`;
   if (groupVersionKind === EVENT) {

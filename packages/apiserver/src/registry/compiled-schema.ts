@@ -47,7 +47,7 @@ export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema
   return compiled;
 }
 
-/** What objects of a kind with a Go type have before anything is set: their structs, not their maps. */
+/** The members of objects of a kind with a Go type before anything is set: their structs, not their maps. */
 function structsOf({ group, version, kind, schema: { properties = {} } }: ResourceDefinition): JsonObject {
   const apiVersion = formatApiVersion({ group, version });
   if (isProtobufKind(apiVersion, kind)) {

@@ -56,16 +56,8 @@ const broken = (spec: object, old?: object, of = schema) =>
 
 it.each<[string, string[] | undefined, string[]]>([
   ["a valid object", broken({ size: 1, mode: "A" }), []],
-  [
-    "a message",
-    broken({ size: 1, mode: "B" }),
-    ['FieldValueInvalid spec: Invalid value: mode B needs size above 5'],
-  ],
-  [
-    "no message",
-    broken({ size: 13 }),
-    ['FieldValueInvalid spec: Invalid value: failed rule: self.size != 13'],
-  ],
+  ["a message", broken({ size: 1, mode: "B" }), ["FieldValueInvalid spec: Invalid value: mode B needs size above 5"]],
+  ["no message", broken({ size: 13 }), ["FieldValueInvalid spec: Invalid value: failed rule: self.size != 13"]],
   ["a transition, on create", broken({ size: 1 }), []],
   [
     "a transition, on update",
@@ -75,7 +67,7 @@ it.each<[string, string[] | undefined, string[]]>([
   [
     "a computed message and a path below",
     broken({ size: 1, ports: [{ name: "a", port: 0 }] }),
-    ['FieldValueInvalid spec.ports[0].port: Invalid value: port of a'],
+    ["FieldValueInvalid spec.ports[0].port: Invalid value: port of a"],
   ],
   [
     "an item that is known by its key",
@@ -284,8 +276,8 @@ describe("a rule", () => {
           },
         },
       });
-    expect(at(".labels")).toEqual(['FieldValueInvalid spec.labels: Invalid value: no']);
-    expect(at(".labels['a.b/c']")).toEqual(['FieldValueInvalid spec.labels[a.b/c]: Invalid value: no']);
+    expect(at(".labels")).toEqual(["FieldValueInvalid spec.labels: Invalid value: no"]);
+    expect(at(".labels['a.b/c']")).toEqual(["FieldValueInvalid spec.labels[a.b/c]: Invalid value: no"]);
   });
 
   it("of allOf is about the value around it", () => {
@@ -296,7 +288,7 @@ describe("a rule", () => {
         { properties: { spec: { "x-kubernetes-validations": [{ rule: "self.size > 1", message: "too small" }] } } },
       ],
     };
-    expect(broken({ size: 1 }, undefined, of)).toEqual(['FieldValueInvalid spec: Invalid value: too small']);
+    expect(broken({ size: 1 }, undefined, of)).toEqual(["FieldValueInvalid spec: Invalid value: too small"]);
     expect(broken({ size: 2 }, undefined, of)).toEqual([]);
   });
 });

@@ -263,5 +263,5 @@ function faultOf({ reason, fieldPath }: Rule, { path }: Part, typeName: string, 
   }
 }
 
-/** What a rule says of them does not repeat them. */
+/** The refusal by a rule does not repeat them. */
 const WHOLES = new Set(["object", "array"]);

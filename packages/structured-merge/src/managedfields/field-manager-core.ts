@@ -13,7 +13,7 @@ export type FieldManagerCore = {
   readonly apiVersion: string;
   /** Fields without an owner, through any subresource. */
   readonly untracked: FieldSet;
-  /** What an object has before anything is set. */
+  /** The members of an object before anything is set. */
   readonly structs: JsonObject;
   /** `subresource` is empty for the main resource. */
   updaterFor(subresource: string): MergeUpdater;

@@ -28,7 +28,7 @@ export type FieldManagerOptions = {
    */
   readonly otherVersions?: readonly string[];
   /**
-   * What an object has before anything is set, as kinds with a Go type have their spec and status: that it appears is not a
+   * The members of an object before anything is set, as kinds with a Go type have their spec and status: that it appears is not a
    * change that a manager could own. Default nothing.
    */
   readonly structs?: JsonObject;

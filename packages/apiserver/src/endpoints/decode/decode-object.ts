@@ -6,6 +6,7 @@ import { goKindOf, isJsonObject, type JsonObject, type JsonValue } from "@poster
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { pruneNulls, setDefaults } from "@postern/apimachinery/schema/default";
 import { coerceEmbeddedResources } from "@postern/apimachinery/schema/embedded-resources";
@@ -171,19 +172,14 @@ function withKind(value: JsonValue, kind: BodyKind, bytes: Uint8Array): KubeObje
   if (parseApiVersion(apiVersion) === undefined) {
     throw unrecognizedError(kind, bytes, `unexpected GroupVersion string: ${apiVersion}`);
   }
+  if (kind.strategicMergePatch === true) checkRegistered(kind, { apiVersion, kind: kindName });
   if (apiVersion !== "" && apiVersion !== expected) {
     throw badRequestError(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
   }
   if (kindName !== "" && kindName !== kind.kind) {
-    const { group, version } = parseApiVersion(apiVersion) ?? kind;
-    if (kind.strategicMergePatch === true) {
-      throw badRequestError(
-        `${kindName} in version ${quoteGo(version)} cannot be handled as a ${kind.kind}: converting (${version}.${kindName}) to ` +
-          `(${kind.version}.${kind.kind}): unknown conversion`,
-      );
-    }
+    const { group } = parseApiVersion(apiVersion) ?? kind;
     throw invalidObjectError({ group, kind: kindName }, nameIn(value), [
       invalidError("kind", kindName, `must be ${kind.kind}`),
     ]);
@@ -191,6 +187,34 @@ function withKind(value: JsonValue, kind: BodyKind, bytes: Uint8Array): KubeObje
   const { metadata = {} } = value;
   // coerceMetadata gives metadata its type right after.
   return { ...value, apiVersion: expected, kind: kind.kind, metadata: metadata as KubeObject["metadata"] };
+}
+
+/** Where upstream has the type that all versions of a kind convert to. */
+const internalPackageOf = ({ group }: BodyKind): string => (group === "" ? "core" : (group.split(".")[0] ?? group));
+
+/** Where upstream registers its built-in kinds; clients see the text. */
+const SCHEME = "pkg/api/legacyscheme/scheme.go:30";
+
+/** Upstream keeps the types of versions that it serves no more. */
+const EARLIER = /^v\d+(alpha|beta)\d+$/;
+
+/** Refuses what is no built-in kind, and one that is another than the expected. */
+function checkRegistered(expected: BodyKind, given: { readonly apiVersion: string; readonly kind: string }): void {
+  const apiVersion = given.apiVersion || formatApiVersion(expected);
+  const kind = given.kind || expected.kind;
+  if (apiVersion === formatApiVersion(expected) && kind === expected.kind) return;
+  const { group, version } = parseApiVersion(apiVersion) ?? expected;
+  const isEarlier = group === expected.group && kind === expected.kind && EARLIER.test(version);
+  const refusal = (why: string) =>
+    badRequestError(`${kind} in version ${quoteGo(version)} cannot be handled as a ${expected.kind}: ${why}`);
+  if (!isEarlier && !isProtobufKind(apiVersion, kind)) {
+    throw refusal(
+      `no kind ${quoteGo(kind)} is registered for version ${quoteGo(apiVersion)} in scheme ${quoteGo(SCHEME)}`,
+    );
+  }
+  if (kind === expected.kind) return;
+  const types = `(${version}.${kind}) to (${internalPackageOf(expected)}.${expected.kind})`;
+  throw refusal(`converting ${types}: unknown conversion`);
 }
 
 const textOr = (value: JsonValue | undefined, fallback: string): string =>

@@ -3,7 +3,13 @@
 
 import { goKindOf, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { badRequestError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import {
+  type ApiError,
+  badRequestError,
+  conflictError,
+  notFoundError,
+  untypedError,
+} from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
@@ -14,7 +20,8 @@ import { jsonOf, withoutManagedFields } from "@postern/structured-merge/managedf
 import type { ReadYaml } from "../../limits/work-threads.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
-import { complete, unreadableBodyError } from "../decode/decode-object.ts";
+import { findConversionFault } from "../decode/conversion-fault.ts";
+import { complete } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf, type StrictErrors } from "../decode/field-validation.ts";
 import { checkValues, type ParsedBody, parseBodyInSteps } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
@@ -83,17 +90,28 @@ function* applyTo(live: KubeObject | undefined, configuration: Configuration, in
   yield;
   const { value } = pruneUnknownFields(placed, definition.schema, { isResourceRoot: true });
   // Pruning keeps the members that make it an object of a kind.
-  return tidyMetadata(yield* completed(value as KubeObject, definition), context.warnings);
+  return tidyMetadata(yield* completed(value as KubeObject, definition, applied), context.warnings);
 }
 
 /** Unlike in a body, a null that a custom resource's schema does not allow stays: it is refused, not dropped. */
-function* completed(merged: KubeObject, definition: ResourceDefinition): Steps<KubeObject> {
+function* completed(merged: KubeObject, definition: ResourceDefinition, applied: KubeObject): Steps<KubeObject> {
   yield;
   // Defaults change neither apiVersion, kind nor the type of metadata.
   if (definition.strategicMergePatch !== true) return setDefaults(merged, definition.schema) as KubeObject;
   const typed = yield* complete(merged, definition);
-  if ("fault" in typed) throw unreadableBodyError(definition)(typed.fault);
+  if ("fault" in typed) {
+    throw unconvertibleError(definition, applied, findConversionFault(merged, definition.schema) ?? typed.fault);
+  }
   return typed.object;
+}
+
+/** Upstream merges what has no types yet, and takes a value that its types refuse for a failure of its own. */
+function unconvertibleError({ group, version, kind }: ResourceDefinition, applied: KubeObject, why: string): ApiError {
+  const { namespace = "", name = "" } = applied.metadata;
+  const type = `${group}/${version}, Kind=${kind}`;
+  return untypedError(
+    `failed to convert new object (${namespace}/${name}; ${type}) to proper version: unable to convert unstructured object to ${type}: ${why}`,
+  );
 }
 
 /** Unlike other bodies a configuration keeps its unknown fields: the merge refuses them whatever the client asked for. */

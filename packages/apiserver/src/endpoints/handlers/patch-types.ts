@@ -183,6 +183,7 @@ function readJsonPatch(text: string, isLoose: boolean): Patch {
           code: 422,
           reason: "Invalid",
           message: "the server rejected our request due to an error in our request",
+          details: {},
           cause: error,
         });
       }

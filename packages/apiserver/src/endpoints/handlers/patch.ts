@@ -3,6 +3,7 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import {
+  ApiError,
   invalidObjectError,
   unsupportedMediaTypeError,
   verbNotSupportedError,
@@ -80,7 +81,10 @@ export function auditedPatch(patchType: string, bytes: Uint8Array, yaml?: ReadYa
   }
 }
 
-/** Throws 415 that lists what the resource takes. */
+const unroutedError = (): ApiError =>
+  new ApiError({ code: 415, reason: "UnsupportedMediaType", message: "415: Unsupported Media Type", details: {} });
+
+/** Throws 415, which lists what a custom resource takes. */
 export function negotiatePatchType(
   contentType: string,
   { strategicMergePatch }: Pick<ResourceDefinition, "strategicMergePatch">,
@@ -95,6 +99,7 @@ export function negotiatePatchType(
   const semicolon = contentType.indexOf(";");
   const mediaType = semicolon > 0 ? contentType.slice(0, semicolon) : contentType;
   const patchType = accepted.find((type) => type === mediaType);
-  if (patchType === undefined) throw unsupportedMediaTypeError(accepted);
-  return patchType;
+  if (patchType !== undefined) return patchType;
+  // Upstream refuses patches of built-in kinds before their handler is asked.
+  throw strategicMergePatch === true ? unroutedError() : unsupportedMediaTypeError(accepted);
 }

@@ -86,8 +86,7 @@ function readPage(store: StoreContext, context: RequestContext, query: ListQuery
     return readContinued(store, context, position, range);
   }
   const { resourceVersion, resourceVersionMatch } = query;
-  const isFromHistory = resourceVersionMatch === "Exact" || (resourceVersion !== "" && range.limit > 0);
-  const bound = resourceVersion === "" ? "" : readBound(resourceVersion, isFromHistory);
+  const bound = resourceVersion === "" ? "" : readBound(resourceVersion);
   const isExact =
     resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && range.limit > 0 && bound !== "" && bound !== 0);
   const read = (): Awaitable<Page> => {
@@ -98,12 +97,12 @@ function readPage(store: StoreContext, context: RequestContext, query: ListQuery
   return isFreshNow(store.cache, bound) ? read() : awaitFreshness(store.cache, bound, context).then(read);
 }
 
-/** Upstream reads from the store where memory cannot answer, and the store rejects a version that is no number with its own message. */
-function readBound(resourceVersion: string, isFromHistory: boolean): Revision {
+/** A watch refuses a version that is no number as a fault of the server, a list as one of the client. */
+function readBound(resourceVersion: string): Revision {
   try {
     return parseListResourceVersion(resourceVersion);
   } catch (error) {
-    if (!isFromHistory || !(error instanceof Error)) throw error;
+    if (!(error instanceof Error)) throw error;
     throw badRequestError(`invalid resource version: ${error.message}`, error);
   }
 }

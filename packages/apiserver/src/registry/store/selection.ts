@@ -73,7 +73,10 @@ function fieldReader(
       (field === "metadata.namespace" && (definition.namespaced || isBuiltIn)) ||
       selectable.has(field) ||
       computed.has(field);
-    if (!known) throw unknownFieldError(field, isBuiltIn && selectable.size + computed.size === 0);
+    if (known) continue;
+    const text = definition.unknownFieldText?.(field);
+    if (text !== undefined) throw badRequestError(text);
+    throw unknownFieldError(field, isBuiltIn && selectable.size + computed.size === 0);
   }
   const readers = new Map(fields.map((field) => [field, readerOf(field, computed.get(field))]));
   return (object: CachedObject, field: string): string => {

@@ -4,18 +4,18 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 
-const BLOCK = /-----BEGIN ([^\r\n-]+)-----\r?\n([A-Za-z0-9+/=\r\n]*?)-----END \1-----/g;
+const BLOCK = /-----BEGIN ([^\r\n-]+)-----\r?\n[A-Za-z0-9+/=\r\n]*-----END ([^\r\n-]+)-----/g;
 
 type Block = { readonly type: string; readonly text: string };
 
 const blocksOf = (text: string): readonly Block[] =>
-  [...text.matchAll(BLOCK)].map(([whole, type = ""]) => ({ type, text: whole }));
+  [...text.matchAll(BLOCK)].flatMap(([whole, type = "", end]) => (type === end ? [{ type, text: whole }] : []));
 
 const typesOf = (blocks: readonly Block[]): string => `[${blocks.map(({ type }) => type).join(" ")}]`;
 
 const isKey = ({ type }: Block): boolean => type === "PRIVATE KEY" || type.endsWith(" PRIVATE KEY");
 
-/** Both in PEM. Undefined where they fit. What cannot be read is refused in words of our own. */
+/** Both in PEM. Undefined where they fit. A certificate that cannot be read has a text of our own. */
 export function keyPairWarning(certificate: string, key: string): string | undefined {
   const blocks = blocksOf(certificate);
   const first = blocks.find(({ type }) => type === "CERTIFICATE");

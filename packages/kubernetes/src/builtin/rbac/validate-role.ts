@@ -128,7 +128,7 @@ export function withBindingDefaults<T extends RbacBindingObject>(binding: T): T 
       : { ...subject, apiGroup: apiGroupOf(subject) };
   return {
     ...binding,
-    ...(roleRef === undefined ? {} : { roleRef: { ...roleRef, apiGroup: roleRef.apiGroup || RBAC_GROUP } }),
+    roleRef: { ...roleRef, apiGroup: roleRef?.apiGroup || RBAC_GROUP },
     ...(subjects === undefined ? {} : { subjects: subjects.map(completed) }),
   };
 }

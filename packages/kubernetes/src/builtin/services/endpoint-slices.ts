@@ -139,7 +139,7 @@ const strategy: Strategy<EndpointSlice> = {
 const CONTROLLERS = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 const MOST_WARNINGS = 100;
 
-/** What our controllers write is in the right form. */
+/** Our controllers write the right form. */
 function formWarnings({ metadata, endpoints, addressType }: EndpointSlice): readonly string[] {
   const isOurs = CONTROLLERS.includes(metadata.labels?.["endpointslice.kubernetes.io/managed-by"] ?? "");
   if (isOurs || addressType === "FQDN") return [];

@@ -118,7 +118,7 @@ const strategy: Strategy<Endpoints> = {
   ...warningHooks(formWarnings),
 };
 
-/** What our controller writes is in the right form. */
+/** Our controller writes the right form. */
 function formWarnings({ metadata, subsets }: Endpoints): readonly string[] {
   if (metadata.labels?.["endpoints.kubernetes.io/managed-by"] === "endpoint-controller") return [];
   return (subsets ?? [])

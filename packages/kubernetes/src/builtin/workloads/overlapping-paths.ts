@@ -73,12 +73,18 @@ const shown = ({ path, source }: File): string => (source === "" ? quoteGo(path)
 function overlaps(files: readonly File[]): Warnings {
   const before: File[] = [];
   return files.slice(0, MOST_FILES).flatMap(({ path, source }) => {
-    const file = { path: path.replace(/\/+$/, ""), source };
+    const file = { path: withoutEnd(path), source };
     const found =
       file.path === "" ? [] : before.filter((other) => other.path !== "" && areNested(file.path, other.path));
     before.push(file);
     return found.map((other) => `${shown(file)} with ${shown(other)}`);
   });
+}
+
+function withoutEnd(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === "/") end--;
+  return path.slice(0, end);
 }
 
 const areNested = (one: string, other: string): boolean =>

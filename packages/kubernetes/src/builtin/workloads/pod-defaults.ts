@@ -75,7 +75,7 @@ function withEnvDefaults(env: Env): Env {
 
 /** An image whose tag may move is pulled each time. */
 function pullPolicyOf(image: string): string {
-  // What is no name of an image has no tag.
+  // A text that is no name of an image has no tag.
   if (image.includes("@") || /\s/.test(image)) return "IfNotPresent";
   const tag = image.slice(image.lastIndexOf("/") + 1).split(":")[1] ?? "latest";
   return tag === "latest" ? "Always" : "IfNotPresent";
