@@ -3,6 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { isSystemName } from "../../foundation/kinds/system-name.ts";
 import { PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
 import { isOwner } from "./caller.ts";
 import type { InstancePermissionIndex } from "./instance-permissions.ts";
@@ -30,21 +31,18 @@ export const instanceAt = (place: InstancePlace) =>
 
 export type InsideIdentity = { readonly name: string; readonly groups: readonly string[] };
 
-/** Kubernetes reserves these names for its components; built-in bindings trust them. */
-const isReserved = (name: string): boolean => name.startsWith("system:");
-
 /**
  * The user and groups that the proxy impersonates and client certificates carry. No group of Kubernetes' own is among them, whatever
  * the caller's are. Throws ApiError 403 for a caller whose very name is one of Kubernetes' own.
  */
 export function insideIdentity(user: UserInfo, place: InstancePlace, deps: InsideDeps): InsideIdentity {
-  if (user.name === "" || isReserved(user.name)) {
+  if (user.name === "" || isSystemName(user.name)) {
     const { resource, name } = instanceAt(place);
     const target = { group: deps.names.managementGroup, resource };
     throw forbiddenRequestError(target, name, "this username is reserved in virtual clusters");
   }
   const roles = insideClusterRoles(user, place, deps).map(deps.names.insideRoleGroup);
-  const own = user.groups.filter((group) => group !== "" && !isReserved(group) && !isPlatformsOwn(group, deps.names));
+  const own = user.groups.filter((group) => group !== "" && !isSystemName(group) && !isPlatformsOwn(group, deps.names));
   return { name: user.name, groups: [...new Set([...own, ...roles])] };
 }
 

@@ -22,9 +22,6 @@ export type AuthorityRecord = {
   readonly rotatedAt?: number | undefined;
 };
 
-/** The common name in the name of a CA that this server made, as node:crypto prints it; "" without one. */
-export const commonNameIn = (name: string): string => /^CN=(.+)$/m.exec(name)?.[1] ?? "";
-
 /** A record of an earlier release has `certificate` and `privateKey` alone. Throws for one that is incomplete. */
 export function readAuthorityRecord(stored: JsonObject): AuthorityRecord {
   const { next, generation, rotatedAt, current } = stored;

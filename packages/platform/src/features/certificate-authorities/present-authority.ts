@@ -4,7 +4,8 @@ import { X509Certificate } from "node:crypto";
 import type { OutdatedItem } from "@postern/api/certificate-authority";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { type AuthorityRecord, commonNameIn } from "./authority-record.ts";
+import { commonNameIn } from "../../foundation/pki/common-name.ts";
+import type { AuthorityRecord } from "./authority-record.ts";
 import type { RotationState } from "./rotation-states.ts";
 
 /** Credentials of one kind: how many, how many of them were used since the rotation was prepared, and MOST_ITEMS of them, the last used first. */

@@ -2,7 +2,7 @@
 
 import { X509Certificate } from "node:crypto";
 import { readCertificateSubject } from "@postern/apiserver/x509/certificate";
-import { commonNameIn } from "../certificate-authorities/authority-record.ts";
+import { commonNameIn } from "../../foundation/pki/common-name.ts";
 import type { IssuedCertificate } from "./issued-certificate.ts";
 
 /** `instanceUid` is that of the virtual cluster whose authority signed it; `issuedAt` in milliseconds since the epoch. */

@@ -3,8 +3,8 @@
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import { isSystemName } from "../../foundation/kinds/system-name.ts";
 import type { HeaderList } from "../../foundation/upstream/header-list.ts";
-import { isSystemName } from "./system-name.ts";
 
 /** Parsers remove these, or end the header at them: the target would read another name. */
 const ALTERED_ON_THE_WAY = /^[ \t]|[ \t]$|[\p{Cc}\u{fffe}\u{ffff}]/u;

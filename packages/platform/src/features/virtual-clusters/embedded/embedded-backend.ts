@@ -16,13 +16,13 @@ import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
 } from "@postern/kubernetes/service-accounts/service-account-tokens";
+import { isSystemName } from "../../../foundation/kinds/system-name.ts";
+import { commonNameIn } from "../../../foundation/pki/common-name.ts";
 import { makeKeyPair } from "../../../foundation/pki/p256-key-pair.ts";
 import { keyNotFoundError } from "../../access-keys/access-key-refusal.ts";
 import type { CatchUp } from "../../access-keys/catch-up.ts";
-import { commonNameIn } from "../../certificate-authorities/authority-record.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { checkedCertificate } from "../../certificates/checked-certificate.ts";
-import { isSystemName } from "../../proxy/system-name.ts";
 import { signSubject } from "../certificate-signing/sign-request.ts";
 import type {
   ClientCertificateRequest,

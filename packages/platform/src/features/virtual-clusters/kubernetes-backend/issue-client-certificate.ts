@@ -14,9 +14,9 @@ import {
   type CertificateSigningRequest,
   conditionsOf,
 } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
+import { isSystemName } from "../../../foundation/kinds/system-name.ts";
 import { createCertificateRequest } from "../../../foundation/pki/certificate-request.ts";
 import { badGatewayError } from "../../../foundation/upstream/upstream-failure.ts";
-import { isSystemName } from "../../proxy/system-name.ts";
 import type { ClientCertificateRequest, IssuedClientCertificate } from "../virtual-cluster-backend.ts";
 import { checkSignedCertificate, isSameSet } from "./check-signed-certificate.ts";
 import { asPlatformRequest, clusterRefusal } from "./cluster-refusal.ts";

@@ -24,6 +24,7 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
+import { isSystemName } from "../../../../foundation/kinds/system-name.ts";
 import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import { ownerOf, sameOwner } from "../../access-key-owner.ts";
@@ -196,7 +197,7 @@ function validateOwner(
 /** A user or team of the directory must not be named as a subject, so that the key becomes invalid with it. */
 function validateSubject(subject: string, names: PlatformNames, directory: Directory): readonly FieldError[] {
   const path = "spec.subject";
-  if (subject.startsWith("system:")) return [invalidError(path, subject, "names that begin with system: are reserved")];
+  if (isSystemName(subject)) return [invalidError(path, subject, "names that begin with system: are reserved")];
   for (const kind of ["user", "team"] as const) {
     const prefix = kind === "user" ? names.userGroup("") : names.teamGroup("");
     if (subject.startsWith(prefix)) return [invalidError(path, subject, `use spec.${kind} instead`)];

@@ -5,12 +5,12 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { isSystemName } from "../../../../../foundation/kinds/system-name.ts";
 import type { AccessKeyIndex } from "../../../../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../../../../access-keys/access-key-owner.ts";
 import { ownerOfCaller, sameOwner } from "../../../../access-keys/access-key-owner.ts";
 import type { AccessKeyState } from "../../../../access-keys/access-key-state.ts";
 import type { Directory } from "../../../../directory/directory.ts";
-import { isSystemName } from "../../../../proxy/system-name.ts";
 
 export type RequesterDeps = {
   readonly names: PlatformNames;
