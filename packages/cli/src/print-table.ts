@@ -2,6 +2,7 @@
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (Table)
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { objectOf } from "@postern/apimachinery/json/lenient-json";
 import { listAt } from "./json-members.ts";
 import { plainText } from "./plain-text.ts";
 
@@ -55,4 +56,13 @@ export function printFields(fields: readonly (readonly [name: string, value: str
   const shown = fields.filter(([, value]) => value !== "");
   const width = Math.max(0, ...shown.map(([name]) => name.length)) + 2;
   return shown.map(([name, value]) => `${`${name}:`.padEnd(width)}${cellText(value)}\n`).join("");
+}
+
+/** The checks in the status of a test, one on each line. */
+export function printChecks(checks: readonly JsonValue[]): string {
+  const rows = checks.map(objectOf).map(({ type, status, field, message }) => [type, status, field, message]);
+  return printRows(
+    ["check", "holds", "field", "why"],
+    rows.map((row) => row.map(cellText)),
+  );
 }

@@ -1,8 +1,9 @@
 // The text that `postern serve` prints when the server is ready: its address, how to sign in, and what to try next.
 
-import { accessSync, constants, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join, relative } from "node:path";
 import type { CommandContext } from "./command-context.ts";
+import { isExecutable } from "./is-executable.ts";
 import { shellQuote } from "./shell-quote.ts";
 
 export type StartTextDeps = Pick<CommandContext, "environment" | "workingDirectory" | "program"> & {
@@ -60,15 +61,6 @@ function programName({
   if (isScript) return "npx postern";
   const path = shellQuote(shortPath(command, workingDirectory));
   return path.includes("/") ? path : `./${path}`;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Relative if inside the working directory, as people would type it. */

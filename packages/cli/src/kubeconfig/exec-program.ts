@@ -1,7 +1,7 @@
 // How kubectl runs this program again: by absolute paths, since the PATH of an editor or a service is another one than that of a shell.
 
-import { accessSync, constants } from "node:fs";
 import { sep } from "node:path";
+import { isExecutable } from "../is-executable.ts";
 
 export type ExecProgram = {
   readonly command: string;
@@ -23,13 +23,4 @@ export function execProgram({ execPath, script, packageName }: RunningProgram): 
   // The cache of npx is emptied now and then.
   if (script.includes(`${sep}_npx${sep}`)) return { command: "npx", args: ["--yes", packageName] };
   return isExecutable(script) ? { command: script, args: [] } : { command: execPath, args: [script] };
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

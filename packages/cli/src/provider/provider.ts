@@ -10,7 +10,7 @@ import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { listAt, objectAt, textAt } from "../json-members.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { cellText, printFields, printRows } from "../print-table.ts";
+import { cellText, printChecks, printFields } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 
 type TestFlags = ConnectionFlags & OutputFlags & IdentityFlags & { readonly claimsFile?: string };
@@ -40,7 +40,7 @@ async function testProvider(name: string, flags: TestFlags, context: CommandCont
     const body = { apiVersion: `${group}/v1`, kind: "IdentityProviderTest", metadata: {}, spec };
     const status = objectAt(await providers.createSubresource(name, "test", body), "status");
     if (!writeAs(flags, status, context)) {
-      context.stdout.write(printRows(["check", "holds", "field", "why"], listAt(status, "checks").map(rowOf)));
+      context.stdout.write(printChecks(listAt(status, "checks")));
       if (isJsonObject(status["identity"])) context.stdout.write(`\n${printFields(fieldsOf(status))}`);
     }
     return status["accepted"] === true;
@@ -66,11 +66,6 @@ function claimsIn(bytes: Uint8Array, file: string): JsonObject {
   }
   if (!isJsonObject(claims)) throw new UsageError(`${file}: must have claims as a JSON object`);
   return claims;
-}
-
-function rowOf(check: JsonValue): readonly string[] {
-  const { type, status, field, message } = isJsonObject(check) ? check : {};
-  return [type, status, field, message].map(cellText);
 }
 
 function fieldsOf(status: JsonObject): readonly (readonly [string, string])[] {

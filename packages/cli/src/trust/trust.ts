@@ -1,6 +1,5 @@
 // `postern trust test`: shows which conditions of a trust rule a token meets.
 
-import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Command } from "commander";
 import { findJobIdentity, type IdentityFlags } from "../ci/job-identity.ts";
@@ -9,7 +8,7 @@ import { type ConnectionFlags, withClient, withConnectionOptions } from "../conn
 import { listAt, objectAt } from "../json-members.ts";
 import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { cellText, printRows } from "../print-table.ts";
+import { printChecks } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
 
 type TestFlags = ConnectionFlags &
@@ -43,8 +42,7 @@ async function testToken(name: string, flags: TestFlags, context: CommandContext
           });
     const body = { apiVersion: `${group}/v1`, kind: "TrustTest", metadata: {}, spec: { token } };
     const status = objectAt(await rules.createSubresource(name, "test", body), "status");
-    if (!writeAs(flags, status, context))
-      context.stdout.write(printRows(["check", "holds", "field", "why"], listAt(status, "checks").map(rowOf)));
+    if (!writeAs(flags, status, context)) context.stdout.write(printChecks(listAt(status, "checks")));
     return status["accepted"] === true;
   });
   if (!accepted) throw new UsageError(`the trust rule ${name} does not accept the token`);
@@ -56,9 +54,4 @@ async function tokenOf(flags: TestFlags, context: CommandContext): Promise<strin
   const token = await context.readSecret("Token: ");
   if (token === undefined) throw new UsageError("no token: pipe it in, or name a file with --token-file");
   return token;
-}
-
-function rowOf(check: JsonValue): readonly string[] {
-  const { type, status, field, message } = isJsonObject(check) ? check : {};
-  return [type, status, field, message].map(cellText);
 }

@@ -23,6 +23,9 @@ const isName = (value: unknown): value is string => typeof value === "string" &&
 export const sameOwner = (a: AccessKeyOwner | undefined, b: AccessKeyOwner | undefined): boolean =>
   a?.kind === b?.kind && a?.name === b?.name;
 
+/** The name under which records of an owner are counted. */
+export const accountOfOwner = ({ kind, name }: AccessKeyOwner): string => `${kind} ${name}`;
+
 /** Owner of a caller's own keys: a user of the directory, a team where the caller came in with a team's key, or a subject. */
 export function ownerOfCaller(user: UserInfo, directory: Directory, names: PlatformNames): AccessKeyOwner {
   const known = directory.userBySubject(user.name);

@@ -2,6 +2,7 @@
 
 import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import type { AccessKeyOwner } from "./access-key-owner.ts";
 import type { KeyRefusal } from "./ready-reasons.ts";
 
@@ -57,9 +58,9 @@ export function readKeyGrant(value: JsonValue | undefined): KeyGrant | undefined
   if (!isJsonObject(value)) return undefined;
   const { rule, ruleUid, terms, until, login } = value;
   return {
-    rule: text(rule),
-    ruleUid: text(ruleUid),
-    terms: text(terms),
+    rule: textOf(rule),
+    ruleUid: textOf(ruleUid),
+    terms: textOf(terms),
     // Without an end it has expired.
     until: typeof until === "number" ? until : 0,
     ...(isJsonObject(login) ? { login: readLogin(login) } : {}),
@@ -67,14 +68,12 @@ export function readKeyGrant(value: JsonValue | undefined): KeyGrant | undefined
 }
 
 const readLogin = ({ subject, sub, sid }: JsonObject): LoginGrant => ({
-  subject: text(subject),
-  sub: text(sub),
-  sid: text(sid),
+  subject: textOf(subject),
+  sub: textOf(sub),
+  sid: textOf(sid),
 });
 
 export const writeKeyGrant = ({ login, ...grant }: KeyGrant): JsonObject => ({
   ...grant,
   ...(login === undefined ? {} : { login: { ...login } }),
 });
-
-const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

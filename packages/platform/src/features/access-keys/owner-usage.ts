@@ -2,7 +2,7 @@
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { NOTHING_STORED, type StoredAmount, sumOf } from "@postern/apiserver/cache/stored-usage";
-import type { AccessKeyOwner } from "./access-key-owner.ts";
+import { type AccessKeyOwner, accountOfOwner } from "./access-key-owner.ts";
 
 /** Estimated memory of a record, and of what is found by its scope, beside the bytes of the key. */
 export const keptMemoryOfKey = (key: CachedObject): number =>
@@ -33,7 +33,7 @@ export class OwnerUsage {
 
   /** `keysOf` gives all keys of the owner. */
   of(owner: AccessKeyOwner, keysOf: (owner: AccessKeyOwner) => readonly OwnedKey[]): StoredAmount {
-    const account = accountOf(owner);
+    const account = accountOfOwner(owner);
     const known = this.#known.get(account);
     if (known !== undefined) return known;
     const usage = keysOf(owner).reduce((sum, { amount }) => sumOf(sum, amount), NOTHING_STORED);
@@ -46,7 +46,7 @@ export class OwnerUsage {
   /** `sign` is 1 for a key that came, -1 for one that went. */
   add(key: OwnedKey, sign: 1 | -1): void {
     if (this.#known.size === 0) return;
-    const account = accountOf(key.owner);
+    const account = accountOfOwner(key.owner);
     const known = this.#known.get(account);
     if (known !== undefined) this.#known.set(account, sumOf(known, key.amount, sign));
   }
@@ -55,5 +55,3 @@ export class OwnerUsage {
     this.#known.clear();
   }
 }
-
-const accountOf = ({ kind, name }: AccessKeyOwner): string => `${kind} ${name}`;

@@ -22,3 +22,6 @@ export const READY_REASONS = [
 ] as const;
 
 export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted" | "Terminating"> | "Unknown";
+
+/** The refusal of a key whose grant has ended. */
+export const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", message });

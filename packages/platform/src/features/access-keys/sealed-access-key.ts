@@ -7,6 +7,7 @@ import {
   type JsonValue,
   type MutableJsonObject,
 } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import type { AccessKeyOwner } from "./access-key-owner.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import { type KeyGrant, readKeyGrant, writeKeyGrant } from "./key-grant.ts";
@@ -89,10 +90,10 @@ export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAcces
     valueOrigins: readOrigins(valueOrigins),
     owner: isJsonObject(owner) ? readOwner(owner) : undefined,
     grant: readKeyGrant(grant),
-    parents: isJsonArray(parents) ? parents.map(text) : NONE,
+    parents: isJsonArray(parents) ? parents.map(textOf) : NONE,
     defaultTTL: typeof defaultTTL === "number" ? defaultTTL : undefined,
     secrets: isJsonObject(secrets)
-      ? Object.fromEntries(Object.entries(secrets).map(([path, value]) => [path, text(value)]))
+      ? Object.fromEntries(Object.entries(secrets).map(([path, value]) => [path, textOf(value)]))
       : {},
   };
 }
@@ -128,8 +129,8 @@ const NO_VALUES: readonly RetiredValue[] = [];
 const NO_ORIGINS: readonly KeyOrigin[] = [];
 
 const readKept = ({ id, digest, ringKey, structured }: JsonObject): KeptAccessKey => ({
-  id: text(id),
-  digest: text(digest),
+  id: textOf(id),
+  digest: textOf(digest),
   ...(typeof ringKey === "string" ? { ringKey } : {}),
   structured: structured === true,
 });
@@ -138,7 +139,7 @@ const readRetired = (value: JsonObject): RetiredValue => ({
   ...readKept(value),
   until: Number(value["until"] ?? 0),
   ...(value["isOver"] === true ? { isOver: true } : {}),
-  nonce: text(value["nonce"]),
+  nonce: textOf(value["nonce"]),
   serial: Number(value["serial"] ?? 0),
 });
 
@@ -146,15 +147,13 @@ const readRetired = (value: JsonObject): RetiredValue => ({
 export const readOrigins = (value: JsonValue | undefined): readonly KeyOrigin[] =>
   isJsonArray(value) && value.length > 0
     ? value.filter(isJsonObject).map(({ name, uid, serial }) => ({
-        name: text(name),
-        uid: text(uid),
+        name: textOf(name),
+        uid: textOf(uid),
         serial: Number(serial ?? 0),
       }))
     : NO_ORIGINS;
 
-const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
-
 function readOwner({ kind, name, uid }: JsonObject): SealedAccessKey["owner"] {
   if (kind !== "user" && kind !== "team" && kind !== "subject") return undefined;
-  return { kind, name: text(name), uid: typeof uid === "string" ? uid : undefined };
+  return { kind, name: textOf(name), uid: typeof uid === "string" ? uid : undefined };
 }

@@ -7,7 +7,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Revision, Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { type FollowedAccounts, fullAccountError } from "../../foundation/store/record-accounts.ts";
-import type { AccessKeyOwner } from "./access-key-owner.ts";
+import { type AccessKeyOwner, accountOfOwner } from "./access-key-owner.ts";
 import type { AccessKeySecrets, KeptAccessKey } from "./access-key-secrets.ts";
 import { readSealedAccessKey } from "./sealed-access-key.ts";
 
@@ -175,8 +175,6 @@ function holds(record: CachedObject, uid: string, digest: string): boolean {
   const values: readonly KeptAccessKey[] = key === undefined ? retired : [key, ...retired];
   return values.some((value) => value.digest === digest);
 }
-
-const accountOfOwner = ({ kind, name }: AccessKeyOwner): string => `${kind} ${name}`;
 
 /** The owner among whose values a claim counts. */
 export function accountOfClaim(object: CachedObject): string | undefined {

@@ -7,6 +7,7 @@ import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { GrantedGroups } from "../access-keys/access-key-identity.ts";
 import { isGrantOfRequest, type KeyGrants } from "../access-keys/key-grant.ts";
+import { withdrawn } from "../access-keys/ready-reasons.ts";
 import type { GrantedAccess, GrantedPlace, GrantedRole } from "../authorization/granted-access.ts";
 import { CLOCK_SKEW_MS } from "./access-limits.ts";
 import { GrantSets } from "./grant-sets.ts";
@@ -256,7 +257,7 @@ export function openAccessGrants({ names, objects, epochs, runtime }: GrantsFoun
     keyRefusalOf({ ruleUid }) {
       if (isLost) return { reason: "Unknown", message: "the access requests are being loaded" };
       if (isLive(ruleUid)) return undefined;
-      return { reason: "TrustWithdrawn", message: "the access request that it was made with has ended" };
+      return withdrawn("the access request that it was made with has ended");
     },
     onChange: (listener) => listeners.add(listener),
     stored,

@@ -90,19 +90,19 @@ export type NameDeps = {
   readonly lookup: Pick<ObjectLookup, "cluster" | "clusterRole">;
 };
 
-/** A star counts for all there are, and nothing is named where nothing is written. */
-const isOne = (name: string): boolean => name !== "" && name !== "*";
+/** Whether a text names one object: a star means all, and an empty text none. */
+export const namesOne = (name: string): boolean => name !== "" && name !== "*";
 
 export function* namedUser(path: string, name: string, { directory }: NameDeps): Generator<NamedObject> {
-  if (isOne(name)) yield { path, kind: "user", resource: "users", name, exists: directory.user(name) !== undefined };
+  if (namesOne(name)) yield { path, kind: "user", resource: "users", name, exists: directory.user(name) !== undefined };
 }
 
 export function* namedTeam(path: string, name: string, { directory }: NameDeps): Generator<NamedObject> {
-  if (isOne(name)) yield { path, kind: "team", resource: "teams", name, exists: directory.team(name) !== undefined };
+  if (namesOne(name)) yield { path, kind: "team", resource: "teams", name, exists: directory.team(name) !== undefined };
 }
 
 export function* namedCluster(path: string, name: string, { lookup }: NameDeps): Generator<NamedObject> {
-  if (!isOne(name)) return;
+  if (!namesOne(name)) return;
   yield {
     path,
     kind: "cluster",
@@ -114,7 +114,7 @@ export function* namedCluster(path: string, name: string, { lookup }: NameDeps):
 }
 
 export function* namedClusterRole(path: string, name: string, { lookup }: NameDeps): Generator<NamedObject> {
-  if (!isOne(name)) return;
+  if (!namesOne(name)) return;
   const exists = lookup.clusterRole(name) !== undefined;
   yield { path, kind: "ClusterRole", group: RBAC_GROUP, resource: "clusterroles", name, exists, isPublic: true };
 }

@@ -3,7 +3,7 @@
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { isGrantOfRequest, type KeyGrant, type KeyGrants } from "../access-keys/key-grant.ts";
-import type { KeyRefusal } from "../access-keys/ready-reasons.ts";
+import { type KeyRefusal, withdrawn } from "../access-keys/ready-reasons.ts";
 import type { Directory } from "../directory/directory.ts";
 import { IDENTITY_PROVIDERS, type IdentityProviderState, PROVIDER_PREFIX, readProvider } from "./provider-state.ts";
 
@@ -88,8 +88,6 @@ function refusalBy(
   if (provider.identity !== grant.terms) return withdrawn("its identity provider was replaced");
   return isStillTheirs() ? undefined : withdrawn("the user does not use this identity any more");
 }
-
-const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", message });
 
 /** The grants of trust rules, identity providers and access requests. */
 export function unionGrants(rules: KeyGrants, providers: KeyGrants, requests: KeyGrants): KeyGrants {

@@ -8,7 +8,7 @@ import type { Foundation } from "../../foundation/foundation.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
 import { isPermissionSubset } from "../access-keys/permission-subset.ts";
-import type { KeyRefusal } from "../access-keys/ready-reasons.ts";
+import { type KeyRefusal, withdrawn } from "../access-keys/ready-reasons.ts";
 import { CLUSTER_TRUST_RULES, readTrustRule, TRUST_RULES, type TrustRuleState } from "./trust-rule-state.ts";
 
 export type TrustRules = KeyGrants &
@@ -104,5 +104,3 @@ function refusalBy(rule: TrustRuleState | undefined, grant: KeyGrant, key: Grant
     return withdrawn("it has more permissions than its trust rule allows");
   return undefined;
 }
-
-const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", message });

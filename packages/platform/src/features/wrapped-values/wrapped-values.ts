@@ -10,7 +10,7 @@ import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import { type FollowedAccounts, fullAccountError } from "../../foundation/store/record-accounts.ts";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
-import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
+import { type AccessKeyOwner, accountOfOwner } from "../access-keys/access-key-owner.ts";
 import type { ReadRecords } from "./read-records.ts";
 import {
   decodeWrappedEntry,
@@ -73,8 +73,6 @@ export const WRAPPED_LIMIT: StoredAmount = { objects: 1_000, bytes: 8 << 20 };
 export const REMEMBERED_MS = 24 * 3_600_000;
 const MAX_FORGOTTEN_AT_ONCE = 20;
 
-export const accountOfWrapped = ({ kind, name }: AccessKeyOwner): string => `${kind} ${name}`;
-
 export function createWrappedValues(deps: {
   readonly records: ExpiringRecords;
   readonly accounts: Pick<FollowedAccounts, "isFull" | "during" | "has">;
@@ -91,7 +89,7 @@ export function createWrappedValues(deps: {
   const { clock, random } = deps.runtime;
 
   function checkRoom(owner: AccessKeyOwner): void {
-    if (!accounts.isFull(accountOfWrapped(owner), limit)) return;
+    if (!accounts.isFull(accountOfOwner(owner), limit)) return;
     throw fullAccountError(
       `the ${owner.kind} ${JSON.stringify(owner.name)} has too many wrapped values that were not read, and the limit is ${limit.objects} with ${limit.bytes} bytes: wait until they expire`,
     );
@@ -106,7 +104,7 @@ export function createWrappedValues(deps: {
   }
 
   async function makeRoom(owner: AccessKeyOwner): Promise<void> {
-    const account = accountOfWrapped(owner);
+    const account = accountOfOwner(owner);
     if (!accounts.isFull(account, limit)) return;
     await Promise.all(read.oldestOf(account, MAX_FORGOTTEN_AT_ONCE).map(forget));
     checkRoom(owner);
@@ -155,7 +153,7 @@ export function createWrappedValues(deps: {
       const [ringKey] = keyRing.keys;
       const record: WrappedRecord = {
         id,
-        account: accountOfWrapped(owner),
+        account: accountOfOwner(owner),
         expiresAt,
         until: expiresAt,
         subject,

@@ -1,7 +1,8 @@
 // The stored key ring: sealed under a key that is sealed under the server key, which is not in the store.
 
 import { createHash } from "node:crypto";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { Random } from "@postern/apiserver/runtime/clock";
 import { openBytes, sealBytes } from "./aes-gcm.ts";
@@ -73,7 +74,7 @@ export function decodeKeyRing(value: Uint8Array, serverSecrets: readonly Uint8Ar
   }
   const wraps = isJsonArray(record["wraps"]) ? record["wraps"].filter(isJsonObject).map(readWrap) : [];
   const sealingKey = unwrap(wraps, serverSecrets);
-  const content = openBytes(sealingKey, Buffer.from(text(record["content"]), "base64url"), KEY_RING_KEY);
+  const content = openBytes(sealingKey, Buffer.from(textOf(record["content"]), "base64url"), KEY_RING_KEY);
   if (content === undefined) throw damaged();
   const { rotatedAt, secrets } = parseObject(content.toString());
   const [first, ...others] = isJsonArray(secrets) ? secrets.filter(isJsonObject).map(readSecret) : [];
@@ -109,12 +110,12 @@ const damaged = (cause?: unknown): KeyRingError =>
 const wrappingKey = (serverSecret: Uint8Array): Uint8Array => deriveKey(serverSecret, "key ring");
 
 const readWrap = ({ serverKey, wrapped }: JsonObject): WrappedKey => ({
-  serverKey: text(serverKey),
-  wrapped: text(wrapped),
+  serverKey: textOf(serverKey),
+  wrapped: textOf(wrapped),
 });
 
 const readSecret = ({ secret, createdAt, isFirst }: JsonObject): RingSecret => ({
-  secret: Buffer.from(text(secret), "base64url"),
+  secret: Buffer.from(textOf(secret), "base64url"),
   createdAt: Number(createdAt),
   isFirst: isFirst === true,
 });
@@ -125,5 +126,3 @@ function parseObject(json: string): JsonObject {
   if (!isJsonObject(value)) throw damaged();
   return value;
 }
-
-const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

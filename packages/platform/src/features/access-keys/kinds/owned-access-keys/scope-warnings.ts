@@ -9,7 +9,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ObjectLookup } from "../../../../foundation/lookup/object-lookup.ts";
-import { type NamedObject, unknownNames } from "../../../directory/unknown-names.ts";
+import { type NamedObject, namesOne, unknownNames } from "../../../directory/unknown-names.ts";
 
 export type ScopeWarningDeps = {
   readonly names: PlatformNames;
@@ -54,7 +54,7 @@ function isLimitedTo(project: string, scope: KeyScope | undefined): boolean {
 export function* namedInScope(scope: KeyScope, { names, lookup }: ScopeWarningDeps): Generator<NamedObject> {
   const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
   const projectAt = (path: string, name = ""): readonly NamedObject[] =>
-    isOne(name)
+    namesOne(name)
       ? [
           {
             path,
@@ -77,7 +77,7 @@ export function* namedInScope(scope: KeyScope, { names, lookup }: ScopeWarningDe
   for (const [at, { project = "", virtualCluster: name = "" }] of virtualClusters.entries()) {
     const path = indexPath("spec.scope.virtualClusters", at);
     yield* projectAt(`${path}.project`, project);
-    if (!isOne(project) || !isOne(name)) continue;
+    if (!namesOne(project) || !namesOne(name)) continue;
     const namespace = names.projectNamespace(project);
     const exists = lookup.virtualClusterInstance(namespace, name) !== undefined;
     const target = { kind: "virtual cluster", resource: "virtualclusterinstances", namespace, name, exists };
@@ -86,18 +86,15 @@ export function* namedInScope(scope: KeyScope, { names, lookup }: ScopeWarningDe
   for (const [at, { project = "", space: name = "" }] of spaces.entries()) {
     const path = indexPath("spec.scope.spaces", at);
     yield* projectAt(`${path}.project`, project);
-    if (!isOne(project) || !isOne(name)) continue;
+    if (!namesOne(project) || !namesOne(name)) continue;
     const namespace = names.projectNamespace(project);
     const exists = lookup.spaceInstance(namespace, name) !== undefined;
     yield { path: `${path}.space`, kind: "space", resource: "spaceinstances", namespace, name, exists };
   }
   for (const [at, { cluster: name = "" }] of clusters.entries()) {
-    if (!isOne(name)) continue;
+    if (!namesOne(name)) continue;
     const exists = lookup.cluster(name) !== undefined;
     const path = `${indexPath("spec.scope.clusters", at)}.cluster`;
     yield { path, kind: "cluster", resource: "clusters", namespace: "", name, exists };
   }
 }
-
-/** A star matches all objects, even if there are none. */
-const isOne = (name: string): boolean => name !== "" && name !== "*";
