@@ -24,7 +24,7 @@ export type Troubles = { readonly [kind in (typeof TROUBLES)[number]]: readonly 
 type Issuer = TrustRule | IdentityProvider;
 
 /** The reason why an issuer's tokens are refused; undefined while they are accepted, and before the server has tried. */
-export function refusalOf({ spec, status }: Issuer): string | undefined {
+function refusalOf({ spec, status }: Issuer): string | undefined {
   const conditions: readonly Condition[] = status?.conditions ?? [];
   const ready = conditions.find(({ type }) => type === "Ready");
   if (spec?.disabled === true || ready?.status !== "False") return undefined;

@@ -23,6 +23,9 @@ export type DecisionCall = {
   readonly context: RequestContext;
 };
 
+/** Phase and reason of a request that a decision ended. */
+type EndReason = "Withdrawn" | "Denied" | "Revoked";
+
 const MADE_BY_REQUESTER = "the access key of the request was created by the requester";
 
 /** The returned function throws ApiErrors 403 and 409. */
@@ -61,7 +64,7 @@ export function createDecideRequest(
         return approved(openPolicy());
     }
 
-    function ended(phase: "Withdrawn" | "Denied" | "Revoked"): AccessRequestStatus {
+    function ended(phase: EndReason): AccessRequestStatus {
       const text = `${phase.toLowerCase()} by ${by}`;
       const why = { reason: phase, message: message === "" ? text : `${text}: ${message}`, by };
       return endedStatus(status, phase, why, now);
