@@ -146,7 +146,11 @@ export function createForwarder({ transport, token }: Pick<OwnCluster, "transpor
       if (head.length > 0) socket.write(head);
       socket.setNoDelay?.(true);
       socket.on("error", () => connection.destroy());
-      socket.once("close", () => connection.destroy());
+      socket.once("close", () => {
+        // Bytes from before its end are on their way still.
+        if (socket.readableEnded && !connection.writableFinished) connection.once("finish", () => connection.destroy());
+        else connection.destroy();
+      });
       connection.once("close", () => socket.destroy());
       socket.pipe(connection);
       connection.pipe(socket);

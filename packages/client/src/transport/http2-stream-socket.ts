@@ -1,6 +1,6 @@
 // An HTTP/2 stream as a socket, for clients and servers of HTTP/1.1 that speak over it.
 
-import type { Http2Stream } from "node:http2";
+import { constants, type Http2Stream } from "node:http2";
 import { Duplex } from "node:stream";
 
 /** This much is read ahead. */
@@ -21,6 +21,12 @@ export class Http2StreamSocket extends Duplex {
     });
     stream.on("end", () => this.push(null));
     stream.on("error", (error) => this.destroy(error));
+    // The peer takes no more. Where it says so without an error code, Node would keep the stream until all that waits is written. What came, and its end,
+    // is still read.
+    stream.on("aborted", () => {
+      if (stream.readableLength + this.readableLength > 0) this.once("end", () => this.destroy());
+      else setImmediate(() => this.destroy());
+    });
     stream.on("close", () => {
       // All that came is still read. An end that did not come is an error.
       if (!stream.readableEnded) this.destroy(new Error("the stream was closed"));
@@ -47,7 +53,11 @@ export class Http2StreamSocket extends Duplex {
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    this.#stream.destroy();
+    const stream = this.#stream;
+    // Behind an end of its own, the peer reads what has come. Otherwise it must not go on writing what waits there.
+    const code = stream.writableFinished ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL;
+    if (!stream.closed) stream.close(code);
+    stream.destroy();
     callback(error);
   }
 

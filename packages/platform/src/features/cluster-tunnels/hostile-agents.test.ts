@@ -1,10 +1,12 @@
 // Hostile agents: their answers, and what they send without being asked.
 
+import { readFile } from "node:fs/promises";
 import type { ServerHttp2Stream } from "node:http2";
+import { request } from "node:https";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RunningPlatform } from "../../testing/running-platform.ts";
 import { answerWith, askForTunnel, GOOD_ANSWER, joinedKey, openFakeTunnel } from "./testing/fake-agent.ts";
-import { startTunnelPlatform } from "./testing/tunnel-platform.ts";
+import { startTunnelPlatform, WAIT } from "./testing/tunnel-platform.ts";
 
 let platform: RunningPlatform;
 let good: Awaited<ReturnType<typeof openFakeTunnel>>;
@@ -81,6 +83,43 @@ describe("an answer through a tunnel", () => {
     };
     await using _ = await openFakeTunnel(platform, { key }, cut);
     await expect(platform.send({ path: "/kubernetes/cluster/broken/api" })).rejects.toThrow();
+    await servesOthers();
+  });
+});
+
+describe("an answer without an end", () => {
+  const BLOCK = Buffer.alloc(64 << 10, "x");
+  /** As fast as the tunnel takes it. */
+  const pump = (stream: ServerHttp2Stream): void => {
+    while (!stream.destroyed && stream.write(BLOCK));
+    if (!stream.destroyed) stream.once("drain", () => pump(stream));
+  };
+
+  it("ends with its caller, and the server's own checks of the cluster end as well", async () => {
+    const key = await joinedKey(platform, "endless");
+    const ended: string[] = [];
+    await using _ = await openFakeTunnel(platform, { key }, (stream) => {
+      stream.respond({ ":status": 200 });
+      stream.once("data", (chunk: Buffer) => {
+        const [asked = ""] = chunk.toString("latin1").split(" HTTP/");
+        stream.once("close", () => ended.push(asked));
+        stream.write(Buffer.from(head(["content-type: application/json"])));
+        pump(stream);
+      });
+    });
+    const ca = await readFile(platform.server.caPath);
+    const headers = { authorization: `Bearer ${platform.adminKey}` };
+    const caller = request(new URL("/kubernetes/cluster/endless/api", platform.server.url), { ca, headers });
+    await new Promise<void>((resolve, reject) => {
+      caller.once("error", reject);
+      caller.once("response", (answer) => answer.once("data", () => resolve()));
+      caller.end();
+    });
+    caller.on("error", () => undefined);
+    caller.destroy();
+    await expect
+      .poll(() => ended, WAIT)
+      .toEqual(expect.arrayContaining(["GET /api", expect.stringMatching(/^GET \/(readyz|version)/)]));
     await servesOthers();
   });
 });
