@@ -1,6 +1,7 @@
 // A real kube-apiserver as a cluster: on a host of its own, with an etcd, RBAC and a CA. A kube-controller-manager beside the program signs certificates.
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -45,6 +46,7 @@ export async function startKubeApiServer(program: string, host: EtcdHost, direct
     ...["--token-auth-file", path("tokens.csv"), "--authorization-mode", "RBAC"],
     ...["--service-account-issuer", "https://kubernetes.default.svc"],
     ...["--service-account-key-file", path("sa.pub"), "--service-account-signing-key-file", path("sa.key")],
+    ...["--encryption-provider-config", path("encryption.yaml")],
     // No controller makes ServiceAccounts for Pods here.
     ...["--service-cluster-ip-range", "10.96.0.0/16", "--disable-admission-plugins", "ServiceAccount"],
   ]);
@@ -88,5 +90,12 @@ async function makeFiles(path: (name: string) => string, address: string): Promi
   await openssl("x509", "-req", "-in", path("tls.csr"), ...signer, ...extensions, "-out", path("tls.crt"));
   await openssl("genrsa", "-out", path("sa.key"), "2048");
   await openssl("rsa", "-in", path("sa.key"), "-pubout", "-out", path("sa.pub"));
+  // The Secret of the agent has a credential of the platform.
+  const keys = [{ name: "k", secret: randomBytes(32).toString("base64") }];
+  const encryption = {
+    ...{ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration" },
+    resources: [{ resources: ["secrets"], providers: [{ secretbox: { keys } }] }],
+  };
+  await writeFile(path("encryption.yaml"), JSON.stringify(encryption), { mode: 0o600 });
   await writeFile(path("tokens.csv"), `${TOKEN},administrator,administrator,"system:masters"\n`, { mode: 0o600 });
 }
