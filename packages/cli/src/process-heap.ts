@@ -6,14 +6,20 @@ import { runInNewContext } from "node:vm";
 /** Growth of the heap between two collections, in per cent of the live objects; V8 chooses for 0. */
 const LITTLE_GROWTH = 20;
 
+let collector: unknown;
+
+/** A context that is made after the flag was set has the function. */
+function findCollector(): unknown {
+  setFlagsFromString("--expose-gc");
+  return runInNewContext("gc");
+}
+
 export const processHeap = {
   residentBytes: (): number => process.memoryUsage.rss(),
   limitGrowth: (isLittle: boolean): void =>
     setFlagsFromString(`--heap-growing-percent=${isLittle ? LITTLE_GROWTH : 0}`),
   collect(): void {
-    setFlagsFromString("--expose-gc");
-    // A context that is made after the flag was set has the function.
-    const collect: unknown = runInNewContext("gc");
-    if (typeof collect === "function") collect();
+    collector ??= findCollector();
+    if (typeof collector === "function") collector();
   },
 };

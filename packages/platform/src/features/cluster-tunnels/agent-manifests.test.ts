@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import { AGENT_RULES, agentManifests } from "./agent-manifests.ts";
+import { AGENT_ALLOCATOR, AGENT_RULES, agentManifests } from "./agent-manifests.ts";
 
 const CHART = new URL("../../../../../deploy/charts/postern-agent/", import.meta.url);
 
@@ -14,6 +14,15 @@ it("the chart of the agent has the rules of the manifests", () => {
   const documents = readFileSync(new URL("templates/rbac.yaml", CHART), "utf8").split("---\n");
   const clusterRole = documents.find((text) => text.includes("kind: ClusterRole\n")) ?? "";
   expect(parse(clusterRole).rules).toEqual(AGENT_RULES);
+});
+
+it("the chart of the agent sets the allocator as the manifests do", () => {
+  const { env } = manifest("Deployment").spec.template.spec.containers[0];
+  const deployment = readFileSync(new URL("templates/deployment.yaml", CHART), "utf8");
+  for (const [name, value] of Object.entries(AGENT_ALLOCATOR)) {
+    expect(env).toContainEqual({ name, value });
+    expect(deployment).toContain(`- { name: ${name}, value: "${value}" }`);
+  }
 });
 
 it("the agent may do nothing with Secrets but its own, with pods or nodes, and grants no role that it is not asked to", () => {
