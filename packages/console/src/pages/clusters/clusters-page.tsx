@@ -120,7 +120,7 @@ const columnsWith = (
   createdColumn(t("clusters.column.created"), (object) => object),
   {
     id: "kubeconfig",
-    header: t("clusters.column.kubeconfig"),
+    header: t(isNarrow ? "clusters.column.kubeconfig.short" : "clusters.column.kubeconfig"),
     width: isNarrow ? "68px" : "164px",
     text: () => "",
     cell: (cluster) => (
