@@ -25,10 +25,14 @@ export async function tasksDuring(work: () => Promise<void>, devtools: CDPSessio
     transferMode: "ReportEvents",
     traceConfig: { includedCategories: ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"] },
   });
-  await work();
-  const complete = new Promise<void>((resolve) => devtools.once("Tracing.tracingComplete", () => resolve()));
-  await devtools.send("Tracing.end");
-  await complete;
+  try {
+    await work();
+  } finally {
+    // Another one could not begin otherwise.
+    const complete = new Promise<void>((resolve) => devtools.once("Tracing.tracingComplete", () => resolve()));
+    await devtools.send("Tracing.end");
+    await complete;
+  }
   devtools.off("Tracing.dataCollected", take);
   const main = new Set(
     events
