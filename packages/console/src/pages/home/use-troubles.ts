@@ -19,7 +19,7 @@ export type TroubleLine = { readonly id: string; readonly to: string; readonly t
 
 /** In the order of the page. */
 export const TROUBLES = ["waiting", "issuers", "doctor"] as const;
-export type Troubles = { readonly [kind in (typeof TROUBLES)[number]]: readonly TroubleLine[] };
+type Troubles = { readonly [kind in (typeof TROUBLES)[number]]: readonly TroubleLine[] };
 
 type Issuer = TrustRule | IdentityProvider;
 
