@@ -3,6 +3,7 @@
 import { relative } from "node:path";
 import { AREAS, type Area } from "./behaviours/areas.ts";
 import { CASES_TO_COME, DECIDED_OTHERWISE, WITHOUT_CASE } from "./behaviours/decisions.ts";
+import { COMPARED_SUITES } from "./compared-suites.ts";
 
 /** The part of vitest's JSON report that is read here; `name` is the path of a file. */
 export type SuiteResult = {
@@ -69,6 +70,8 @@ export function renderConformanceReference(
     "| Step of a transcript | Why |",
     "|---|---|",
     ...Object.entries(deviations).map(([step, reason]) => `| ${step} | ${reason} |`),
+    "",
+    ...COMPARED_SUITES,
     "",
   ].join("\n");
 }

@@ -1,0 +1,144 @@
+// Runs of other suites beside a kube-apiserver 1.36.2, and what stays different: the part of the page that no case of this repository makes.
+
+type Row = readonly [string, string];
+
+const RUNS: readonly (readonly [string, string, string])[] = [
+  [
+    "random requests of 21 kinds, one seed, 1,992 a side: status, content type, warnings and body",
+    "1,858 of 1,982 the same; 10 are left out that the etcd of the control refused",
+    "1,145 of 1,461",
+  ],
+  [
+    "292 CEL expressions as rules of custom resources: taken or refused",
+    "274 alike; the 18 others are below",
+    "95 of 108, of another list",
+  ],
+  [
+    "specs of Kubernetes' e2e suite on the management API with `--custom-resources`",
+    "16 of 20 that ran; a proxy answered for the Service `kubernetes`, which the suite asks for before each spec",
+    "23 of 34",
+  ],
+  [
+    "248 sequences of kubectl 1.36.2, 1,673 commands, on both",
+    "written, not run to the end",
+    "489 of 508, of another list",
+  ],
+  [
+    "the unmodified vcluster command",
+    "not built this time; its requests are replayed by the cases of its page",
+    "25 commands",
+  ],
+];
+
+const DIFFERENT_ANSWERS: readonly Row[] = [
+  [
+    "a watch, and `items: null` in lists",
+    "the control ran on etcd 3.4, whose missing progress notifications make it refuse watches with initial events and read lists from the store",
+  ],
+  [
+    "a merge patch to another `kind`",
+    "upstream repeats the whole patched object in its text; here the text names the field alone",
+  ],
+  [
+    "the number of causes of one fault in `metadata`",
+    "upstream checks the metadata of some kinds twice; text, fields and reasons are the same",
+  ],
+  [
+    "finalizers and labels of new PodDisruptionBudgets and Leases",
+    "upstream does not check the metadata of these two on create; here it is checked for every kind",
+  ],
+  [
+    "the order of faults, of undeclared fields and of schema errors",
+    "upstream takes them from Go maps, or checks the parts of an object in another order; the set is the same",
+  ],
+  [
+    "several faults in one body",
+    "upstream stops at the first in the order of the bytes, or of a Go map; here metadata come first, and an apply names all undeclared fields",
+  ],
+  ["`PUT` to the status of an absent Service", "upstream makes the Service; here it is 404"],
+  [
+    "field managers of statuses that controllers write",
+    "controllers of embedded clusters record no owner for the status of PodDisruptionBudgets and of workloads",
+  ],
+  [
+    "keys and versions in texts",
+    "they name the store, its keys and the revision, which are those of another store here",
+  ],
+  ["texts with the path of a Go file", "they name the machine that upstream was built on"],
+  [
+    "names of pods, tokens and EndpointSlices",
+    "they are random; the control of these runs adds a volume source of OpenShift",
+  ],
+  ["`lastTransitionTime: null`", "Go writes a time that was never set, and gives it an owner; here it is absent"],
+  [
+    "descriptions and types of the columns of Tables, and which columns ServiceAccounts and ControllerRevisions have",
+    "the descriptions are words of this project; clients print names and cells",
+  ],
+  [
+    "`type` of a `hostPath` in templates, a negative grace period in templates, types of autoscaling/v2 in texts",
+    "not mended yet",
+  ],
+];
+
+const DIFFERENT_EXPRESSIONS: readonly Row[] = [
+  [
+    "`sort`, `sortBy`, `slice`, `reverse`, `flatten`, `distinct`, `first`, `last` of lists, `lists.range`",
+    "added to Kubernetes in 1.34; a rule that uses them is refused by the versions before",
+  ],
+  [
+    "`'%s is %d'.format(['x', 5])`",
+    "a literal list has one type here; upstream lets the argument of `format` have several",
+  ],
+  [
+    "`'%d'.format(['x'])`, `int('abc')`, `string(b'\\xff')`",
+    "upstream evaluates constants when a rule is stored; here the fault shows when the rule runs",
+  ],
+  ["`self.o.namespace`", "the name is reserved in CEL, and is written `__namespace__`; upstream takes both"],
+  ["`quantity('1').sign()`", "documented as a method; 1.36.2 declares a function by mistake"],
+  ["`jsonpatch.escapeKey`", "known in every expression here, upstream in MutatingAdmissionPolicies alone"],
+  [
+    "texts of refused rules",
+    "upstream names `spec.validation`, which apiextensions.k8s.io/v1 does not have, its internal rule as an object, types with random numbers, and the tokens that its parser expected",
+  ],
+];
+
+const cell = (text: string): string => text.replaceAll("|", "\\|");
+const table = (head: string, rows: readonly Row[]): readonly string[] => [
+  head,
+  "|---|---|",
+  ...rows.map(([what, why]) => `| ${cell(what)} | ${cell(why)} |`),
+];
+
+/** Lines of Markdown. */
+export const COMPARED_SUITES: readonly string[] = [
+  "## Beside a kube-apiserver 1.36.2",
+  "",
+  "Runs of 2026-11-29 on a busy machine, by hand: the programs are not part of the repository. [Kubernetes' own e2e suite](kubernetes-e2e.md) and",
+  "[kubectl's own suite](kubernetes-kubectl.md) have pages of their own, as has [the vcluster command](vcluster-command.md).",
+  "",
+  "| Comparison | Result | Before |",
+  "|---|---|---|",
+  ...RUNS.map(([what, result, before]) => `| ${cell(what)} | ${cell(result)} | ${cell(before)} |`),
+  "",
+  "### Random requests that are answered otherwise",
+  "",
+  ...table("| Answer | Why |", DIFFERENT_ANSWERS),
+  "",
+  "### Expressions that are taken otherwise",
+  "",
+  ...table("| Expression | Why |", DIFFERENT_EXPRESSIONS),
+  "",
+  "### Not served",
+  "",
+  ...table("| What | Why |", [
+    [
+      "`resource.k8s.io`",
+      "ResourceClaims, DeviceClasses and ResourceSlices describe devices of nodes, and nothing reads them without nodes; their validation in 1.36 is as large as that of pods",
+    ],
+    [
+      "the effect of FlowSchemas",
+      "requests are shared out by [fair shares](limits-of-this-release.md) of the whole server; rules of one tenant must not rank above those of another",
+    ],
+    ["AppArmor annotations of a pod as fields", "no node reads them; templates have the warning"],
+  ]),
+];
