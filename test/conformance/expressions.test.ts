@@ -193,7 +193,7 @@ describe("expressions of users", () => {
       [
         "spec",
         "FieldValueInvalid",
-        "Invalid value: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' evaluating rule: takes too much",
+        `Invalid value: "object": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' evaluating rule: takes too much`,
       ],
     ]);
   });
