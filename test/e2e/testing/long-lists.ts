@@ -1,12 +1,12 @@
-// Lists that a page gets from the server, with ten thousand rows: those that are there, and the first of them again and again, with other names.
+// Lists that a page gets from the server, with ten thousand rows: those that are there, again and again, with other names.
 
 import type { BrowserContext, Route } from "playwright-core";
 
 export const ROWS = 10_000;
 
-/** Resources of the management API and of RBAC whose objects pages list. */
+/** Resources of the management API and of RBAC whose objects pages list. Pages have some of these names as well. */
 const LISTED = new RegExp(
-  `/(${[
+  `^/apis/.*/(${[
     ...["ownedaccesskeys", "virtualclusterinstances", "spaceinstances", "kubeconfiggenerators", "clusters", "projects"],
     ...["users", "teams", "clusterroles", "clusterrolebindings", "accessrequests", "accesspolicies"],
     ...["clusteraccesspolicies", "trustrules", "clustertrustrules", "identityproviders"],
@@ -54,16 +54,19 @@ function pageOf(list: List, from: number, size: number): List {
   return {
     ...list,
     metadata: { ...rest, ...(until < ROWS ? { continue: String(until) } : {}) },
-    items: Array.from({ length: until - from }, (_, at) => items[from + at] ?? copyOf(items[0], from + at)),
+    items: Array.from(
+      { length: until - from },
+      (_, at) => items[from + at] ?? copyOf(items[(from + at) % items.length], from + at),
+    ),
   };
 }
 
-function copyOf(first: Listed | undefined, at: number): Listed {
-  if (first === undefined) throw new Error("a list without objects has none to copy");
-  const name = `${first.metadata.name}-${String(at).padStart(5, "0")}`;
+function copyOf(copied: Listed | undefined, at: number): Listed {
+  if (copied === undefined) throw new Error("a list without objects has none to copy");
+  const name = `${copied.metadata.name}-${String(at).padStart(5, "0")}`;
   return {
-    ...first,
-    metadata: { ...first.metadata, name, uid: name } as Listed["metadata"],
-    spec: { ...first.spec, displayName: `Row ${at}` },
+    ...copied,
+    metadata: { ...copied.metadata, name, uid: name } as Listed["metadata"],
+    spec: { ...copied.spec, displayName: `Row ${at}` },
   };
 }

@@ -41,6 +41,7 @@ const COLUMNS: readonly Column<User>[] = [
     id: "email",
     header: t("users.column.email"),
     from: "medium",
+    least: 180,
     isOptional: true,
     sortBy: ({ spec }) => spec?.email ?? "",
     cell: ({ spec }) => spec?.email ?? "",
