@@ -103,11 +103,12 @@ const LONG = [
  * `npx vitest run FILE`.
  */
 const LONG_PARALLEL = [
-  // Beside console, console-session, console-keys, console-home, and some of console-accessibility.
+  // Beside console, console-keys, console-home, some of console-accessibility, and attacks/browser-session.
   "test/e2e/console-clusters.test.ts",
   "test/e2e/console-journeys.test.ts",
   "test/e2e/console-next-steps.test.ts",
   "test/e2e/console-pages.test.ts",
+  "test/e2e/console-session.test.ts",
   "test/e2e/console-tables.test.ts",
   "test/e2e/console-tasks.test.ts",
   // Beside startup, tour, kill-nine of a server, and the attacks on other things that two servers share.
@@ -157,6 +158,8 @@ const LONG_PARALLEL = [
   "test/attacks/generator-replicas.test.ts",
   // Beside attacks/access-replicas and the unit tests of issued keys.
   "test/attacks/issued-elsewhere.test.ts",
+  // Beside longest-turn, and the unit tests of budgets; by night with all kinds.
+  "test/attacks/products.test.ts",
   // Beside missing-fields, malformed-bodies and open-streams.
   "test/attacks/deep-objects.test.ts",
   "test/attacks/gone-clients.test.ts",

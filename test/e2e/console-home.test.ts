@@ -1,6 +1,7 @@
 // The first page of the console and access on request in a real browser, with fifty tenants.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { byNight } from "../../tools/test-cost/by-night.ts";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
 import { type SimulatedTenants, simulateRequests, simulateTenants } from "./testing/simulated-tenants.ts";
 
@@ -82,7 +83,7 @@ test("a member sees projects and roles, and nothing of other tenants or of the s
   await page.context().close();
 });
 
-test("a member asks for access, an approver finds the request and approves it, and it is revoked", async () => {
+byNight("a member asks for access, an approver finds the request and approves it, and it is revoked", async () => {
   const [asking, approving] = [await served.openAs(annsKey, "/"), await served.openAs(carlsKey, "/")];
   await asking.getByRole("link", { name: "Ask for access" }).click();
   await asking.getByRole("button", { name: /Where/ }).getByText("search-02 / dev").waitFor();

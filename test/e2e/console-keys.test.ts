@@ -61,7 +61,7 @@ test("a key is created with a selected scope, and its value is shown once", asyn
   expect(await page.content()).not.toContain(value);
 });
 
-test("a key selects virtual clusters by their labels, and the form says how many match now", async () => {
+byNight("a key selects virtual clusters by their labels, and the form says how many match now", async () => {
   const demo = "namespaces/p-default/virtualclusterinstances/demo";
   await served.platform.send({ method: "PATCH", path: demo, body: { metadata: { labels: { env: "dev" } } } });
   await page.goto(`${served.platform.server.url}/new/key`);
