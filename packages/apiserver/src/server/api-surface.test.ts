@@ -1,5 +1,3 @@
-import { s } from "@postern/apimachinery/schema/builder";
-import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { notFoundFieldError } from "@postern/apimachinery/validation/field-error";
 import { expect, it } from "vitest";
 import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
@@ -7,6 +5,7 @@ import { encodeStoredValue } from "../cache/cached-object.ts";
 import { createWatchCache } from "../cache/create-watch-cache.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createContinueTokens } from "../registry/store/continue-token.ts";
+import { gadgets } from "../registry/testing/gadgets.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import { createMemoryStorage } from "../storage/memory/memory-storage.ts";
 import { createTestContext } from "../testing/test-context.ts";
@@ -25,14 +24,8 @@ it("decides about a write on all that another thread has answered before it", as
     });
   await using cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
-  const gadgets: ResourceDefinition = {
-    group: "example.com",
-    version: "v1",
-    kind: "Gadget",
-    plural: "gadgets",
-    singular: "gadget",
-    namespaced: false,
-    schema: kindSchema(s.object({ spec: s.anyObject() }).schema),
+  const dependents: ResourceDefinition = {
+    ...gadgets,
     strategy: {
       validate: () =>
         cache.view("/registry/test/example.com/gadgets/").get(KEY) === undefined
@@ -47,7 +40,7 @@ it("decides about a write on all that another thread has answered before it", as
     runtime: systemRuntime,
     continueTokens: createContinueTokens(),
     authorizer: mastersAuthorizer,
-    resources: [gadgets],
+    resources: [dependents],
     onHookError: (error) => {
       throw error;
     },

@@ -13,7 +13,7 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import { createContinueTokens } from "../store/continue-token.ts";
 import { createSuiteClient, type SuiteClient } from "./suite-client.ts";
 
-const gadgets: ResourceDefinition = {
+export const gadgets: ResourceDefinition = {
   group: "example.com",
   version: "v1",
   kind: "Gadget",

@@ -19,7 +19,7 @@ export type Budget = {
 };
 
 /**
- * What writes in progress will add to the amounts in memory, by account. A write counts until it failed, or until the object that it changes has come
+ * The amounts that writes in progress will add to those in memory, by account. A write counts until it failed, or until the object that it changes has come
  * or gone in memory. Storages whose writes count together share one. `usage` is that of the cache which shows them.
  */
 export class PendingWrites {

@@ -39,7 +39,7 @@ const MAX_TUNNELS_OF_CLUSTER = 16;
 /** The virtual clusters of one project, whose administrators run the agents. */
 const MAX_TUNNELS_OF_NAMESPACE = 128;
 /**
- * What comes on a stream waits here for its reader, and each stream may have as much. A tenant that has readers stall in each of its clusters fills
+ * The data of a stream waits here for its reader, and each stream may have as much. A tenant that has readers stall in each of its clusters fills
  * its own share, and not the memory of the server. Unused connections count.
  */
 const MAX_STREAMS_OF_NAMESPACE = 2_048;
