@@ -54,6 +54,22 @@ describe.each(reading)("an entry %s", (_, read) => {
     expect(kept.map((object) => object.read(reader))).toEqual(["a", "b", "c"].map((name) => ({ metadata: { name } })));
   });
 
+  test("gives the same where its writer's object is at hand, and parses nothing", () => {
+    const reader = createMemberReader({ metadata: { name: true, labels: true }, spec: true, key: true });
+    const entry = page[0]!;
+    const [parsed, written] = [read([entry])[0]!, read([{ ...entry, value: Buffer.from(entry.value) }])[0]!];
+    written.keepDecoded(objects[0]);
+    expect(written.read(reader)).toEqual(parsed.read(reader));
+    expect(written.mayHave(Buffer.from('"absent":'))).toBe(true);
+    expect(written.decode()).toEqual(parsed.decode());
+    expect(written.decode().metadata.labels).toBe(objects[0]!.metadata.labels);
+    expect(written.labels).toEqual(parsed.labels);
+    written.letGoOfDecoded();
+    expect(written.decode().metadata.labels).not.toBe(objects[0]!.metadata.labels);
+    expect(written.mayHave(Buffer.from('"absent":'))).toBe(false);
+    expect(written.mayHave(Buffer.from('"metadata":'))).toBe(true);
+  });
+
   test("has its labels at hand", () => {
     expect(kept.map((object) => object.labels)).toEqual(Array(3).fill({ pier: "älter" }));
     expect(kept[0]!.labels).toBe(kept[0]!.labels);

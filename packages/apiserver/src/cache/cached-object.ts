@@ -55,6 +55,15 @@ export type EntryReader = (entry: StoredEntry) => CachedObject;
 /** In place of a decoded object that is to be kept. */
 const KEPT = Symbol("kept");
 
+/** In place of it too: what the writer of this process encoded, without the resourceVersion. */
+class Written {
+  readonly object: KubeObject;
+
+  constructor(object: KubeObject) {
+    this.object = object;
+  }
+}
+
 /** A stored object as encoded bytes. `decode()` gives the object; do not change what it returns. */
 export class CachedObject {
   readonly key: string;
@@ -72,7 +81,7 @@ export class CachedObject {
   #labels: Labels | undefined;
   #keptBytes: number | undefined;
   /** The result of `decode`, where the creator of this object had it at hand: only in responses, or while followers get its event. */
-  #object: KubeObject | typeof KEPT | undefined;
+  #object: KubeObject | Written | typeof KEPT | undefined;
 
   private constructor(
     key: string,
@@ -223,6 +232,7 @@ export class CachedObject {
 
   /** Parsed on every call, except for responses and while decoded objects are kept: keep the result if you need it twice. */
   decode(): KubeObject {
+    if (this.#object instanceof Written) this.#object = withRevision(this.#object.object, this.revision);
     const known = this.#object;
     if (known !== undefined && known !== KEPT) return known;
     // Only encodeStoredValue writes values, so the bytes are a KubeObject, and no deeper than what clients may send.
@@ -231,9 +241,12 @@ export class CachedObject {
     return object;
   }
 
-  /** From now on it is parsed once for all observers of its event. The memory must be released again. */
-  keepDecoded(): void {
-    this.#object ??= KEPT;
+  /**
+   * From now on it is parsed once for all observers of its event, and not at all where `written` is what its value encodes. The
+   * memory must be released again.
+   */
+  keepDecoded(written?: KubeObject): void {
+    this.#object ??= written === undefined ? KEPT : new Written(written);
   }
 
   letGoOfDecoded(): void {
@@ -242,7 +255,9 @@ export class CachedObject {
 
   /** Members of what `decode` gives, but for the resourceVersion. */
   read(reader: MemberReader): JsonObject {
-    return reader(this.#memory, this.#start, this.#end);
+    const known = this.#object;
+    if (known === undefined || known === KEPT) return reader.read(this.#memory, this.#start, this.#end);
+    return reader.select(known instanceof Written ? known.object : known);
   }
 
   /** The value that `encodeStoredValue` was given as `sealed`. */
@@ -284,6 +299,11 @@ export class CachedObject {
     return this.#memory.subarray(this.#start, this.#end).includes(bytes);
   }
 
+  /** False only if the object has no member of this name, with its quotes, as far as can be seen without parsing. */
+  mayHave(member: Buffer): boolean {
+    return (this.#object !== undefined && this.#object !== KEPT) || this.has(member);
+  }
+
   /** Whether the sealed part contains these bytes, without parsing: for markers that few of very many objects have. */
   hasSealed(bytes: Buffer): boolean {
     const { start, end } = this.#sealed;
@@ -308,6 +328,11 @@ export class CachedObject {
     return { start: this.#stored.#end + 1, end: this.#stored.#storedEnd };
   }
 }
+
+const withRevision = (object: KubeObject, revision: Revision): KubeObject => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion: String(revision) },
+});
 
 /** Length of the member with the revision. 0 for an object without one, such as the result of a dry run. */
 function memberLength(revision: Revision): number {

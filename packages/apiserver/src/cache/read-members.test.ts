@@ -36,7 +36,7 @@ const { selection } = fc.letrec<{ selection: MemberSelection }>((tie) => ({
 function read(reader: ReturnType<typeof createMemberReader>, json: string): JsonValue {
   const bytes = Buffer.from(json);
   const memory = Buffer.concat([Buffer.from('"}'), bytes, Buffer.from('"a":1}')]);
-  return reader(memory, 2, 2 + bytes.length);
+  return reader.read(memory, 2, 2 + bytes.length);
 }
 
 describe("createMemberReader", () => {

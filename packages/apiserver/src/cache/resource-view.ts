@@ -111,8 +111,6 @@ export class ResourceView implements CacheView {
   dispatch(): void {
     const batch = this.#batch;
     this.#batch = [];
-    // Each of many followers reads it.
-    for (const { object } of batch) object.keepDecoded();
     try {
       this.#subscriptions.dispatch(batch);
     } finally {
@@ -155,8 +153,10 @@ export class ResourceView implements CacheView {
     if (this.#subscriptions.isEmpty) this.#history.reset(this.#changedRevision);
   }
 
-  #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {
-    const object = this.#memory.add(entry);
+  #put(event: StorageEvent & { type: "put" }): CacheEvent {
+    const object = this.#memory.add(event.entry);
+    // Counters and followers read it. `dispatch` lets go of it.
+    object.keepDecoded(contentOf(event)?.object);
     const previous = this.#objects.set(object);
     this.#counter.add(object, 1);
     if (previous !== undefined) this.#remove(previous);
@@ -219,9 +219,11 @@ export class ResourceView implements CacheView {
 function withContent(applied: CacheEvent, event: StorageEvent): CacheEvent {
   if (applied.type !== "put" || event.type !== "put" || event.content === undefined) return applied;
   const { object, previous } = applied;
-  // Code that creates objects of a view attaches only content of this type.
-  return { type: "put", object, previous, content: event.content as StoredContent };
+  return { type: "put", object, previous, content: contentOf(event) };
 }
+
+/** Code that creates objects of a view attaches only content of this type. */
+const contentOf = ({ content }: StorageEvent & { type: "put" }) => content as StoredContent | undefined;
 
 function toCacheEvent(event: StorageEvent): CacheEvent {
   if (event.type === "delete") {

@@ -157,7 +157,7 @@ const DELETION_TIMESTAMP = Buffer.from('"deletionTimestamp"');
 function createLinkCheck(): (object: CachedObject) => boolean {
   const reader = createMemberReader({ metadata: { ownerReferences: true, deletionTimestamp: true } });
   return (object) => {
-    if (!object.has(OWNER_REFERENCES) && !object.has(DELETION_TIMESTAMP)) return false;
+    if (!object.mayHave(OWNER_REFERENCES) && !object.mayHave(DELETION_TIMESTAMP)) return false;
     const { metadata } = object.read(reader);
     return isJsonObject(metadata) && Object.keys(metadata).length > 0;
   };

@@ -2,9 +2,10 @@
 
 import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { viewPrefixOf } from "@postern/apiserver/cache/resource-keys";
 import { NOTHING_STORED, type StoredAmount, type StoredUsage, sumOf } from "@postern/apiserver/cache/stored-usage";
-import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { StoredContent, WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
 import { addTo, all, type OneOrMore, removeFrom } from "../access-keys/multi-map.ts";
 import { keptMemoryOf } from "./kept-memory.ts";
@@ -74,6 +75,7 @@ const UPDATE_ROOM = 1.1;
 /** Bytes of the timestamp and the annotations of a deletion. */
 const DELETION_BYTES = 4096;
 const DELETION = Buffer.from('"deletionTimestamp":');
+const readDeletion = createMemberReader({ metadata: { deletionTimestamp: true } });
 
 export function budgetedStorage(deps: {
   readonly storage: Storage;
@@ -99,10 +101,10 @@ export function budgetedStorage(deps: {
   }
 
   /** The budgets that a write is for, and its growth; undefined for a write that always passes. */
-  function askedFor(key: string, value: Uint8Array, kind: "create" | "update"): Asked | undefined {
+  function askedFor(key: string, value: Uint8Array, kind: "create" | "update", content?: unknown): Asked | undefined {
     const stored = kind === "create" ? undefined : storedAt(key);
     checkSize(key, value.length, stored?.storedBytes ?? 0);
-    const next = asStored(key, value);
+    const next = asStored(key, value, content);
     const budgets = budgetsOf(next);
     const keptOf = keptMemoryOf(viewPrefixOf(key) ?? "");
     const all = { objects: 1, bytes: value.length, kept: keptOf(next) };
@@ -111,7 +113,7 @@ export function budgetedStorage(deps: {
     const before = { objects: 1, bytes: stored?.storedBytes ?? 0, kept: stored?.keptBytes(keptOf) ?? 0 };
     const growth = sumOf(all, before, -1);
     const { bytes, kept = 0 } = growth;
-    const isDeletion = bytes <= DELETION_BYTES && stored?.has(DELETION) === false && has(value, DELETION);
+    const isDeletion = bytes <= DELETION_BYTES && isMarked(next) && stored !== undefined && !isMarked(stored);
     const isSmaller = bytes <= 0 && kept <= 0;
     return isSmaller || isDeletion ? undefined : { budgets, growth: { ...growth, isUpdate: true } };
   }
@@ -151,12 +153,14 @@ export function budgetedStorage(deps: {
     async create(key, value, content) {
       const counted = whenCounted(key);
       if (counted !== undefined) await counted;
-      return await within(askedFor(key, value, "create"), key, () => storage.create(key, value, content));
+      return await within(askedFor(key, value, "create", content), key, () => storage.create(key, value, content));
     },
     async update(key, value, expected, content) {
       const counted = whenCounted(key);
       if (counted !== undefined) await counted;
-      return await within(askedFor(key, value, "update"), key, () => storage.update(key, value, expected, content));
+      return await within(askedFor(key, value, "update", content), key, () =>
+        storage.update(key, value, expected, content),
+      );
     },
     async checkRoom(key, value, kind) {
       await whenCounted(key);
@@ -173,16 +177,23 @@ export function budgetedStorage(deps: {
   };
 }
 
-/** Without copying it. */
-const asStored = (key: string, value: Uint8Array): CachedObject =>
-  CachedObject.entryReader()({ key, value, revision: 0 });
+/** Without copying it. `content` is what the value encodes, where the writer has it. */
+function asStored(key: string, value: Uint8Array, content: unknown): CachedObject {
+  const object = CachedObject.entryReader()({ key, value, revision: 0 });
+  object.keepDecoded((content as StoredContent | undefined)?.object);
+  return object;
+}
+
+/** For deletion. */
+function isMarked(object: CachedObject): boolean {
+  if (!object.mayHave(DELETION)) return false;
+  const { metadata } = object.read(readDeletion) as { readonly metadata?: { readonly deletionTimestamp?: string } };
+  return metadata?.deletionTimestamp !== undefined;
+}
 
 /** Whether the object now counts for another account, such as another owner. */
 const isMoved = (budgets: readonly Budget[], before: readonly Budget[]): boolean =>
   budgets !== before && budgets.some(({ account }, index) => account !== before[index]?.account);
-
-const has = (value: Uint8Array, part: Buffer): boolean =>
-  Buffer.from(value.buffer, value.byteOffset, value.byteLength).includes(part);
 
 /** The limit of one account. `full` says which limit is reached, and how to proceed. */
 export function limitedBudget(

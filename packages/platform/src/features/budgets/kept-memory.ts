@@ -67,7 +67,7 @@ export const keptMemoryOf = (viewPrefix: string): Kept =>
   WITH_LINKS.get(viewPrefix.slice(viewPrefix.lastIndexOf("/", viewPrefix.length - 2) + 1, -1)) ?? linksOf;
 
 function linksOf(object: CachedObject): number {
-  if (!object.has(OWNER_REFERENCES) && !object.has(LABELS)) return 0;
+  if (!object.mayHave(OWNER_REFERENCES) && !object.mayHave(LABELS)) return 0;
   const { metadata } = object.read(readLinks);
   if (!isJsonObject(metadata)) return 0;
   const { labels, ownerReferences } = metadata;
