@@ -1,7 +1,7 @@
 // Requests through the proxy to a cluster that others run, beside the same requests to that cluster directly: GETs by `wrk` and `h2load`, and
 // long answers. Rounds take turns; shows medians. Without a peer, the cluster is the bare server.
 // Usage: npm run build && npx tsx --conditions=@postern/source benchmarks/proxy.ts [--seconds 3] [--rounds 3] [--in-flight 32]
-//        [--server packages/cli/bin/postern.js] [--node /other/bin/node] [--cpu-prof folder] [--streams]
+//        [--builds now=packages/cli/bin/postern.js,before=/other/bin/postern.js] [--node /other/bin/node] [--cpu-prof folder] [--streams]
 //        [--peer https://… --token … [--peer-ca file] [--peer-pid pid]]: a kube-apiserver
 //        [--tunnel]: also through the tunnel of an agent, which needs a peer
 
@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
+import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import { asMeasured } from "./load/fork-worker.ts";
 import { type IndependentLoad, installedLoads } from "./load/independent-load.ts";
 import type { Target } from "./load/order.ts";
@@ -32,7 +33,7 @@ const { values: options } = parseArgs({
     seconds: { type: "string", default: "3" },
     rounds: { type: "string", default: "3" },
     "in-flight": { type: "string", default: "32" },
-    server: { type: "string", default: MAIN },
+    builds: { type: "string", default: `=${MAIN}` },
     node: { type: "string", default: process.execPath },
     "cpu-prof": { type: "string" },
     streams: { type: "boolean", default: false },
@@ -49,26 +50,34 @@ const [seconds, rounds, inFlight] = [options.seconds, options.rounds, options["i
 const LONG_ANSWERS =
   options.peer === undefined ? [`${CONFIG_MAPS}/bytes-100000000`, `${CONFIG_MAPS}/bytes-10000000`] : [LONG_LIST];
 
+/** How requests come to the cluster. */
+type Way = { readonly name: string; readonly server: MeasuredServer; readonly agent?: StartedAgent };
+
 const folder = mkdtempSync(join(tmpdir(), "postern-proxy-"));
+const profile = options["cpu-prof"];
+const nodeOptions = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
+const started = createTeardown();
 try {
-  const profile = options["cpu-prof"];
-  const nodeOptions = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
-  const dataDir = join(folder, "data");
-  const main = resolve(options.server);
-  await using postern = await startPostern(dataDir, main, nodeOptions, options.node, ALLOW_REMOTE_CLUSTERS);
-  await using bare = await startBare(postern, dataDir, options.node);
   const peer = await openPeer(options);
   if (peer !== undefined) await createPeerConfigMaps(peer.target);
-  const cluster = peer ?? bare;
-  const caller = await openRemoteCluster(postern.target, cluster.target);
-  const through = { ...caller, url: `${caller.url}${REMOTE_CLUSTER}` };
-
-  await using agent = options.tunnel ? await connectByAgent(dataDir, postern.target, cluster.target) : undefined;
-  const ways: Way[] = [
-    { name: "direct", server: cluster },
-    { name: "through the proxy", server: { ...postern, target: through } },
-    ...(agent === undefined ? [] : [{ name: "through the tunnel", server: tunnelled(postern), agent }]),
-  ];
+  let cluster = peer;
+  const proxied: Way[] = [];
+  for (const [at, build] of options.builds.split(",").entries()) {
+    const name = build.slice(0, build.indexOf("="));
+    const main = resolve(build.slice(name.length + 1));
+    const dataDir = join(folder, String(at));
+    const postern = started.use(await startPostern(dataDir, main, nodeOptions, options.node, ALLOW_REMOTE_CLUSTERS));
+    cluster ??= started.use(await startBare(postern, dataDir, options.node));
+    const caller = await openRemoteCluster(postern.target, cluster.target);
+    const through = { ...caller, url: `${caller.url}${REMOTE_CLUSTER}` };
+    const suffix = name === "" ? "" : `, ${name}`;
+    proxied.push({ name: `through the proxy${suffix}`, server: { ...postern, target: through } });
+    if (!options.tunnel) continue;
+    const agent = started.use(await connectByAgent(dataDir, postern.target, cluster.target, main));
+    proxied.push({ name: `through the tunnel${suffix}`, server: tunnelled(postern), agent });
+  }
+  if (cluster === undefined) throw new Error("there is no build");
+  const ways: Way[] = [{ name: "direct", server: cluster }, ...proxied];
   const rows: Row[] = [];
   for (const load of installedLoads()) rows.push(...(await compare(load, ways)));
   process.stdout.write(`${renderTable(rows)}\n`);
@@ -79,18 +88,16 @@ try {
     process.stdout.write(`\n${renderTable(long)}\n`);
   }
 } finally {
+  await started.run();
   rmSync(folder, { recursive: true });
 }
-
-/** How requests come to the cluster. */
-type Way = { readonly name: string; readonly server: MeasuredServer; readonly agent?: StartedAgent };
 
 function tunnelled(postern: MeasuredServer): MeasuredServer {
   return { ...postern, target: { ...postern.target, url: `${postern.target.url}${TUNNELLED_CLUSTER}` } };
 }
 
 /** The cluster's own RBAC has to let the administrator of the platform in. */
-async function connectByAgent(dataDir: string, platform: Target, cluster: Target): Promise<StartedAgent> {
+async function connectByAgent(dataDir: string, platform: Target, cluster: Target, main: string): Promise<StartedAgent> {
   const group = "rbac.authorization.k8s.io";
   const binding = {
     ...{
@@ -102,7 +109,7 @@ async function connectByAgent(dataDir: string, platform: Target, cluster: Target
   await askText(cluster, "POST", `/apis/${group}/v1/clusterrolebindings`, JSON.stringify(binding)).catch((error) => {
     if (!(error instanceof RefusedError && error.status === 409)) throw error;
   });
-  return await startAgent(platform, cluster, { folder: dataDir, main: resolve(options.server), node: options.node });
+  return await startAgent(platform, cluster, { folder: dataDir, main, node: options.node, nodeOptions });
 }
 
 async function compare(load: IndependentLoad, ways: readonly Way[]): Promise<readonly Row[]> {

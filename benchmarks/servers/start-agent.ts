@@ -52,7 +52,8 @@ export async function startAgent(platform: Target, cluster: Target, options: Age
   });
   const exited = once(child, "exit");
   const stop = async (): Promise<void> => {
-    child.kill("SIGKILL");
+    // It writes its profile at its end.
+    child.kill(nodeOptions.includes("--cpu-prof") ? "SIGTERM" : "SIGKILL");
     await exited;
   };
   for (let attempt = 0; ; attempt++) {

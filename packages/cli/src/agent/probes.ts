@@ -36,9 +36,8 @@ function metricsText({ open, failures }: ProbesDeps["connections"], counts: Forw
     ["postern_agent_tunnels", "gauge", "Tunnels that are open", open],
     ["postern_agent_dial_failures_total", "counter", "Attempts to open a tunnel that failed", failures],
     ["postern_agent_requests_total", "counter", "Requests that were forwarded to the API server", counts.requests],
-    ["postern_agent_upgrades_total", "counter", "Upgraded connections to the API server", counts.upgrades],
     ["postern_agent_request_failures_total", "counter", "Requests that did not reach the API server", counts.failures],
-    ["postern_agent_active_requests", "gauge", "Requests in progress", counts.active],
+    ["postern_agent_connections", "gauge", "Connections to the API server that are open", counts.connections],
     ["process_resident_memory_bytes", "gauge", "Resident memory", process.memoryUsage.rss()],
   ] as const;
   return rows

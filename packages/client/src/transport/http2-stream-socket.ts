@@ -29,7 +29,7 @@ export class Http2StreamSocket extends Duplex {
     });
     stream.on("close", () => {
       // All that came is still read. An end that did not come is an error.
-      if (!stream.readableEnded) this.destroy(new Error("the stream was closed"));
+      if (!stream.readableEnded) this.destroy(streamClosed());
       else if (this.readableEnded) this.destroy();
       else this.once("end", () => this.destroy());
     });
@@ -72,3 +72,6 @@ export class Http2StreamSocket extends Duplex {
     return this;
   }
 }
+
+/** As for a TCP connection: clients look at the code where they decide whether to send a request again. */
+const streamClosed = (): Error => Object.assign(new Error("the stream was closed"), { code: "ECONNRESET" });

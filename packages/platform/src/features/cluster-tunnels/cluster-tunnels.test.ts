@@ -213,6 +213,29 @@ describe("a tunnel", () => {
     expect((await rotate(next.body.key)).status).toBe(201);
   });
 
+  it("of an agent that leaves is closed once the requests in it are answered, and its unused connections at once", async () => {
+    const key = await joinedKey(platform, "leaves");
+    const answers: (() => void)[] = [];
+    await using agent = await openFakeTunnel(platform, { key }, (stream) => {
+      stream.respond({ ":status": 200 });
+      stream.on("data", (chunk: Buffer) => {
+        const answer = (): void => void stream.write(Buffer.from(GOOD_ANSWER));
+        if (chunk.includes("GET /api?")) answers.push(answer);
+        else answer();
+      });
+    });
+    const path = "/kubernetes/cluster/leaves/api";
+    expect((await platform.send({ path })).status).toBe(200);
+    const slow = platform.send({ path: `${path}?slow` });
+    await expect.poll(() => answers.length, WAIT).toBe(1);
+    agent.session.goaway();
+    for (const answer of answers) answer();
+    agent.session.close();
+    expect((await slow).status).toBe(200);
+    await agent.closed;
+    expect((await platform.send({ path })).status).toBe(503);
+  });
+
   it("is limited in number", async () => {
     const key = await joinedKey(platform, "many");
     const agents = await Promise.all(

@@ -6,6 +6,7 @@ import { API_SERVER_AUTHORITY, TUNNEL_PING } from "@postern/api/cluster-tunnel";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { Http2StreamSocket } from "@postern/client/transport/http2-stream-socket";
 import { createStreamWindows } from "@postern/client/transport/stream-windows";
+import { LAST_REQUEST } from "../../foundation/upstream/upstream-dialer.ts";
 
 /** The agent at the other end, as it said. */
 export type TunnelAgent = { readonly id: string; readonly version: string };
@@ -80,6 +81,8 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
     maxReservedRemoteStreams: 0,
   });
   const open = new Set<ClientHttp2Stream>();
+  /** Of the streams that have opened. */
+  const sockets = new Set<Duplex>();
   /** Streams that begin once the agent has acknowledged that each of them may have less. */
   const waiting = new Set<WaitingStream>();
   const isUsable = (): boolean => !isLeaving && !session.closed && !session.destroyed;
@@ -109,6 +112,7 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
     if (++goaways > MAX_GOAWAYS) return refuse();
     if (isLeaving) return;
     isLeaving = true;
+    for (const socket of sockets) socket.emit(LAST_REQUEST);
     beginWaiting();
     onChange();
   });
@@ -174,7 +178,10 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
             return;
           }
           isSettled = true;
-          callback(null, new Http2StreamSocket(begun));
+          const opened = new Http2StreamSocket(begun);
+          sockets.add(opened);
+          opened.once("close", () => sockets.delete(opened));
+          callback(null, opened);
         });
       };
       const own: WaitingStream = { begin, fail };

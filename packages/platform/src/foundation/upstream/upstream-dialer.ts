@@ -16,6 +16,9 @@ export type Dial = (callback: (...result: [error: null, socket: Duplex] | [error
   destroy(): void;
 };
 
+/** Emitted by a connection that takes no other request than the one under way. */
+export const LAST_REQUEST = "lastRequest";
+
 export type DialerDeps = {
   readonly scheduler: Scheduler;
   readonly addresses: AddressRules;

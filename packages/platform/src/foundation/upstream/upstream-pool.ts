@@ -3,7 +3,7 @@
 
 import Client from "undici/lib/dispatcher/client.js";
 import { passOverContinue } from "./undici-internals.ts";
-import type { Dial } from "./upstream-dialer.ts";
+import { type Dial, LAST_REQUEST } from "./upstream-dialer.ts";
 
 export type PooledConnection = {
   readonly client: Client;
@@ -37,17 +37,29 @@ export function createUpstreamPool({ origin, dial, idleTimeoutMs }: UpstreamPool
   const free: PooledConnection[] = [];
   let isClosed = false;
 
+  function removeFree(connection: PooledConnection): boolean {
+    const at = free.indexOf(connection);
+    if (at >= 0) free.splice(at, 1);
+    return at >= 0;
+  }
+
   function create(keeps: boolean): PooledConnection {
     let socket: ReturnType<Dial> | undefined;
     let lost: Error | undefined;
     let isReused = false;
+    let isLast = !keeps;
     const client = new Client(origin, {
       connect(_place, callback) {
         if (lost === undefined) {
           socket = dial((...result) => {
             // Undici uses what each Duplex has, whatever its type says.
             callback(...(result as Parameters<typeof callback>));
-            if (result[1] !== null) passOverContinue(result[1]);
+            if (result[1] === null) return;
+            passOverContinue(result[1]);
+            result[1].once(LAST_REQUEST, () => {
+              isLast = true;
+              if (removeFree(connection)) client.destroy(ignore);
+            });
           });
         } else callback(new LostConnectionError(lost), null);
       },
@@ -68,17 +80,14 @@ export function createUpstreamPool({ origin, dial, idleTimeoutMs }: UpstreamPool
         socket?.destroy();
       },
       release() {
-        if (!keeps || isClosed || client.destroyed || free.length >= MAX_FREE) return void client.destroy(ignore);
+        if (isLast || isClosed || client.destroyed || free.length >= MAX_FREE) return void client.destroy(ignore);
         isReused = true;
         free.push(connection);
       },
     };
     client.on("disconnect", (_origin, _clients, error) => {
       lost = error;
-      const at = free.indexOf(connection);
-      if (at < 0) return;
-      free.splice(at, 1);
-      client.destroy(ignore);
+      if (removeFree(connection)) client.destroy(ignore);
     });
     // The request of a failed connection attempt gets its error.
     client.on("connectionError", ignore);
