@@ -44,8 +44,8 @@ const RULED = definitionManifest(
       spec: {
         type: "object",
         properties: {
-          memory: { type: "string" },
-          network: { type: "string" },
+          memory: { type: "string", maxLength: 20 },
+          network: { type: "string", maxLength: 43 },
           host: {
             type: "string",
             "x-kubernetes-validations": [
@@ -77,7 +77,7 @@ const RULED = definitionManifest(
         },
         "x-kubernetes-validations": [
           {
-            rule: "quantity(self.?memory.orValue('1Gi')).isLessThan(quantity('4Gi'))",
+            rule: "!has(self.memory) || quantity(self.memory).isLessThan(quantity('4Gi'))",
             message: "takes too much",
             fieldPath: ".memory",
           },

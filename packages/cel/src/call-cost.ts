@@ -2,6 +2,7 @@
 // Source: github.com/google/cel-go/interpreter/runtimecost.go, k8s.io/apiserver/pkg/cel/library/cost.go
 
 import { CelBytes, CelList, CelMap, type CelValue } from "./cel-value.ts";
+import { SORT_BY_KEYS } from "./functions/list-functions.ts";
 
 /** Cost of reading a text, for each character. */
 const TRAVERSAL = 0.1;
@@ -48,8 +49,24 @@ const search = (text: CelValue | undefined, pattern: CelValue | undefined): numb
 const copied = (a: CelValue | undefined, b: CelValue | undefined): number =>
   a instanceof CelList ? Math.floor((sizeOf(a) + sizeOf(b)) / 100) : 0;
 
+/** A whole number that is an argument; 0 for what is no number, or below it. */
+const countOf = (value: CelValue | undefined): number => (typeof value === "bigint" && value > 0n ? Number(value) : 0);
+
+/** A list is made: each of its items costs. */
+const newList = (size: number): number => 11 + size;
+
+/** Each item is compared with each other, as upstream has it: whole texts and values in values cost more. */
+const selfComparison = (list: CelValue | undefined): number =>
+  list instanceof CelList ? 11 + Math.ceil(2 * list.size * Math.max(list.size, deepSizeOf(list) * TRAVERSAL)) : 1;
+
 const setCost = (a: CelValue | undefined, b: CelValue | undefined, passes = 1): number =>
   Math.ceil(passes * Math.max(1, sizeOf(a) * sizeOf(b)) * weightOf(a));
+
+/** All items that flattening a list so deep visits. */
+function flatSize(list: CelValue | undefined, depth: number): number {
+  if (!(list instanceof CelList) || depth === 0) return 1;
+  return list.items.reduce<number>((sum, item) => sum + flatSize(item, depth - 1), 1);
+}
 
 /** All texts in a value, and some characters for each value that is none. */
 function textSizeOf(value: CelValue | undefined): number {
@@ -117,6 +134,12 @@ const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = 
   // Upstream has 350,000, of a budget of 10 million: an authorizer may be far away there. Here it is in memory.
   [["check"], () => 1_000],
   [["sets.equivalent"], (first, second) => setCost(first, second, 2)],
+  [["lists.range"], (size) => newList(countOf(size))],
+  [["reverse", "unwrapOpt", "optional.unwrap"], (list) => newList(sizeOf(list))],
+  [["slice"], (_list, begin, end) => newList(Math.max(0, countOf(end) - countOf(begin)))],
+  [["flatten"], (list, depth) => newList(flatSize(list, depth === undefined ? 1 : countOf(depth)))],
+  [["distinct", "sort"], selfComparison],
+  [[SORT_BY_KEYS], (_list, keys) => selfComparison(keys)],
 ];
 
 const COST_OF: ReadonlyMap<string, Cost> = new Map(

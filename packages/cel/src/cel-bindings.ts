@@ -1,5 +1,5 @@
 // The types bound to the type variables of one expression, and which types are assignable to others.
-// Source: github.com/google/cel-go/checker/types.go (isAssignable)
+// Source: github.com/google/cel-go/checker/types.go (isAssignable, mostGeneral)
 
 import type { CelType } from "./cel-type.ts";
 
@@ -26,6 +26,7 @@ export function instantiate(types: readonly CelType[], bindings: CelBindings): r
       }
       case "list":
       case "optional":
+      case "type":
         return { ...type, of: replace(type.of) };
       case "map":
         return { ...type, key: replace(type.key), value: replace(type.value) };
@@ -55,6 +56,7 @@ export function settle(type: CelType, bindings: CelBindings): CelType {
       return DYN;
     case "list":
     case "optional":
+    case "type":
       return { ...current, of: settle(current.of, bindings) };
     case "map":
       return { ...current, key: settle(current.key, bindings), value: settle(current.value, bindings) };
@@ -74,42 +76,99 @@ export function assign(from: readonly CelType[], to: readonly CelType[], binding
   return false;
 }
 
+/** A bound variable keeps the more general of two types that fit each other. */
 function fits(from: CelType, to: CelType, bindings: CelBindings): boolean {
-  const [a, b] = [resolve(from, bindings), resolve(to, bindings)];
-  if (b.kind === "variable") {
-    if (a.kind === "variable" && a.id === b.id) return true;
-    if (mentions(a, b.id, bindings)) return false;
-    bindings.types.set(b.id, a);
-    return true;
+  if (to.kind === "variable") {
+    const { fits: isBound, isKnown } = bind(to, from, bindings);
+    if (isBound || isKnown) return isBound;
   }
-  if (a.kind === "variable") {
-    if (mentions(b, a.id, bindings)) return false;
-    bindings.types.set(a.id, b);
-    return true;
+  if (from.kind === "variable") return bind(from, to, bindings).fits;
+  if (from.kind === "dyn" || to.kind === "dyn") return true;
+  if (from.kind === "null") return NULLABLE.has(to.kind);
+  if (to.kind === "null") return NULLABLE.has(from.kind);
+  if (from.kind === "type") return to.kind === "type";
+  if ((from.kind === "list" && to.kind === "list") || (from.kind === "optional" && to.kind === "optional")) {
+    return fits(from.of, to.of, bindings);
   }
-  if (a.kind === "dyn" || b.kind === "dyn") return true;
-  if (a.kind === "null") return NULLABLE.has(b.kind);
-  if (b.kind === "null") return NULLABLE.has(a.kind);
+  if (from.kind === "map" && to.kind === "map") {
+    return fits(from.key, to.key, bindings) && fits(from.value, to.value, bindings);
+  }
+  return isSameType(from, to);
+}
+
+type Variable = Extract<CelType, { readonly kind: "variable" }>;
+
+/** `isKnown`: the variable has a type, which the other one does not fit. */
+function bind(
+  variable: Variable,
+  type: CelType,
+  bindings: CelBindings,
+): { readonly fits: boolean; readonly isKnown: boolean } {
+  if (isSameType(type, variable)) return { fits: true, isKnown: true };
+  const known = bindings.types.get(variable.id);
+  if (known === undefined) {
+    const isFree = !mentions(type, variable.id, bindings);
+    if (isFree) bindings.types.set(variable.id, type);
+    return { fits: isFree, isKnown: false };
+  }
+  if (isSameType(type, known)) return { fits: true, isKnown: true };
+  if (!fits(type, known, bindings)) return { fits: false, isKnown: true };
+  const general = moreGeneral(type, known);
+  if (!mentions(general, variable.id, bindings)) bindings.types.set(variable.id, general);
+  return { fits: true, isKnown: true };
+}
+
+/** Of two types that fit each other. */
+export const moreGeneral = (a: CelType, b: CelType): CelType => (isNoMoreSpecific(a, b) ? a : b);
+
+const isOpen = ({ kind }: CelType): boolean => kind === "dyn" || kind === "variable";
+
+function isNoMoreSpecific(a: CelType, b: CelType): boolean {
+  if (isOpen(a)) return true;
+  if (isOpen(b)) return false;
   if ((a.kind === "list" && b.kind === "list") || (a.kind === "optional" && b.kind === "optional")) {
-    return fits(a.of, b.of, bindings);
+    return isNoMoreSpecific(a.of, b.of);
   }
-  if (a.kind === "map" && b.kind === "map") return fits(a.key, b.key, bindings) && fits(a.value, b.value, bindings);
-  if (a.kind === "object" && b.kind === "object") return a.fields === b.fields;
-  if (a.kind === "extension" && b.kind === "extension") return a.name === b.name;
-  return a.kind === b.kind;
+  if (a.kind === "map" && b.kind === "map") return isNoMoreSpecific(a.key, b.key) && isNoMoreSpecific(a.value, b.value);
+  return a.kind === "type" ? b.kind === "type" : isSameType(a, b);
+}
+
+/** Whether two types are the same in all their parts. */
+export function isSameType(a: CelType, b: CelType): boolean {
+  if (a === b) return true;
+  switch (a.kind) {
+    case "list":
+    case "optional":
+    case "type":
+      return b.kind === a.kind && isSameType(a.of, b.of);
+    case "map":
+      return b.kind === "map" && isSameType(a.key, b.key) && isSameType(a.value, b.value);
+    case "object":
+      return b.kind === "object" && a.fields === b.fields;
+    case "extension":
+    case "parameter":
+      return b.kind === a.kind && a.name === b.name;
+    case "variable":
+      return b.kind === "variable" && a.id === b.id;
+    default:
+      return a.kind === b.kind;
+  }
 }
 
 /** Whether a type contains the variable: bound to it, the variable would be a type without end. */
 function mentions(type: CelType, id: number, bindings: CelBindings): boolean {
-  const current = resolve(type, bindings);
-  switch (current.kind) {
-    case "variable":
-      return current.id === id;
+  switch (type.kind) {
+    case "variable": {
+      if (type.id === id) return true;
+      const known = bindings.types.get(type.id);
+      return known !== undefined && mentions(known, id, bindings);
+    }
     case "list":
     case "optional":
-      return mentions(current.of, id, bindings);
+    case "type":
+      return mentions(type.of, id, bindings);
     case "map":
-      return mentions(current.key, id, bindings) || mentions(current.value, id, bindings);
+      return mentions(type.key, id, bindings) || mentions(type.value, id, bindings);
     default:
       return false;
   }

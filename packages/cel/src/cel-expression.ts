@@ -104,6 +104,8 @@ export class CelSyntaxError extends Error {
 
 /** Longer lines are not shown. */
 const MAX_LINE_SHOWN = 4_096;
+/** Below characters of several bytes. */
+const [WIDE_DOT, WIDE_MARK] = ["\uff0e", "\uff3e"];
 /** Characters of all errors of one expression: each shows its line, and a line can have thousands of errors. */
 const MAX_TEXT = 16_384;
 
@@ -112,10 +114,13 @@ export function textOfSyntaxError({ message, at }: CelSyntaxError, source: strin
   const before = source.slice(0, at);
   const begin = before.lastIndexOf("\n") + 1;
   const end = source.indexOf("\n", begin);
-  const text = source.slice(begin, end === -1 ? undefined : end);
+  const text = source.slice(begin, end === -1 ? undefined : end).replaceAll("\t", " ");
   const column = codePointsIn(before.slice(begin));
   const place = `ERROR: <input>:${before.split("\n").length}:${column + 1}: ${message}`;
-  return text.length > MAX_LINE_SHOWN ? place : `${place}\n | ${text}\n | ${".".repeat(column)}^`;
+  if (text.length > MAX_LINE_SHOWN) return place;
+  const dots = text.slice(0, at - begin).replaceAll(/./gu, (character) => (character < "\x80" ? "." : WIDE_DOT));
+  const mark = (text[at - begin] ?? "") < "\x80" ? "^" : WIDE_MARK;
+  return `${place}\n | ${text}\n | ${dots}${mark}`;
 }
 
 /** The first errors of an expression, and that there are more. */

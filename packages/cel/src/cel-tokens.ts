@@ -42,7 +42,10 @@ const [MIN_INT, MAX_INT, MAX_UINT] = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 64n - 
 
 /** `sign` is that of a number with a minus before it: the least int has no positive. */
 export function readNumber({ text, at }: CelToken, sign: 1n | -1n): CelValue {
-  if (/[.eE]/.test(text) && !text.startsWith("0x")) return Number(text) * Number(sign);
+  if (/[.eE]/.test(text) && !text.startsWith("0x")) {
+    if (!Number.isFinite(Number(text))) throw new CelSyntaxError("invalid double literal", at);
+    return Number(text) * Number(sign);
+  }
   const isUnsigned = /[uU]$/.test(text);
   const value = BigInt(text.replace(/[uU]$/, "")) * sign;
   if (isUnsigned) {

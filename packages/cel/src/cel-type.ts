@@ -13,7 +13,8 @@ export type CelType =
   | { readonly kind: "map"; readonly key: CelType; readonly value: CelType; readonly hasNulls?: boolean }
   | { readonly kind: "object"; readonly fields: ReadonlyMap<string, CelField> }
   | { readonly kind: "optional"; readonly of: CelType }
-  | { readonly kind: "type" }
+  /** `of`: the type that the value is. */
+  | { readonly kind: "type"; readonly of: CelType }
   /** Any type; the same one for all occurrences in a signature. */
   | { readonly kind: "parameter"; readonly name: string }
   | { readonly kind: "variable"; readonly id: number };
@@ -39,20 +40,35 @@ export const EXTENSION_TYPES = {
   decision: "kubernetes.authorization.Decision",
 } as const;
 
-/** The type that a signature names: `string`, `list<T>`, `map<K, V>`, `optional<T>`. */
+/** The type that a signature names: `string`, `list<T>`, `map<K, V>`, `optional<T>`, `type<T>`. */
 export function readCelType(text: string): CelType {
-  const [, outer, inner = ""] = /^(list|optional|map)<(.*)>$/.exec(text) ?? [];
-  if (outer === "list" || outer === "optional") return { kind: outer, of: readCelType(inner) };
+  const [, outer, inner = ""] = /^(list|optional|map|type)<(.*)>$/.exec(text) ?? [];
+  if (outer === "list" || outer === "optional" || outer === "type") return { kind: outer, of: readCelType(inner) };
   if (outer === "map") {
     const comma = inner.indexOf(", ");
     return { kind: "map", key: readCelType(inner.slice(0, comma)), value: readCelType(inner.slice(comma + 2)) };
   }
   const simple = SIMPLE_KINDS.find((kind) => kind === text);
   if (simple !== undefined) return { kind: simple };
-  if (text === "dyn" || text === "type") return { kind: text };
+  if (text === "dyn") return { kind: text };
   const extension = Object.entries(EXTENSION_TYPES).find(([name]) => name === text);
   return extension === undefined ? { kind: "parameter", name: text } : { kind: "extension", name: extension[1] };
 }
+
+/** The type that an expression names: `list` is any list. A name without a type of its own is one that only equals itself. */
+export function typeNamed(name: string): CelType {
+  if (name === "list") return { kind: "list", of: { kind: "dyn" } };
+  if (name === "map") return { kind: "map", key: { kind: "dyn" }, value: { kind: "dyn" } };
+  const simple = SIMPLE_KINDS.find((kind) => kind === name || VALUE_NAMES[kind] === name);
+  return simple === undefined ? { kind: "extension", name } : { kind: simple };
+}
+
+/** The names that expressions have for types with another name in messages. */
+const VALUE_NAMES: { readonly [kind: string]: string } = {
+  null: "null_type",
+  timestamp: "google.protobuf.Timestamp",
+  duration: "google.protobuf.Duration",
+};
 
 /** As messages show it. */
 export function formatCelType(type: CelType): string {
@@ -63,6 +79,8 @@ export function formatCelType(type: CelType): string {
       return `map(${formatCelType(type.key)}, ${formatCelType(type.value)})`;
     case "optional":
       return `optional_type(${formatCelType(type.of)})`;
+    case "type":
+      return `type(${formatCelType(type.of)})`;
     case "extension":
     case "parameter":
       return type.name;

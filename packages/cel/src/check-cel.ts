@@ -8,13 +8,16 @@ import {
   DYN,
   freshVariable,
   instantiate,
+  moreGeneral,
   resolve,
   settle,
 } from "./cel-bindings.ts";
 import { type CelExpression, type CelMacro, CelSyntaxError } from "./cel-expression.ts";
-import { type CelType, EXTENSION_TYPES, formatCelType, readCelType } from "./cel-type.ts";
+import { type CelType, EXTENSION_TYPES, formatCelType, readCelType, typeNamed } from "./cel-type.ts";
 import { typeNameOf } from "./cel-value.ts";
+import { checkLiterals } from "./check-literals.ts";
 import { overloadsOf, TYPE_VALUES } from "./functions/cel-library.ts";
+import { SORT_BY_KEYS } from "./functions/list-functions.ts";
 
 export type CelVariables = { readonly [name: string]: CelType };
 /** The type of a field of the message type with this name; undefined where there is no such type. */
@@ -25,8 +28,6 @@ type Environment = {
   readonly messages: CelMessages;
   readonly bindings: CelBindings;
   readonly faults: CelSyntaxError[];
-  /** Faults of literals that no function can read. They are reported only if everything else type checks. */
-  readonly literalFaults: CelSyntaxError[];
   readonly types: Map<CelExpression, CelType>;
 };
 
@@ -34,6 +35,8 @@ export type CheckedCel = {
   readonly type: CelType;
   /** In the order of their places; the type means nothing where there are any. */
   readonly faults: readonly CelSyntaxError[];
+  /** The types go together: at most literals have faults, with which the expression can still be evaluated. */
+  readonly isTyped: boolean;
   /** Type of a part of the expression. */
   typeOf(part: CelExpression): CelType;
 };
@@ -45,14 +48,13 @@ export function checkCel(
   messages: CelMessages = () => undefined,
 ): CheckedCel {
   const bindings = createCelBindings();
-  const scope: Environment = { variables, messages, bindings, faults: [], literalFaults: [], types: new Map() };
+  const scope: Environment = { variables, messages, bindings, faults: [], types: new Map() };
   const type = settle(check(expression, scope), bindings);
-  const faults = scope.faults.length > 0 ? scope.faults : scope.literalFaults;
-  return {
-    type,
-    faults: faults.toSorted((a, b) => a.at - b.at),
-    typeOf: (part) => settle(scope.types.get(part) ?? DYN, bindings),
-  };
+  const typeOf = (part: CelExpression): CelType => settle(scope.types.get(part) ?? DYN, bindings);
+  // Literals are checked only if everything else type checks.
+  const isTyped = scope.faults.length === 0;
+  const faults = isTyped ? checkLiterals(expression, typeOf).slice(0, MAX_FAULTS) : scope.faults;
+  return { type, faults: faults.toSorted((a, b) => a.at - b.at), isTyped, typeOf };
 }
 
 /** The limit of cel-go: an expression may have one fault for every two characters. Source: cel-go/common/errors.go */
@@ -91,23 +93,35 @@ function checkByForm(expression: CelExpression, scope: Environment): CelType {
     case "call":
       return checkCall(expression, scope);
     case "logic": {
-      const sides = expression.sides.map((side) => check(side, scope));
-      if (assign(sides, [BOOL, BOOL], scope.bindings)) return BOOL;
-      return noOverload(`_${expression.operator}_`, sides, false, expression.at, scope);
+      for (const side of expression.sides) expect(check(side, scope), BOOL, side.at, scope);
+      return BOOL;
     }
     case "conditional":
       return checkConditional(expression, scope);
     case "list":
       return {
         kind: "list",
-        of: join(expression.items, ({ value, isOptional }) => partOf(value, isOptional, scope), scope),
+        of: join(
+          expression.items.map(({ value, isOptional }) => partOf(value, isOptional, scope)),
+          scope,
+        ),
       };
-    case "map":
+    case "map": {
+      const entries = expression.entries.map(
+        ({ key, value, isOptional }) => [check(key, scope), partOf(value, isOptional, scope)] as const,
+      );
       return {
         kind: "map",
-        key: join(expression.entries, ({ key }) => [check(key, scope), key.at], scope),
-        value: join(expression.entries, ({ value, isOptional }) => partOf(value, isOptional, scope), scope),
+        key: join(
+          entries.map(([key]) => key),
+          scope,
+        ),
+        value: join(
+          entries.map(([, value]) => value),
+          scope,
+        ),
       };
+    }
     case "message":
       return checkMessage(expression, scope);
     case "macro":
@@ -118,7 +132,7 @@ function checkByForm(expression: CelExpression, scope: Environment): CelType {
 function checkName(name: string, at: number, scope: Environment): CelType {
   const type = Object.hasOwn(scope.variables, name) ? scope.variables[name] : undefined;
   if (type !== undefined) return type;
-  if (TYPE_VALUES.has(name)) return { kind: "type" };
+  if (TYPE_VALUES.has(name)) return { kind: "type", of: typeNamed(name) };
   return report(scope, `undeclared reference to '${name}' (in container '')`, at);
 }
 
@@ -128,7 +142,7 @@ function checkMessage({ name, fields, at }: OfKind<"message">, scope: Environmen
   const fieldType = scope.messages(name);
   if (fieldType === undefined) report(scope, `undeclared reference to '${name}' (in container '')`, at);
   for (const { field, value, isOptional, at: place } of fields) {
-    const [type] = partOf(value, isOptional, scope);
+    const type = partOf(value, isOptional, scope);
     if (fieldType === undefined) continue;
     const wanted = fieldType(field);
     if (wanted === undefined) report(scope, `undefined field '${field}'`, place);
@@ -161,8 +175,10 @@ function checkField(operand: CelType, field: string, at: number, scope: Environm
       return type.value;
     case "optional":
       return checkField(type.of, field, at, scope);
-    case "dyn":
     case "variable":
+      assign([DYN], [type], scope.bindings);
+      return DYN;
+    case "dyn":
       return DYN;
     case "extension":
       if (type.name === EXTENSION_TYPES.authorizer && field === "requestResource") return RESOURCE_CHECK;
@@ -182,21 +198,7 @@ function checkIndex(name: string, { operand, index, at }: OfKind<"index">, scope
 
 function checkCall({ name, target, args, at }: OfKind<"call">, scope: Environment): CelType {
   const types = (target === undefined ? args : [target, ...args]).map((part) => check(part, scope));
-  checkLiteral(name, args.at(-1), scope);
   return callType(name, types, target !== undefined, at, scope);
-}
-
-/** Texts that are read when the rule is evaluated are faults of the rule. Source: cel-go/cel/validator.go */
-function checkLiteral(name: string, arg: CelExpression | undefined, { literalFaults }: Environment): void {
-  if (arg?.type !== "literal" || !["duration", "timestamp", "matches"].includes(name)) return;
-  const { value, at } = arg;
-  if (typeof value !== "string") return;
-  const [overload] = overloadsOf(name).filter(({ parameters }) => parameters.at(-1)?.kind === "string");
-  try {
-    overload?.apply(name === "matches" ? ["", value] : [value]);
-  } catch {
-    literalFaults.push(new CelSyntaxError(`invalid ${name} argument`, at));
-  }
 }
 
 function callType(name: string, args: readonly CelType[], isMethod: boolean, at: number, scope: Environment): CelType {
@@ -235,27 +237,23 @@ function checkConditional({ test, then, otherwise, at }: OfKind<"conditional">, 
 }
 
 /** An item that may be missing: what it is when it is not. */
-function partOf(value: CelExpression, isOptional: boolean, scope: Environment): readonly [CelType, number] {
+function partOf(value: CelExpression, isOptional: boolean, scope: Environment): CelType {
   const type = check(value, scope);
-  if (!isOptional) return [type, value.at];
-  const inner = freshVariable(scope.bindings);
-  expect(type, { kind: "optional", of: inner }, value.at, scope);
-  return [inner, value.at];
+  if (!isOptional) return type;
+  const found = resolve(type, scope.bindings);
+  if (found.kind === "optional") return found.of;
+  if (found.kind !== "dyn") expect(found, { kind: "optional", of: found }, value.at, scope);
+  return found;
 }
 
-/** One type for all: lists and maps of several would have to be `dyn`. */
-function join<T>(
-  parts: readonly T[],
-  typeOf: (part: T) => readonly [type: CelType, at: number],
-  scope: Environment,
-): CelType {
-  let joined: CelType = freshVariable(scope.bindings);
-  for (const part of parts) {
-    const [type, at] = typeOf(part);
-    if (resolve(type, scope.bindings).kind === "dyn") joined = DYN;
-    else expect(type, joined, at, scope);
-  }
-  return joined;
+/** One type for all, `dyn` where they differ: see check-literals.ts. */
+function join(types: readonly CelType[], scope: Environment): CelType {
+  const [first, ...rest] = types;
+  if (first === undefined) return freshVariable(scope.bindings);
+  return rest.reduce(
+    (joined, type) => (assign([joined], [type], scope.bindings) ? moreGeneral(joined, type) : DYN),
+    first,
+  );
 }
 
 function expect(actual: CelType, wanted: CelType, at: number, scope: Environment): void {
@@ -290,6 +288,8 @@ function checkMacro(macro: CelMacro, scope: Environment): CelType {
     case "filter":
       test();
       return { kind: "list", of: bound[0] ?? DYN };
+    case "sortBy":
+      return callType(SORT_BY_KEYS, [range, { kind: "list", of: last }], true, at, scope);
     default:
       test();
       return BOOL;
@@ -303,8 +303,10 @@ function boundTypes(range: CelType, count: number, at: number, scope: Environmen
       return count === 1 ? [range.of] : [INT, range.of];
     case "map":
       return [range.key, range.value];
-    case "dyn":
     case "variable":
+      assign([DYN], [range], scope.bindings);
+      return [DYN, DYN];
+    case "dyn":
       return [DYN, DYN];
     default:
       return [

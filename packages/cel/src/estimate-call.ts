@@ -4,6 +4,7 @@
 import type { CelExpression } from "./cel-expression.ts";
 import type { CelType } from "./cel-type.ts";
 import { add, exactly, MAX_ESTIMATE, multiply, type Range, scale, UNKNOWN, union } from "./estimated-range.ts";
+import { SORT_BY_KEYS } from "./functions/list-functions.ts";
 
 export type CallArgument = {
   readonly part: CelExpression;
@@ -21,6 +22,8 @@ const TRAVERSAL = 0.1;
 const PATTERN = 0.25;
 /** How long a pattern of a named format may be. */
 const FORMAT_PATTERN_LENGTH = 128;
+/** Cost of asking an authorizer. */
+const ACCESS = 350_000;
 /** Bytes of an address. */
 const ADDRESS: Range = { min: 4, max: 16 };
 
@@ -59,7 +62,22 @@ function estimateFunction(name: string, args: readonly CallArgument[]): CallEsti
     case "dyn":
       return { cost: exactly(1), size: first.size };
     case "url":
+      return { cost: traversal(first.size), size: first.size };
+    case "isIP":
+    case "cidr":
+    case "isCIDR":
+    case "ip":
+    case "quantity":
+    case "isQuantity":
+    case "semver":
+    case "isSemver":
       return { cost: traversal(first.size) };
+    case "ip.isCanonical":
+      return { cost: traversal(first.size, 2) };
+    case "jsonpatch.escapeKey":
+      return { cost: traversal(first.size), size: first.size };
+    case "lists.range":
+      return newList(exactly(literalValue(first, MAX_ESTIMATE)), 1);
     case "bytes": {
       const { min, max } = first.size;
       const size = { min, max: Math.min(max * 4, MAX_ESTIMATE) };
@@ -126,10 +144,46 @@ function estimateMethod(name: string, args: readonly CallArgument[]): CallEstima
       return { cost: add(traversal(add(ADDRESS, ADDRESS)), traversal(ADDRESS), exactly(1), ofText(first)) };
     case "validate":
       return { cost: scale(traversal(first.size), FORMAT_PATTERN_LENGTH * PATTERN) };
+    case "check":
+      return { cost: exactly(ACCESS) };
+    case "fieldSelector":
+    case "labelSelector":
+      return { cost: traversal(first.size, 2) };
+    case "reverse":
+      return newList(target.size, 1);
+    case "slice": {
+      const [begin, end] = [literalValue(first, 0), literalValue(second, target.size.max)];
+      // Upstream's whole numbers have no sign: from the end to the beginning is very far.
+      return newList(exactly(end >= begin ? end - begin : MAX_ESTIMATE + end - begin), 1);
+    }
+    case "flatten":
+      return newList(target.size, args.length === 1 ? 1 : literalValue(first, MAX_ESTIMATE));
+    case "distinct":
+      return newList(multiply(target.size, target.size), 2);
+    case "sort":
+      return sorted(target);
+    case SORT_BY_KEYS:
+      return sorted(first);
     default:
       return undefined;
   }
 }
+
+/** Cost of making a list, beside that of each item. */
+const NEW_LIST = exactly(11);
+
+const newList = (size: Range, factor: number): CallEstimate => ({ cost: add(scale(size, factor), NEW_LIST), size });
+
+/** Each item is compared with each other. */
+function sorted({ type, size }: CallArgument): CallEstimate {
+  const item = type.kind === "list" ? type.of : type;
+  const factor = isText(item) || item.kind === "dyn" ? 2 + TRAVERSAL : 2;
+  return newList(multiply(size, size), factor);
+}
+
+/** The value of a literal number, no less than 0. */
+const literalValue = ({ part }: CallArgument, otherwise: number): number =>
+  part.type === "literal" && typeof part.value === "bigint" ? Math.max(0, Number(part.value)) : otherwise;
 
 /** Cost of a function for the types that `isMeant`; 1 for others, and either where only the value decides. */
 function byType(type: CelType, isMeant: (type: CelType) => boolean, meant: CallEstimate): CallEstimate {

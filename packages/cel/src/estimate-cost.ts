@@ -7,6 +7,7 @@ import { CelBytes } from "./cel-value.ts";
 import type { CheckedCel } from "./check-cel.ts";
 import { type CallArgument, estimateCall } from "./estimate-call.ts";
 import { add, exactly, multiply, type Range, UNKNOWN, union } from "./estimated-range.ts";
+import { SORT_BY_KEYS } from "./functions/list-functions.ts";
 import type { SizeLimits } from "./schema-size.ts";
 
 /**
@@ -161,6 +162,8 @@ function estimateMacro(macro: CelMacro, scope: Scope): Estimate {
       return loop(0, chosen(exactly(2)), 2, exactly(1));
     case "filter":
       return loop(NEW_LIST, chosen(exactly(NEW_LIST + 3)), 1, count);
+    case "sortBy":
+      return estimateSortBy(macro, scope);
     case "transformMap":
       return gather(NEW_MAP, add(exactly(3), last));
     case "transformMapEntry":
@@ -168,6 +171,20 @@ function estimateMacro(macro: CelMacro, scope: Scope): Estimate {
     default:
       return gather(NEW_LIST, add(exactly(NEW_LIST + 2), last));
   }
+}
+
+/** `<the list>.@sortByAssociatedKeys(<the list>.map(x, <its key>))`, with a name for the list. */
+function estimateSortBy({ target, variables, bodies, at }: CelMacro, scope: Scope): Estimate {
+  const [body] = bodies;
+  if (body === undefined) return { cost: FREE };
+  const range = estimate(target, scope);
+  const keys = estimate({ type: "macro", at, name: "map", target, variables, bodies: [body] }, scope);
+  const count = sizeOf(target, range, scope);
+  const types = [scope.typeOf(target), { kind: "list", of: scope.typeOf(body) } as const];
+  const args = types.map((type) => ({ part: target, type, size: count, itemSize: UNKNOWN }));
+  const { cost, size } = estimateCall(SORT_BY_KEYS, true, args);
+  // The name is read twice, and bound once.
+  return { cost: add(keys.cost, cost, exactly(NEW_LIST + 2)), size };
 }
 
 /** `x.hasValue() ? optional.of(<body with the value>) : optional.none()` */

@@ -194,12 +194,12 @@ describe("an expression that cannot be evaluated", () => {
     ["-(-9223372036854775808) > 0", "integer overflow"],
     ["uint(3) - 4u > 0u", "unsigned integer overflow"],
     ["self.limit < 'x'", "no such overload"],
-    ["self.limit.startsWith('x')", "no such overload: startsWith(int, string)"],
+    ["self.limit.startsWith('x')", "no such overload"],
     ["self.noNulls[0] == 'x'", "invalid data, got null for schema with nullable=false"],
     ["self.ports.all(p, p.port > 1 && self.missing > 1)", "no such key: missing"],
     ["self.ports.exists_one(p, self.missing > 1)", "no such key: missing"],
-    ["int('x') == 1", 'strconv.ParseInt: parsing "x": invalid syntax'],
-    ["duration(self.name) == duration('1s')", 'time: invalid duration "web-1 👑"'],
+    ["int('x') == 1", "type conversion error from 'string' to 'int'"],
+    ["duration(self.name) == duration('1s')", "type conversion error from 'string' to 'google.protobuf.Duration'"],
   ])("%s", (source, why) => {
     expect(faultOf(source)).toEqual(new CelEvaluationError(why));
   });
@@ -216,7 +216,7 @@ describe("operands that do not fit together", () => {
     ["self.size.noSuch()", "undeclared reference to 'noSuch' (in container '')"],
     ["1 + 'a'", "found no matching overload for '_+_' applied to '(int, string)'"],
     ["self.name == null", "found no matching overload for '_==_' applied to '(string, null)'"],
-    ["self.size && true", "found no matching overload for '_&&_' applied to '(int, bool)'"],
+    ["self.size && true", "expected type 'bool' but found 'int'"],
     ["self.name.startsWith(1)", "found no matching overload for 'startsWith' applied to 'string.(int)'"],
     ["['a'].sum() == 'a'", "found no matching overload for 'sum' applied to 'list(string).()'"],
     ["self.free['known'] == 1", "found no matching overload for '_[_]' applied to '(object, string)'"],
@@ -224,7 +224,7 @@ describe("operands that do not fit together", () => {
       "self.ports[0] == {'name': 'a'}",
       "found no matching overload for '_==_' applied to '(object, map(string, string))'",
     ],
-    ["string(type(1))", "found no matching overload for 'string' applied to '(type)'"],
+    ["string(type(1))", "found no matching overload for 'string' applied to '(type(int))'"],
     ["[1, 'a']", "expected type 'int' but found 'string'"],
     [
       "self.size.all(x, true)",
@@ -294,7 +294,7 @@ describe("values that may be missing", () => {
 
   it("cannot be taken for what they are not", () => {
     expect(() => evaluate("self.?missing.value() == 1")).toThrow(new CelEvaluationError("optional.none() dereference"));
-    expect(() => evaluate("[?1] == [1]")).toThrow("expected type 'optional_type(dyn)' but found 'int'");
+    expect(() => evaluate("[?1] == [1]")).toThrow("expected type 'optional_type(int)' but found 'int'");
     expect(() => evaluate("self.size.orValue(1) == 1")).toThrow("found no matching overload for 'orValue'");
   });
 });

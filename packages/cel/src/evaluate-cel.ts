@@ -7,15 +7,19 @@ import type { CelEntry, CelExpression } from "./cel-expression.ts";
 import {
   CelEvaluationError,
   CelExtension,
+  CelList,
   CelLiteralMap,
   CelMap,
   CelMessage,
   CelOptional,
   type CelValue,
   failCel,
+  isCelNumber,
   listOf,
   NO_VALUE,
+  plainNumber,
   truthOf,
+  typeNameOf,
 } from "./cel-value.ts";
 import { equalCel } from "./compare-cel.ts";
 import { evaluateMacro } from "./evaluate-macro.ts";
@@ -111,8 +115,18 @@ function isPresent({ operand, field }: OfType<"has">, scope: CelEvaluation): boo
 
 function evaluateIndex(operand: CelValue, index: CelValue, isOptional: boolean, { meter }: CelEvaluation): CelValue {
   const name = isOptional || operand instanceof CelOptional ? "_[?_]" : "_[_]";
-  meter.spend(costOfCall(name, [operand, index]));
-  return callCelFunction(name, false, [operand, index]);
+  const list = operand instanceof CelOptional ? operand.value : operand;
+  const args = [operand, list instanceof CelList ? placeOf(index) : index];
+  meter.spend(costOfCall(name, args));
+  return callCelFunction(name, false, args);
+}
+
+/** Numbers of other types are found out about at run time: the index may be `dyn`. */
+function placeOf(index: CelValue): bigint {
+  if (!isCelNumber(index)) return failCel(`unsupported index type '${typeNameOf(index)}' in list`);
+  const number = plainNumber(index);
+  if (typeof number === "bigint") return number;
+  return Number.isInteger(number) ? BigInt(number) : failCel(`unsupported index value ${number} in list`);
 }
 
 function evaluateCall({ name, target, args }: OfType<"call">, scope: CelEvaluation): CelValue {

@@ -1,6 +1,7 @@
 // Macros: `all`, `exists`, `map`, `filter` and the others over lists and maps, and those over optional values.
 // Source: github.com/google/cel-go/parser/macro.go, ext/comprehensions.go, cel/library.go (OptionalTypes)
 
+import { costOfCall } from "./call-cost.ts";
 import { type CelEvaluation, ITEM_COST } from "./cel-evaluation.ts";
 import type { CelExpression, CelMacro } from "./cel-expression.ts";
 import {
@@ -16,6 +17,8 @@ import {
   NO_VALUE,
   truthOf,
 } from "./cel-value.ts";
+import { callCelFunction } from "./functions/cel-library.ts";
+import { SORT_BY_KEYS } from "./functions/list-functions.ts";
 
 /** Cost of upstream's loops beside their bodies, for each item. */
 const STEP_COST = { all: 3, exists: 4, filter: 2, map: 12, kept: 12 } as const;
@@ -55,6 +58,11 @@ export function evaluateMacro(macro: CelMacro, scope: CelEvaluation, evaluate: E
   switch (name) {
     case "transformMap":
       return new CelLiteralMap(results.map(([[key = null], value]) => [key, value]));
+    case "sortBy": {
+      const args = [range, listOf(results.map(([, value]) => value))];
+      step(costOfCall(SORT_BY_KEYS, args));
+      return callCelFunction(SORT_BY_KEYS, true, args);
+    }
     case "transformMapEntry":
       return mergeEntries(results.map(([, value]) => value));
     default:

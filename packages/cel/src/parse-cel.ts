@@ -43,7 +43,7 @@ const ONE_WITH_TEST: MacroForm = [1, 2];
 const TWO: MacroForm = [2, 1];
 const TWO_WITH_TEST: MacroForm = [2, 2];
 
-/** Source: cel-go/parser/macro.go, ext/comprehensions.go, cel/library.go */
+/** Source: cel-go/parser/macro.go, ext/{comprehensions,lists}.go, cel/library.go */
 const MACROS: ReadonlyMap<string, readonly MacroForm[]> = new Map<string, readonly MacroForm[]>([
   ["all", [ONE, TWO]],
   ["exists", [ONE, TWO]],
@@ -54,9 +54,21 @@ const MACROS: ReadonlyMap<string, readonly MacroForm[]> = new Map<string, readon
   ["transformList", [TWO, TWO_WITH_TEST]],
   ["transformMap", [TWO, TWO_WITH_TEST]],
   ["transformMapEntry", [TWO, TWO_WITH_TEST]],
+  ["sortBy", [ONE]],
   ["optMap", [ONE]],
   ["optFlatMap", [ONE]],
 ]);
+
+/** The message for what should be the name of a variable, by macro. */
+const NO_NAMES: { readonly [macro: string]: string } = {
+  map: "argument is not an identifier",
+  filter: "argument is not an identifier",
+  sortBy: "argument is not an identifier",
+  optMap: "optMap() variable name must be a simple identifier",
+  optFlatMap: "optFlatMap() variable name must be a simple identifier",
+};
+const NO_NAME = "argument must be a simple name";
+const NO_SORTING = "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
 
 /** The limit of cel-go: an expression is parsed and checked in one step. Source: cel-go/parser/parser.go */
 const MAX_CODE_POINTS = 100_000;
@@ -69,10 +81,14 @@ export function parseCel(source: string, names: CelNames): CelExpression {
   }
   const parser = new Parser([...celTokensOf(source)], names);
   const expression = parser.expression();
-  parser.expect("");
+  parser.end();
   if (depthOf(expression) > MAX_TREE_DEPTH + 1) throw new CelSyntaxError(TOO_DEEP, expression.at);
   return expression;
 }
+
+/** Tokens with which a part of an expression begins. */
+const OPERAND =
+  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
 /** A deeper expression could exhaust the stack of a function that walks over it. */
 export const MAX_TREE_DEPTH = 1_000;
@@ -102,6 +118,11 @@ class Parser {
     const otherwise = this.expression();
     this.#depth--;
     return { type: "conditional", at, test, then, otherwise };
+  }
+
+  end(): void {
+    const { kind, text, at } = this.#peek();
+    if (kind !== "end") throw new CelSyntaxError(`Syntax error: extraneous input '${text}' expecting <EOF>`, at);
   }
 
   expect(text: string): CelToken {
@@ -139,6 +160,7 @@ class Parser {
       ["-", "-_"],
     ] as const) {
       if (!this.#take(operator)) continue;
+      if (this.#take(operator)) return this.#unary();
       const token = this.#peek();
       if (operator === "-" && token.kind === "number") {
         this.#position++;
@@ -198,8 +220,15 @@ class Parser {
     if (form === undefined) return { type: "call", at, name, target, args };
     const variables = args.slice(0, form[0]).map((arg) => {
       if (arg.type === "identifier") return arg.name;
-      throw new CelSyntaxError("argument must be a simple name", arg.at);
+      throw new CelSyntaxError(NO_NAMES[name] ?? NO_NAME, arg.at);
     });
+    const [first, second] = variables;
+    if (second !== undefined && first === second) {
+      throw new CelSyntaxError(`duplicate variable name: ${second}`, args[1]?.at ?? at);
+    }
+    if (name === "sortBy" && ["literal", "map", "message"].includes(target.type)) {
+      throw new CelSyntaxError(NO_SORTING, target.at);
+    }
     return { type: "macro", at, name, target, variables, bodies: args.slice(form[0]) };
   }
 
@@ -219,7 +248,7 @@ class Parser {
     if (text === "{") return { type: "map", at, entries: this.#sequence("}", () => this.#entry()) };
     // A name may be said to be that of the outermost scope.
     if (text === "." && this.#peek().kind === "name") return this.#primary();
-    return this.#unexpected(token);
+    return this.#unexpected(token, ` expecting ${OPERAND}`);
   }
 
   #named({ text, at }: CelToken): CelExpression {
@@ -231,7 +260,9 @@ class Parser {
     const args = this.#arguments();
     if (text !== "has" || args.length !== 1) return { type: "call", at: call.at, name: text, target: undefined, args };
     const [arg] = args;
-    if (arg?.type !== "select" || arg.isOptional) throw new CelSyntaxError("invalid argument to has() macro", call.at);
+    if (arg?.type !== "select" || arg.isOptional) {
+      throw new CelSyntaxError("invalid argument to has() macro", arg?.at ?? call.at);
+    }
     return { type: "has", at: call.at, operand: arg.operand, field: arg.field };
   }
 

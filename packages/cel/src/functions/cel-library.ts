@@ -33,6 +33,8 @@ import { stringFunctions } from "./string-functions.ts";
 import { timeFunctions } from "./time-functions.ts";
 import { urlFunctions } from "./url-functions.ts";
 
+const ORDERED_TYPES = "bool bytes double google.protobuf.Duration int string google.protobuf.Timestamp uint".split(" ");
+
 const OVERLOADS = new Map<string, CelOverload[]>();
 for (const overload of [
   ...operators,
@@ -61,7 +63,7 @@ export const overloadsOf = (name: string): readonly CelOverload[] => OVERLOADS.g
 export const TYPE_VALUES: ReadonlyMap<string, CelTypeValue> = new Map(
   [
     ...["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint", "optional_type"],
-    ...["google.protobuf.Timestamp", "google.protobuf.Duration", ...Object.values(EXTENSION_TYPES)],
+    ...["google.protobuf.Timestamp", "google.protobuf.Duration", EXTENSION_TYPES.ip, EXTENSION_TYPES.cidr],
   ].map((name) => [name, new CelTypeValue(name)]),
 );
 
@@ -82,8 +84,35 @@ export function callCelFunction(
     if (overload.isMethod !== isMethod || parameters.length !== args.length) continue;
     if (parameters.every((type, index) => fits(args[index] ?? null, type))) return overload.apply(args, spend);
   }
-  if (!/^\w/.test(name) || name.startsWith("_")) return failCel("no such overload");
-  return failCel(`no such overload: ${name}(${args.map(typeNameOf).join(", ")})`);
+  return failCel(withoutOverload(name, args.map(typeNameOf)));
+}
+
+/** Functions that upstream leaves to their first argument, and the types whose values know them. */
+const OWNERS: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    "_+_ _-_": ["double", "google.protobuf.Duration", "int", "google.protobuf.Timestamp", "uint"],
+    "_*_ _/_": ["double", "int", "uint"],
+    "_%_": ["int", "uint"],
+    "-_": ["double", "int", "google.protobuf.Duration"],
+    "!_": ["bool"],
+    "_<_ _<=_ _>_ _>=_": ORDERED_TYPES,
+    "size sort": ["string", "google.protobuf.Duration", "google.protobuf.Timestamp"],
+  }).flatMap(([names, types]) => names.split(" ").map((name) => [name, types])),
+);
+const JOINED = ["string", "bytes", "list"];
+const TEXT_FUNCTIONS = new Set(["startsWith", "endsWith", "contains", "matches"]);
+
+/** Upstream's words where no overload takes the arguments. */
+function withoutOverload(name: string, types: readonly string[]): string {
+  const owners = OWNERS.get(name);
+  const [first = ""] = types;
+  const why = "no such overload";
+  if (owners !== undefined) {
+    return owners.includes(first) || (name === "_+_" && JOINED.includes(first)) ? why : `${why}: ${name}`;
+  }
+  return TEXT_FUNCTIONS.has(name) || !/^\w/.test(name) || name.startsWith("_")
+    ? why
+    : `${why}: ${name}(${types.join(", ")})`;
 }
 
 function fits(value: CelValue, type: CelType): boolean {

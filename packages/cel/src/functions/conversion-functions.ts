@@ -2,13 +2,33 @@
 // Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions
 
 import { codePointsIn } from "../cel-expression.ts";
-import { CelBytes, CelTypeValue, CelUint, type CelValue, failCel, typeNameOf } from "../cel-value.ts";
+import {
+  CelBytes,
+  CelEvaluationError,
+  CelTypeValue,
+  CelUint,
+  type CelValue,
+  failCel,
+  typeNameOf,
+} from "../cel-value.ts";
 import { checkInt, checkUint } from "./operators.ts";
 import { type CelOverload, celFunction, celMethod } from "./overload.ts";
 import { formatCelDuration, formatCelTimestamp, readDuration, readTimestamp } from "./time-functions.ts";
 import { checkTimestamp } from "./time-limits.ts";
 
 const SECOND = 1_000_000_000n;
+
+const failConversion = (from: string, to: string): never => failCel(`type conversion error from '${from}' to '${to}'`);
+
+/** Why a text cannot be read is not said. */
+function converted(read: (text: string) => CelValue, text: string, to: string): CelValue {
+  try {
+    return read(text);
+  } catch (error) {
+    if (error instanceof CelEvaluationError) return failConversion("string", to);
+    throw error;
+  }
+}
 
 const identity =
   <T extends CelValue>() =>
@@ -26,7 +46,7 @@ const SIZES: readonly CelOverload[] = [celFunction, celMethod].flatMap((declare)
 
 export const conversionFunctions: readonly CelOverload[] = [
   ...SIZES,
-  celFunction("type", ["T"], "type", (value) => new CelTypeValue(typeNameOf(value))),
+  celFunction("type", ["T"], "type<T>", (value) => new CelTypeValue(typeNameOf(value))),
   celFunction("dyn", ["T"], "dyn", (value) => value),
   celFunction("bool", ["bool"], "bool", identity()),
   celFunction("bool", ["string"], "bool", readBool),
@@ -37,7 +57,9 @@ export const conversionFunctions: readonly CelOverload[] = [
   celFunction("double", ["uint"], "double", ({ value }) => Number(value)),
   celFunction("double", ["string"], "double", readDouble),
   celFunction("duration", ["duration"], "duration", identity()),
-  celFunction("duration", ["string"], "duration", readDuration),
+  celFunction("duration", ["string"], "duration", (text) => converted(readDuration, text, "google.protobuf.Duration")),
+  // Upstream declares it, and cannot evaluate it.
+  celFunction("duration", ["int"], "duration", () => failConversion("int", "google.protobuf.Duration")),
   celFunction("int", ["int"], "int", identity()),
   celFunction("int", ["double"], "int", wholeInt),
   celFunction("int", ["uint"], "int", ({ value }) => checkInt(value)),
@@ -46,7 +68,9 @@ export const conversionFunctions: readonly CelOverload[] = [
   celFunction("int", ["string"], "int", (text) => readInt(text)),
   celFunction("timestamp", ["timestamp"], "timestamp", identity()),
   celFunction("timestamp", ["int"], "timestamp", (seconds) => checkTimestamp(seconds * SECOND)),
-  celFunction("timestamp", ["string"], "timestamp", readTimestamp),
+  celFunction("timestamp", ["string"], "timestamp", (text) =>
+    converted(readTimestamp, text, "google.protobuf.Timestamp"),
+  ),
   celFunction("uint", ["uint"], "uint", identity()),
   celFunction("uint", ["int"], "uint", checkUint),
   celFunction("uint", ["double"], "uint", (value) => checkUint(truncated(value, "unsigned integer overflow"))),
@@ -56,7 +80,12 @@ export const conversionFunctions: readonly CelOverload[] = [
   celFunction("string", ["int"], "string", (value) => String(value)),
   celFunction("string", ["uint"], "string", ({ value }) => String(value)),
   celFunction("string", ["double"], "string", formatDouble),
-  celFunction("string", ["bytes"], "string", readUtf8),
+  celFunction(
+    "string",
+    ["bytes"],
+    "string",
+    (bytes) => readUtf8(bytes) ?? failCel("invalid UTF-8 in bytes, cannot convert to string"),
+  ),
   celFunction("string", ["timestamp"], "string", formatCelTimestamp),
   celFunction("string", ["duration"], "string", formatCelDuration),
 ];
@@ -67,21 +96,18 @@ const secondsOf = (nanoseconds: bigint): bigint =>
 function readBool(text: string): boolean {
   if (["1", "t", "T", "TRUE", "true", "True"].includes(text)) return true;
   if (["0", "f", "F", "FALSE", "false", "False"].includes(text)) return false;
-  return failCel(`strconv.ParseBool: parsing ${JSON.stringify(text)}: invalid syntax`);
+  return failConversion("string", "bool");
 }
 
 function readInt(text: string): bigint {
-  if (!/^[+-]?\d+$/.test(text)) return failCel(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
-  const value = BigInt(text.replace("+", ""));
-  if (BigInt.asIntN(64, value) === value) return value;
-  return failCel(`strconv.ParseInt: parsing ${JSON.stringify(text)}: value out of range`);
+  const value = /^[+-]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
+  return value === undefined || BigInt.asIntN(64, value) !== value ? failConversion("string", "int") : value;
 }
 
 function readUint(text: string): CelUint {
-  if (!/^\d+$/.test(text)) return failCel(`strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`);
-  const value = BigInt(text);
-  if (BigInt.asUintN(64, value) === value) return new CelUint(value);
-  return failCel(`strconv.ParseUint: parsing ${JSON.stringify(text)}: value out of range`);
+  const value = /^\d+$/.test(text) ? BigInt(text) : undefined;
+  if (value === undefined || BigInt.asUintN(64, value) !== value) return failConversion("string", "uint");
+  return new CelUint(value);
 }
 
 function readDouble(text: string): number {
@@ -89,7 +115,7 @@ function readDouble(text: string): number {
   if (infinity !== null) return infinity[1] === "-" ? -Infinity : Infinity;
   if (/^nan$/i.test(text)) return Number.NaN;
   const isNumber = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text);
-  return isNumber ? Number(text) : failCel(`strconv.ParseFloat: parsing ${JSON.stringify(text)}: invalid syntax`);
+  return isNumber ? Number(text) : failConversion("string", "double");
 }
 
 function truncated(value: number, why: string): bigint {
@@ -111,10 +137,11 @@ export function formatDouble(value: number): string {
   return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-function readUtf8({ bytes }: CelBytes): string {
+/** Undefined for bytes that are no text. */
+export function readUtf8({ bytes }: CelBytes): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return failCel("invalid UTF-8 in bytes, cannot convert to string");
+    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 // Functions of addresses and ranges of addresses.
 // Source: k8s.io/apiserver/pkg/cel/library/{ip,cidr}.go
 
-import { CelEvaluationError, type CelValue } from "../cel-value.ts";
+import { CelEvaluationError, type CelValue, failCel } from "../cel-value.ts";
 import { asCidr, asIp, type Cidr, type IpAddress, readCidr, readIp } from "./ip-address.ts";
 import { type CelOverload, celFunction, celMethod } from "./overload.ts";
 
@@ -62,7 +62,10 @@ export const ipFunctions: readonly CelOverload[] = [
   celFunction("isCIDR", ["string"], "bool", (text) => is(readCidr, text)),
   celFunction("cidr", ["string"], "cidr", readCidr),
   celFunction("string", ["cidr"], "string", (value) => asCidr(value).text),
-  celMethod("containsIP", ["cidr", "string"], "bool", (cidr, text) => asCidr(cidr).contains(readIp(text))),
+  celMethod("containsIP", ["cidr", "string"], "bool", (cidr, text) =>
+    // Upstream says no more of a text that is no address.
+    asCidr(cidr).contains(is(readIp, text) ? readIp(text) : failCel("no such overload")),
+  ),
   celMethod("containsIP", ["cidr", "ip"], "bool", (cidr, ip) => asCidr(cidr).contains(asIp(ip))),
   celMethod("containsCIDR", ["cidr", "string"], "bool", (cidr, text) => containsCidr(cidr, readCidr(text))),
   celMethod("containsCIDR", ["cidr", "cidr"], "bool", (cidr, other) => containsCidr(cidr, asCidr(other))),

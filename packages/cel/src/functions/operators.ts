@@ -83,8 +83,6 @@ export const operators: readonly CelOverload[] = [
   celFunction("@in", ["K", "map<K, V>"], "bool", (key, map) => map.get(key) !== undefined),
   celFunction("_[_]", ["list<T>", "int"], "T", itemAt),
   celFunction("_[_]", ["map<K, V>", "K"], "V", memberAt),
-  // Numbers of other types are found out about at run time: the index may be `dyn`.
-  ...(["double", "uint"] as const).map((type) => celFunction("_[_]", ["list<T>", type], "T", itemAt)),
   celFunction("_[?_]", ["list<T>", "int"], "optional<T>", (list, index) => optionalOf(findItem(list, index))),
   celFunction("_[?_]", ["map<K, V>", "K"], "optional<V>", (map, key) => optionalOf(map.get(key))),
   celFunction("_[?_]", ["optional<list<T>>", "int"], "optional<T>", (list, index) =>
@@ -116,17 +114,14 @@ function joinLists(a: CelList, b: CelList): CelList {
   return listOf([...items.values()], a.identity);
 }
 
-function findItem(list: CelList, index: CelValue): CelValue | undefined {
-  if (!isCelNumber(index)) return failCel(`unsupported index type 'string' in list`);
-  const number = Number(plainNumber(index));
-  if (!Number.isInteger(number)) return failCel(`unsupported index value ${number} in list`);
-  return list.items[number];
+const findItem = ({ items }: CelList, index: bigint): CelValue | undefined => items[Number(index)];
+
+function itemAt(list: CelList, index: bigint): CelValue {
+  return findItem(list, index) ?? (hasItem(list, index) ? null : failCel(`index out of bounds: ${index}`));
 }
 
-function itemAt(list: CelList, index: CelValue): CelValue {
-  const item = findItem(list, index);
-  return item === undefined ? failCel(`index out of bounds: ${isCelNumber(index) ? plainNumber(index) : ""}`) : item;
-}
+/** An item may be null. */
+const hasItem = ({ items }: CelList, index: bigint): boolean => index >= 0n && index < items.length;
 
 function memberAt(map: CelMap, key: CelValue): CelValue {
   const value = map.get(key);

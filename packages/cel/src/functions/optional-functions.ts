@@ -10,6 +10,7 @@ import {
   CelUint,
   type CelValue,
   failCel,
+  listOf,
   NO_VALUE,
 } from "../cel-value.ts";
 import { type CelOverload, celFunction, celMethod } from "./overload.ts";
@@ -28,8 +29,21 @@ export const optionalFunctions: readonly CelOverload[] = [
   celMethod("or", ["optional<T>", "optional<T>"], "optional<T>", (first, second) =>
     first.value === undefined ? second : first,
   ),
+  celMethod("first", ["list<T>"], "optional<T>", ({ items }) => optionalItem(items[0])),
+  celMethod("last", ["list<T>"], "optional<T>", ({ items }) => optionalItem(items.at(-1))),
+  celFunction("optional.unwrap", ["list<optional<T>>"], "list<T>", unwrap),
+  celMethod("unwrapOpt", ["list<optional<T>>"], "list<T>", unwrap),
   celMethod("orValue", ["optional<T>", "T"], "T", ({ value }, otherwise) => (value === undefined ? otherwise : value)),
 ];
+
+const optionalItem = (item: CelValue | undefined): CelOptional =>
+  item === undefined ? NO_VALUE : new CelOptional(item);
+
+/** The values that are there. */
+function unwrap({ items }: CelList): CelList {
+  const found = items.map((item) => (item instanceof CelOptional ? item.value : failCel("no such overload")));
+  return listOf(found.filter((value) => value !== undefined));
+}
 
 function isZero(value: CelValue): boolean {
   if (value === null || value === false || value === 0n || value === 0 || value === "") return true;

@@ -1,6 +1,7 @@
-// `'%s is %d'.format([name, size])`.
+// `'%s is %d'.format([name, size])`, in the English of the United States.
 // Source: github.com/google/cel-go/ext/formatting.go
 
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
   CelBytes,
   CelDuration,
@@ -11,116 +12,165 @@ import {
   CelUint,
   type CelValue,
   failCel,
-  isCelNumber,
-  plainNumber,
   typeNameOf,
 } from "../cel-value.ts";
+import { formatDouble, readUtf8 } from "./conversion-functions.ts";
+import { argumentFault, type FormatClause, FormatError, type FormatVerb, formatPartsOf } from "./format-clauses.ts";
 import { formatCelDuration, formatCelTimestamp } from "./time-functions.ts";
 
-const CLAUSE = /%(?:%|(?:\.(\d+))?([A-Za-z]))/y;
 const MAX_PRECISION = 1_000;
+const DEFAULT_PRECISION = 6;
 
+/** Throws CelEvaluationError. */
 export function formatCelText(template: string, { items }: CelList): string {
-  let text = "";
-  let used = 0;
-  for (let at = 0; at < template.length; ) {
-    const percent = template.indexOf("%", at);
-    text += template.slice(at, percent === -1 ? undefined : percent);
-    if (percent === -1) break;
-    const clause = new RegExp(CLAUSE);
-    clause.lastIndex = percent;
-    const match = clause.exec(template);
-    if (match === null) return failCel("could not parse formatting clause: unexpected end of string");
-    at = clause.lastIndex;
-    if (match[0] === "%%") {
-      text += "%";
-      continue;
+  try {
+    let text = "";
+    for (const part of formatPartsOf(template, items.length)) {
+      text += typeof part === "string" ? part : formatClause(part, items[part.index] ?? null);
     }
-    const value = items[used];
-    if (value === undefined) return failCel(`index ${used} out of range`);
-    used++;
-    text += formatClause(match[2] ?? "", match[1] === undefined ? undefined : Number(match[1]), value);
+    return text;
+  } catch (error) {
+    if (error instanceof FormatError) return failCel(error.message);
+    throw error;
   }
-  return text;
 }
 
-function formatClause(verb: string, precision: number | undefined, value: CelValue): string {
-  if (precision !== undefined && precision > MAX_PRECISION) return failCel(`precision ${precision} is too large`);
+const refuse = (verb: FormatVerb, value: CelValue): never => failCel(argumentFault(verb, typeNameOf(value)));
+
+function formatClause({ verb, precision = DEFAULT_PRECISION }: FormatClause, value: CelValue): string {
+  if (precision > MAX_PRECISION) return failCel(`precision ${precision} is too large`);
   switch (verb) {
     case "s":
       return textOf(value);
     case "d":
-      return decimal(value);
+      return String(wholeOf(verb, value));
     case "f":
-      return double(value, verb).toFixed(Math.min(precision ?? 6, 100));
+      return grouped(doubleOf(verb, value), precision);
     case "e":
-      return double(value, verb)
-        .toExponential(Math.min(precision ?? 6, 100))
-        .replace(/e([+-])(\d)$/, "e$10$2");
+      // Upstream takes the precision for the width.
+      return scientific(doubleOf(verb, value)).padStart(precision);
     case "b":
-      return typeof value === "boolean" ? String(Number(value)) : whole(value, verb).toString(2);
+      return typeof value === "boolean" ? String(Number(value)) : wholeOf(verb, value).toString(2);
     case "o":
-      return whole(value, verb).toString(8);
+      return wholeOf(verb, value).toString(8);
     case "x":
     case "X":
-      return verb === "X" ? hexadecimal(value, verb).toUpperCase() : hexadecimal(value, verb);
-    default:
-      return failCel(`could not parse formatting clause: unrecognized formatting clause "${verb}"`);
+      return verb === "X" ? hexadecimal(verb, value).toUpperCase() : hexadecimal(verb, value);
   }
 }
 
 function textOf(value: CelValue): string {
   if (typeof value === "string") return value;
-  if (value === null || typeof value === "boolean") return String(value);
-  if (isCelNumber(value)) return decimalText(value);
-  if (value instanceof CelBytes) return new TextDecoder().decode(value.bytes);
+  if (typeof value === "number") return formatDouble(value);
+  if (value instanceof CelBytes) return utf8Of(value);
   if (value instanceof CelTimestamp) return formatCelTimestamp(value);
   if (value instanceof CelDuration) return formatCelDuration(value);
+  return plainText(value) ?? refuse("s", value);
+}
+
+/** Undefined for values that stand alone in another form than in lists and maps, and for those that have none. */
+function plainText(value: CelValue): string | undefined {
+  if (value === null || typeof value === "boolean" || typeof value === "bigint") return String(value);
+  if (value instanceof CelUint) return String(value.value);
   if (value instanceof CelTypeValue) return value.typeName;
-  if (value instanceof CelList) return `[${value.items.map(textOf).join(", ")}]`;
-  if (value instanceof CelMap) {
-    const entries = value.keys().map((key) => `${textOf(key)}: ${textOf(value.get(key) ?? null)}`);
-    return `{${entries.sort().join(", ")}}`;
-  }
-  return failCel(
-    `error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given ${typeNameOf(value)}`,
-  );
+  if (value instanceof CelList) return `[${value.items.map(literalOf).join(", ")}]`;
+  if (!(value instanceof CelMap)) return undefined;
+  const entries = value.keys().map((key) => [keyOf(key), literalOf(value.get(key) ?? null)] as const);
+  return `{${entries
+    .toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    .map((entry) => entry.join(":"))
+    .join(", ")}}`;
 }
 
-function decimalText(value: bigint | number | CelUint): string {
-  const number = plainNumber(value);
-  if (number === Infinity || number === -Infinity) return number > 0 ? "Infinity" : "-Infinity";
-  return String(number);
+/** As an expression would have it. */
+function literalOf(value: CelValue): string {
+  if (typeof value === "string") return quoteGo(value);
+  if (typeof value === "number")
+    return Number.isFinite(value) ? fixed(value, DEFAULT_PRECISION) : quoteGo(formatDouble(value));
+  if (value instanceof CelBytes) return `b${quoteGo(utf8Of(value))}`;
+  if (value instanceof CelTimestamp) return `timestamp(${quoteGo(formatCelTimestamp(value))})`;
+  if (value instanceof CelDuration) return `duration(${quoteGo(formatCelDuration(value))})`;
+  const text = plainText(value);
+  return text ?? failCel(`error during formatting: no formatting function for ${typeNameOf(value)}`);
 }
 
-function decimal(value: CelValue): string {
-  if (isCelNumber(value) && (typeof value !== "number" || !Number.isFinite(value))) return decimalText(value);
-  return failCel(
-    `error during formatting: decimal clause can only be used on integers, was given ${typeNameOf(value)}`,
-  );
+function keyOf(key: CelValue): string {
+  const isKey = ["string", "boolean", "bigint"].includes(typeof key) || key instanceof CelUint;
+  if (isKey) return literalOf(key);
+  return failCel(`error during formatting: no formatting function for map key of type ${typeNameOf(key)}`);
 }
 
-function double(value: CelValue, verb: string): number {
-  if (typeof value === "number") return value;
-  const clause = verb === "f" ? "fixed-point" : "scientific";
-  return failCel(
-    `error during formatting: ${clause} clause can only be used on doubles, was given ${typeNameOf(value)}`,
-  );
+function utf8Of(bytes: CelBytes): string {
+  const why = "invalid UTF-8 in bytes, cannot convert to string";
+  return readUtf8(bytes) ?? failCel(`error during formatting: could not convert argument ${quoteGo(why)} to string`);
 }
 
-function whole(value: CelValue, verb: string): bigint {
+function wholeOf(verb: FormatVerb, value: CelValue): bigint {
   if (typeof value === "bigint") return value;
-  if (value instanceof CelUint) return value.value;
-  const clause =
-    verb === "b" ? "only integers and bools can be formatted as binary" : "octal clause can only be used on integers";
-  return failCel(`error during formatting: ${clause}, was given ${typeNameOf(value)}`);
+  return value instanceof CelUint ? value.value : refuse(verb, value);
 }
 
-function hexadecimal(value: CelValue, verb: string): string {
+const NUMBERS: { readonly [text: string]: number } = { NaN: Number.NaN, Infinity, "-Infinity": -Infinity };
+
+function doubleOf(verb: FormatVerb, value: CelValue): number {
+  if (typeof value === "number") return value;
+  const named = typeof value === "string" && Object.hasOwn(NUMBERS, value) ? NUMBERS[value] : undefined;
+  return named ?? refuse(verb, value);
+}
+
+/** Undefined for a finite number. */
+function namedNumber(value: number): string | undefined {
+  if (Number.isNaN(value)) return "NaN";
+  return Number.isFinite(value) ? undefined : `${value < 0 ? "-" : ""}∞`;
+}
+
+/** `1,234.50` */
+function grouped(value: number, precision: number): string {
+  const named = namedNumber(value);
+  if (named !== undefined) return named;
+  const [whole = "", ...fraction] = fixed(value, precision).split(".");
+  return [whole.replace(/^-(?=0*$)/, "").replace(/(?<=\d)(?=(?:\d{3})+$)/g, ","), ...fraction]
+    .join(".")
+    .replace(/^-(?=[0.]*$)/, "");
+}
+
+const DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/** `1.234568×10⁰⁶` */
+function scientific(value: number): string {
+  const named = namedNumber(value);
+  if (named !== undefined) return named;
+  const [, mantissa = "", sign, exponent = ""] =
+    /^(.*)e([+-])(\d+)$/.exec((value === 0 ? 0 : value).toExponential(DEFAULT_PRECISION)) ?? [];
+  const raised = [...exponent.padStart(2, "0")].map((digit) => DIGITS[Number(digit)]).join("");
+  return `${mantissa}×10${sign === "-" ? "⁻" : ""}${raised}`;
+}
+
+/** All digits of the number, rounded to even: JavaScript's toFixed rounds up, and ends at 100 digits. */
+function fixed(value: number, precision: number): string {
+  const [numerator, denominator] = ratioOf(Math.abs(value));
+  const scaled = numerator * 10n ** BigInt(precision);
+  const [whole, twice] = [scaled / denominator, (scaled % denominator) * 2n];
+  const rounded = twice > denominator || (twice === denominator && whole % 2n === 1n) ? whole + 1n : whole;
+  const digits = String(rounded).padStart(precision + 1, "0");
+  const at = digits.length - precision;
+  const sign = value < 0 || Object.is(value, -0) ? "-" : "";
+  return `${sign}${digits.slice(0, at)}${precision === 0 ? "" : `.${digits.slice(at)}`}`;
+}
+
+/** A finite number as it is in memory: a whole number times a power of two. */
+function ratioOf(value: number): readonly [numerator: bigint, denominator: bigint] {
+  const bits = new DataView(new ArrayBuffer(8));
+  bits.setFloat64(0, value);
+  const all = bits.getBigUint64(0);
+  const [exponent, fraction] = [Number((all >> 52n) & 0x7ffn), all & 0xfffffffffffffn];
+  const power = Math.max(exponent, 1) - 1_075;
+  const mantissa = exponent === 0 ? fraction : fraction | (1n << 52n);
+  return power >= 0 ? [mantissa << BigInt(power), 1n] : [mantissa, 1n << BigInt(-power)];
+}
+
+function hexadecimal(verb: FormatVerb, value: CelValue): string {
   if (typeof value === "string") return Buffer.from(value).toString("hex");
   if (value instanceof CelBytes) return Buffer.from(value.bytes).toString("hex");
-  if (typeof value === "bigint" || value instanceof CelUint) return whole(value, verb).toString(16);
-  return failCel(
-    `error during formatting: only integers, byte buffers, and strings can be formatted as hex, was given ${typeNameOf(value)}`,
-  );
+  return wholeOf(verb, value).toString(16);
 }

@@ -1,6 +1,7 @@
 // Points in time and durations: how they are read, and what they are made of.
 // Source: github.com/google/cel-go/common/types/{timestamp,duration}.go
 
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import { GoDurationError, parseGoDuration } from "@postern/apimachinery/time/go-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -60,13 +61,15 @@ type Part = (date: Date) => number;
 
 const DAY_MS = 24 * 3600_000;
 
+/** Two digits of a year would be taken for one of the 20th century. */
+const firstDayOf = (date: Date): number => new Date(0).setUTCFullYear(date.getUTCFullYear(), 0, 1);
 const PARTS: readonly (readonly [name: string, part: Part])[] = [
   ["getFullYear", (date) => date.getUTCFullYear()],
   ["getMonth", (date) => date.getUTCMonth()],
   ["getDate", (date) => date.getUTCDate()],
   ["getDayOfMonth", (date) => date.getUTCDate() - 1],
   ["getDayOfWeek", (date) => date.getUTCDay()],
-  ["getDayOfYear", (date) => Math.floor((date.getTime() - Date.UTC(date.getUTCFullYear(), 0, 1)) / DAY_MS)],
+  ["getDayOfYear", (date) => Math.floor((date.getTime() - firstDayOf(date)) / DAY_MS)],
   ["getHours", (date) => date.getUTCHours()],
   ["getMinutes", (date) => date.getUTCMinutes()],
   ["getSeconds", (date) => date.getUTCSeconds()],
@@ -92,16 +95,21 @@ function dateIn({ nanoseconds }: CelTimestamp, zone: string): Date {
   return new Date(milliseconds + offsetOf(zone, milliseconds));
 }
 
-/** Milliseconds east of Greenwich. `+05:30`, or a name such as `Europe/Berlin`. */
+/** Milliseconds east of Greenwich. `+05:30`, `5:30`, or a name such as `Europe/Berlin`. */
 function offsetOf(zone: string, milliseconds: number): number {
   if (zone === "UTC" || zone === "") return 0;
-  const [, sign, hours, minutes] = /^([+-]?)(\d\d):(\d\d)$/.exec(zone) ?? [];
-  if (hours !== undefined && minutes !== undefined) {
-    return (sign === "-" ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
+  const [hours = "", ...rest] = zone.split(":");
+  if (rest.length > 0) {
+    const offset = readWhole(hours) * 60;
+    const minutes = readWhole(rest.join(":"));
+    return (hours.startsWith("-") ? offset - minutes : offset + minutes) * 60_000;
   }
   const second = Math.floor(milliseconds / 1000) * 1000;
   return Date.parse(`${clockIn(zone, second).replace(", ", "T")}Z`) - second;
 }
+
+const readWhole = (text: string): number =>
+  /^[+-]?\d+$/.test(text) ? Number(text) : failCel(`strconv.Atoi: parsing ${quoteGo(text)}: invalid syntax`);
 
 function clockIn(zone: string, milliseconds: number): string {
   try {

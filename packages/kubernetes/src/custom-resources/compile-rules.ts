@@ -16,6 +16,7 @@ import {
 import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxErrors } from "@postern/cel/cel-expression";
 import type { CelType } from "@postern/cel/cel-type";
 import { type CelVariables, type CheckedCel, checkCel } from "@postern/cel/check-cel";
+import { constantFault } from "@postern/cel/constant-fault";
 import { estimateCost } from "@postern/cel/estimate-cost";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
 import { parseCel } from "@postern/cel/parse-cel";
@@ -62,23 +63,27 @@ type Place = {
   readonly costs: RuleCosts | undefined;
 };
 
-/** Faults go to `errors`, with paths such as `<path>.properties[spec].x-kubernetes-validations[0].rule`. Undefined without rules. */
-export function* compileRules(
-  schema: StructuralSchema,
-  path: string,
-  errors: FieldError[],
-): Steps<RuleNode | undefined> {
+/** All faults of rules, and those with which a rule that is stored can still be evaluated. */
+export type RuleFaults = { readonly all: FieldError[]; readonly tolerated: Set<FieldError> };
+
+/** Faults have paths such as `<path>.properties[spec].x-kubernetes-validations[0].rule`. Undefined without rules. */
+export function* compileRules(schema: StructuralSchema, path: string, faults: RuleFaults): Steps<RuleNode | undefined> {
   if (!hasRules(schema)) return undefined;
-  const costs = createRuleCosts(errors);
+  const costs = createRuleCosts({ push: (...errors) => tolerate(faults, errors) });
   const root = yield* compileNode(
     schema,
     schema,
     true,
     { path, uncorrelatable: undefined, cardinality: 1, costs },
-    errors,
+    faults,
   );
   costs.check(path);
   return root;
+}
+
+function tolerate({ all, tolerated }: RuleFaults, errors: readonly FieldError[]): number {
+  for (const error of errors) tolerated.add(error);
+  return all.push(...errors);
 }
 
 const partsOf = (schema: StructuralSchema): readonly StructuralSchema[] =>
@@ -95,12 +100,12 @@ function* compileNode(
   schema: StructuralSchema,
   isRoot: boolean,
   place: Place,
-  errors: FieldError[],
+  faults: RuleFaults,
 ): Steps<RuleNode | undefined> {
   if (!hasRules(validation)) return undefined;
   const type = celTypeOfSchema(schema, isRoot);
   const limits = sizeLimitsOf(schema, isRoot);
-  const rules = yield* compileOwnRules(validation, schema, type, limits, place, errors);
+  const rules = yield* compileOwnRules(validation, schema, type, limits, place, faults);
   if (type === undefined) return undefined;
   function* below(
     part: StructuralSchema | undefined,
@@ -108,7 +113,7 @@ function* compileNode(
     at: Place,
   ): Steps<RuleNode | undefined> {
     if (part === undefined || typed === undefined) return undefined;
-    return yield* compileNode(part, typed, typed["x-kubernetes-embedded-resource"] === true, at, errors);
+    return yield* compileNode(part, typed, typed["x-kubernetes-embedded-resource"] === true, at, faults);
   }
   const cardinality = cardinalityBelow(schema, place.cardinality);
   const at = (step: string): Place => ({ ...place, path: childPath(place.path, step), cardinality });
@@ -125,7 +130,7 @@ function* compileNode(
   const allOf: RuleNode[] = [];
   for (const [index, part] of (validation.allOf ?? []).entries()) {
     const path = indexPath(at("allOf").path, index);
-    const node = yield* compileNode(part, schema, isRoot, { ...place, path, costs: undefined }, errors);
+    const node = yield* compileNode(part, schema, isRoot, { ...place, path, costs: undefined }, faults);
     if (node !== undefined) allOf.push(node);
   }
   const items = at("items");
@@ -153,8 +158,9 @@ function* compileOwnRules(
   type: CelType | undefined,
   limits: SizeLimits | undefined,
   { path, uncorrelatable, cardinality, costs }: Place,
-  errors: FieldError[],
+  faults: RuleFaults,
 ): Steps<readonly Rule[]> {
+  const errors = faults.all;
   const sources = (validation["x-kubernetes-validations"] ?? []).filter(isJsonObject);
   const at = childPath(path, "x-kubernetes-validations");
   if (sources.length > 0 && type === undefined) {
@@ -171,7 +177,7 @@ function* compileOwnRules(
       if (limits === undefined) return;
       costs?.observe(here, member, estimateCost(expression, checked, limits), member === "rule" ? times : 1);
     };
-    const rule = type === undefined ? undefined : compileRule(source, schema, type, here, errors, estimate);
+    const rule = type === undefined ? undefined : compileRule(source, schema, type, here, faults, estimate);
     if (rule === undefined) continue;
     if (rule.usesOldSelf && uncorrelatable !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
@@ -196,9 +202,10 @@ function compileRule(
   schema: StructuralSchema,
   type: CelType,
   path: string,
-  errors: FieldError[],
+  faults: RuleFaults,
   estimate: Estimate,
 ): Rule | undefined {
+  const errors = faults.all;
   errors.push(...messageFaults(source, path));
   const rule = textOf(source, "rule");
   if (rule.trim() === "") {
@@ -207,11 +214,11 @@ function compileRule(
   }
   const isOldSelfOptional = source["optionalOldSelf"] === true;
   const oldSelf: CelType = isOldSelfOptional ? { kind: "optional", of: type } : type;
-  const expression = compile(source, "rule", { self: type, oldSelf }, path, errors, estimate);
+  const expression = compile(source, "rule", { self: type, oldSelf }, path, faults, estimate);
   const messageExpression =
     textOf(source, "messageExpression").trim() === ""
       ? undefined
-      : compile(source, "messageExpression", { self: type, oldSelf }, path, errors, estimate);
+      : compile(source, "messageExpression", { self: type, oldSelf }, path, faults, estimate);
   const fieldPath = fieldPathOf(source, schema, path, errors);
   if (expression === undefined) return undefined;
   const message = textOf(source, "message").trim();
@@ -256,11 +263,17 @@ function messageFaults(source: JsonObject, path: string): readonly FieldError[] 
 }
 
 const RESULTS = {
-  rule: { kind: "bool", fault: "cel expression must evaluate to a bool", begin: "compilation failed" },
+  rule: {
+    kind: "bool",
+    fault: "cel expression must evaluate to a bool",
+    begin: "compilation failed",
+    constant: "program instantiation failed",
+  },
   messageExpression: {
     kind: "string",
     fault: "messageExpression must evaluate to a string",
     begin: "messageExpression compilation failed",
+    constant: "messageExpression instantiation failed",
   },
 } as const;
 
@@ -269,20 +282,30 @@ function compile(
   member: keyof typeof RESULTS,
   variables: CelVariables,
   path: string,
-  errors: FieldError[],
+  faults: RuleFaults,
   estimate: Estimate,
 ): CelExpression | undefined {
   const text = textOf(source, member);
-  const { kind, fault, begin } = RESULTS[member];
+  const { kind, fault, begin, constant } = RESULTS[member];
+  const faultOf = (why: string): FieldError => invalidError(childPath(path, member), text, why);
   const refuse = (why: string): undefined => {
-    errors.push(invalidError(childPath(path, member), text, why));
+    faults.all.push(faultOf(why));
   };
-  const faultText = (faults: readonly CelSyntaxError[]): string => `${begin}: ${textOfSyntaxErrors(faults, text)}`;
+  const faultText = (found: readonly CelSyntaxError[]): string => `${begin}: ${textOfSyntaxErrors(found, text)}`;
   try {
     const expression = parseCel(text, CEL_NAMES);
     const checked = checkCel(expression, variables);
-    if (checked.faults.length > 0) return refuse(faultText(checked.faults));
+    if (!checked.isTyped) return refuse(faultText(checked.faults));
+    if (checked.faults.length > 0) {
+      tolerate(faults, [faultOf(faultText(checked.faults))]);
+      return expression;
+    }
     if (checked.type.kind !== kind) return refuse(fault);
+    const broken = constantFault(expression);
+    if (broken !== undefined) {
+      tolerate(faults, [faultOf(`${constant}: ${broken}`)]);
+      return expression;
+    }
     estimate(member, expression, checked);
     return expression;
   } catch (error) {

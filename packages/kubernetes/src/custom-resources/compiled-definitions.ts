@@ -18,7 +18,7 @@ export type CompiledDefinition = Disposable & {
 export type CompiledDefinitions = {
   /** Errors in all versions: schemas that are not structural, rules that do not compile, and invalid defaults. */
   faultsOf(definition: CustomResourceDefinition): Steps<readonly FieldError[]>;
-  /** Kept until all users have disposed it. Throws ApiError 422 if there are errors. */
+  /** Kept until all users have disposed it. Throws ApiError 422 if there are errors with which it cannot be served. */
   take(definition: CustomResourceDefinition): CompiledDefinition;
   /** Number of different definitions in use. */
   readonly size: number;
@@ -36,7 +36,7 @@ export function createCompiledDefinitions(): CompiledDefinitions {
 
   function* compile(definition: CustomResourceDefinition, text: string): Steps<CompiledCrd> {
     const known = taken.get(text);
-    if (known !== undefined) return { definitions: known.definitions, faults: [], schemas: [] };
+    if (known !== undefined) return { definitions: known.definitions, faults: [], isServable: true, schemas: [] };
     const compiled = recent.get(text) ?? (yield* compileCrd(definition));
     recent.delete(text);
     recent.set(text, compiled);
@@ -55,8 +55,8 @@ export function createCompiledDefinitions(): CompiledDefinitions {
     },
     take(definition) {
       const text = stringifyJson(definition.spec);
-      const { definitions, faults } = runSteps(compile(definition, text));
-      if (faults.length > 0) {
+      const { definitions, faults, isServable } = runSteps(compile(definition, text));
+      if (!isServable) {
         const kind = { group: APIEXTENSIONS_GROUP, kind: definition.kind };
         throw invalidObjectError(kind, definition.metadata.name ?? "", faults);
       }

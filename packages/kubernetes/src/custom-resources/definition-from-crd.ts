@@ -15,6 +15,7 @@ import type {
   ResourceDefinition,
   ScaleSubresource,
 } from "@postern/apiserver/registry/resource-definition";
+import type { RuleFaults } from "./compile-rules.ts";
 import { compileValidationRulesInSteps, type ValidationRules } from "./validation-rules.ts";
 
 const CRD_KIND = { group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" };
@@ -31,15 +32,18 @@ export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition
 export type CompiledCrd = {
   readonly definitions: readonly ResourceDefinition[];
   readonly faults: readonly FieldError[];
+  /** All of them are such that a stored definition is served all the same. */
+  readonly isServable: boolean;
   /** The schemas of all versions, with their paths. */
   readonly schemas: readonly { readonly schema: StructuralSchema; readonly path: string }[];
 };
 
-/** The definitions of the served versions; none if there are errors. */
+/** The definitions of the served versions; none if there are errors with which none can be served. */
 export function* compileCrd(crd: JsonObject): Steps<CompiledCrd> {
   const spec = objectAt(crd, "spec");
   const { versions, faults } = yield* compileVersions(crd);
-  if (faults.length > 0) return { definitions: [], faults, schemas: [] };
+  const isServable = faults.all.every((fault) => faults.tolerated.has(fault));
+  if (!isServable) return { definitions: [], faults: faults.all, isServable, schemas: [] };
   const group = textAt(spec, "group");
   const schemas = new Map(
     versions.map(({ name, schema }) => [formatApiVersion({ group, version: name }), schema] as const),
@@ -47,13 +51,14 @@ export function* compileCrd(crd: JsonObject): Steps<CompiledCrd> {
   const definitions = versions
     .filter(({ version }) => version["served"] !== false)
     .map((version) => definitionOf(spec, version, schemas));
-  return { definitions, faults, schemas: versions.map(({ ruleSchema: schema, at: path }) => ({ schema, path })) };
+  const described = versions.map(({ ruleSchema: schema, at: path }) => ({ schema, path }));
+  return { definitions, faults: faults.all, isServable, schemas: described };
 }
 
 function* compileVersions(
   crd: JsonObject,
-): Steps<{ readonly versions: readonly CompiledVersion[]; readonly faults: readonly FieldError[] }> {
-  const faults: FieldError[] = [];
+): Steps<{ readonly versions: readonly CompiledVersion[]; readonly faults: RuleFaults }> {
+  const faults: RuleFaults = { all: [], tolerated: new Set() };
   const listed = listAt(objectAt(crd, "spec"), "versions");
   const versions: CompiledVersion[] = [];
   for (const [index, version] of listed.entries()) {
@@ -80,11 +85,11 @@ function* compileVersion(
   crd: JsonObject,
   version: JsonObject,
   path: string,
-  faults: FieldError[],
+  faults: RuleFaults,
 ): Steps<CompiledVersion> {
   const name = textAt(version, "name");
   const { schema, errors } = readCrdSchema(crd, name);
-  faults.push(...errors);
+  faults.all.push(...errors);
   yield;
   const at = `${path}.schema.openAPIV3Schema`;
   // Rules get their types from the schema: those of a faulty one would only be named along with it.

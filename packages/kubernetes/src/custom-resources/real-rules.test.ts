@@ -95,8 +95,8 @@ const SCHEMA = object({
         items: object(
           {
             flavor: STRING,
-            nominal: { "x-kubernetes-int-or-string": true, pattern: "^[0-9]+(m|[KMG]i?)?$" },
-            limit: STRING,
+            nominal: { "x-kubernetes-int-or-string": true, maxLength: 20, pattern: "^[0-9]+(m|[KMG]i?)?$" },
+            limit: { type: "string", maxLength: 20 },
           },
           { rule: "quantity(string(self.nominal)).sign() >= 0", message: "a quota is not negative" },
           {
@@ -107,8 +107,10 @@ const SCHEMA = object({
       },
       cidrs: {
         type: "array",
+        maxItems: 16,
         items: {
           type: "string",
+          maxLength: 43,
           "x-kubernetes-validations": [
             { rule: "isCIDR(self) && cidr(self).prefixLength() >= 8", message: "a network" },
           ],
@@ -275,7 +277,11 @@ it.each<[string, string[], object, object?]>([
   ["a percentage", [], { percent: "50%" }],
   ["no percentage", ["spec.percent: a number or a percentage"], { percent: "150%" }],
   ["a time", ["spec.timeout: a short time"], { timeout: "2h" }],
-  ["no time", ['spec.timeout: time: missing unit in duration "2" evaluating rule: a short time'], { timeout: "2" }],
+  [
+    "no time",
+    ["spec.timeout: type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: a short time"],
+    { timeout: "2" },
+  ],
   ["an address", ["spec.url: an address of the web"], { url: "ftp://a/" }],
 ])("tell %s", (_name, expected, spec, old) => {
   expect(broken(spec, old)).toEqual(expected);

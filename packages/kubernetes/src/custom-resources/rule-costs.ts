@@ -20,7 +20,7 @@ export type RuleCosts = {
   check(path: string): void;
 };
 
-export function createRuleCosts(errors: FieldError[]): RuleCosts {
+export function createRuleCosts(errors: Pick<FieldError[], "push">): RuleCosts {
   let total = 0;
   let expensive: readonly { readonly path: string; readonly cost: number }[] = [];
   return {

@@ -66,7 +66,7 @@ function* faultsOfDefault(
   const types = typeFaults(value, schema);
   if (types.length > 0) return types.map((fault) => below(path, fault));
   if (check.ruledLeft === 0) return [];
-  const rules = yield* compileValidationRulesInSteps(schema, path, []);
+  const rules = yield* compileValidationRulesInSteps(schema, path, { all: [], tolerated: new Set() });
   if (rules === undefined) return [];
   check.ruledLeft--;
   // Rules may apply to any value, although most apply to whole objects.

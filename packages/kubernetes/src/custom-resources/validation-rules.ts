@@ -30,7 +30,7 @@ import type { CelExpression } from "@postern/cel/cel-expression";
 import { CelEvaluationError, CelOptional, type CelValue, NO_VALUE } from "@postern/cel/cel-value";
 import { evaluateCel } from "@postern/cel/evaluate-cel";
 import { celValueOf } from "@postern/cel/schema-value";
-import { compileRules, type Rule, type RuleNode } from "./compile-rules.ts";
+import { compileRules, type Rule, type RuleFaults, type RuleNode } from "./compile-rules.ts";
 import { createRatchet, isUnchanged, NO_RATCHET, type Ratchet, ratchetOfItem, ratchetOfMember } from "./ratchet.ts";
 
 /** Cost limits: of one rule for one value, and of all rules for one object. Upstream: k8s.io/apiserver/pkg/apis/cel/config.go */
@@ -54,15 +54,16 @@ export const compileValidationRules = (
   schema: StructuralSchema,
   path: string,
   errors: FieldError[],
-): ValidationRules | undefined => runSteps(compileValidationRulesInSteps(schema, path, errors));
+): ValidationRules | undefined =>
+  runSteps(compileValidationRulesInSteps(schema, path, { all: errors, tolerated: new Set() }));
 
 /** A step for each rule: a definition may have thousands. */
 export function* compileValidationRulesInSteps(
   schema: StructuralSchema,
   path: string,
-  errors: FieldError[],
+  faults: RuleFaults,
 ): Steps<ValidationRules | undefined> {
-  const root = yield* compileRules(schema, path, errors);
+  const root = yield* compileRules(schema, path, faults);
   if (root === undefined) return undefined;
   return (object, old, warn, most = Number.POSITIVE_INFINITY) => {
     const check: Check = { errors: [], warn, left: COST_PER_OBJECT, most };

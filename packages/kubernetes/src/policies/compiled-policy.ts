@@ -6,6 +6,7 @@ import { type FieldError, indexPath, invalidError, requiredError } from "@poster
 import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxErrors } from "@postern/cel/cel-expression";
 import { type CelType, formatCelType, readCelType } from "@postern/cel/cel-type";
 import { type CelMessages, checkCel } from "@postern/cel/check-cel";
+import { constantFault } from "@postern/cel/constant-fault";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
 import { parseCel } from "@postern/cel/parse-cel";
 import type { NamedExpression, SourcedExpression } from "./evaluate-expression.ts";
@@ -52,7 +53,7 @@ type CompileOptions = {
   readonly hasParams?: boolean;
 };
 
-/** Undefined where there are faults. */
+/** Undefined for what cannot be evaluated. A stored expression with other faults is: a policy must not lapse with a later version of the server. */
 export function compileExpression(
   text: string,
   path: string,
@@ -71,7 +72,8 @@ export function compileExpression(
     // Those of webhooks never know `params`.
     const { params, ...others } = { params: undefined, ...EXPRESSION_NAMES[place] };
     const checked = checkCel(expression, hasParams && params !== undefined ? { ...others, params } : others, messages);
-    if (checked.faults.length > 0) return refuse(checked.faults);
+    if (checked.faults.length > 0) refuse(checked.faults);
+    if (!checked.isTyped) return undefined;
     const unknown = unknownVariable(expression, known);
     if (unknown !== undefined) return refuse([unknown]);
     if (wanted.length > 0 && !wanted.includes(checked.type.kind) && checked.type.kind !== "dyn") {
@@ -83,6 +85,8 @@ export function compileExpression(
       faults.push(invalidError(path, text, `must evaluate to ${exactly} but got ${given}`));
       return undefined;
     }
+    const broken = checked.faults.length > 0 ? undefined : constantFault(expression);
+    if (broken !== undefined) faults.push(invalidError(path, text, `program instantiation failed: ${broken}`));
     return expression;
   } catch (error) {
     if (!(error instanceof CelSyntaxError)) throw error;
