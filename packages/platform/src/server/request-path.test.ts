@@ -1,38 +1,37 @@
-// The way of a read: no promise between the request and its answer, one parse of the path, one authorization.
+// The way of a request: no promise between a read and its answer, one parse of the path, one authorization, and no more calls than it had.
 
 import { createHook } from "node:async_hooks";
 import { readFile } from "node:fs/promises";
 import { Agent, request as httpsRequest } from "node:https";
-import { Session } from "node:inspector/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ASKING, callsOf, OURS } from "../testing/calls-of.ts";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
-
-const OURS = /\/packages\/(apimachinery|api|apiserver|kubernetes|platform|stores)\/src\//;
-/** Files that send requests, rather than answer them. */
-const ASKING = /\/(testing\/|server\/request-path\.test)/;
-/** The answer does not wait for what this does: the second is a timer's, which measures how long the event loop stands still. */
-const BESIDE = /\/audit\/file-audit-sink|\/main\.ts$/;
 
 let platform: RunningPlatform;
 let get: (path: string) => Promise<number>;
+let send: (method: string, path: string, body?: unknown) => Promise<number>;
 
 beforeAll(async () => {
   platform = await startPlatform({ store: "sqlite", "log-level": "info" });
   const agent = new Agent({ ca: await readFile(platform.server.caPath), keepAlive: true, maxSockets: 1 });
-  const headers = { authorization: `Bearer ${platform.adminKey}` };
-  get = (path) =>
+  const authorization = `Bearer ${platform.adminKey}`;
+  send = (method, path, body) =>
     new Promise((resolve, reject) => {
-      httpsRequest(new URL(path, platform.server.url), { agent, headers }, (response) => {
+      const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+      const headers = { authorization, ...(body !== undefined && { "content-type": type }) };
+      httpsRequest(new URL(path, platform.server.url), { agent, method, headers }, (response) => {
         response.resume().on("end", () => resolve(response.statusCode ?? 0));
       })
         .on("error", reject)
-        .end();
+        .end(body === undefined ? undefined : JSON.stringify(body));
     });
+  get = (path) => send("GET", path);
   await platform.send({ path: "ownedaccesskeys", body: { metadata: { name: "read" }, spec: { user: "admin" } } });
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
-const KEY = "/apis/management.postern/v1/ownedaccesskeys/read";
+const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
+const KEY = `${KEYS}/read`;
 const PROJECT = "/kubernetes/management/apis/management.postern/v1/projects/default";
 
 const LIST = "/apis/management.postern/v1/ownedaccesskeys?limit=1";
@@ -67,38 +66,9 @@ test.each([KEY, PROJECT, LIST])("a GET from memory makes no promise: %s", async 
   expect([...made]).toEqual([]);
 });
 
-/** How often a GET calls each function that has a name. */
-async function callsOf(path: string): Promise<ReadonlyMap<string, number>> {
-  await get(path);
-  using session = Object.assign(new Session(), { [Symbol.dispose]: () => session.disconnect() });
-  session.connect();
-  await session.post("Profiler.enable");
-  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-  const called = async (): Promise<ReadonlyMap<string, number>> => {
-    await session.post("Profiler.takePreciseCoverage");
-    expect(await get(path)).toBe(200);
-    const { result } = await session.post("Profiler.takePreciseCoverage");
-    const ours = result.filter(({ url }) => OURS.test(url) && !BESIDE.test(url) && !ASKING.test(url));
-    const counts = ours.flatMap(({ url, functions }) =>
-      functions.map(({ functionName, ranges: [range] }) => [url, functionName, range?.count ?? 0] as const),
-    );
-    return new Map(
-      counts
-        .filter(([, name, count]) => name !== "" && count > 0)
-        .map(([url, name, count]) => [`${url} ${name}`, count]),
-    );
-  };
-  // Work beside requests runs now and then: functions that each of these requests has called are the path of a GET.
-  let calls = await called();
-  for (let times = 1; times < 40; times++) {
-    const again = await called();
-    calls = new Map([...calls].flatMap(([name, count]) => [[name, Math.min(count, again.get(name) ?? 0)] as const]));
-  }
-  return new Map([...calls].filter(([, count]) => count > 0));
-}
-
 test("a proxied GET is read once, by the API router", async () => {
-  const calls = await callsOf("/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/kube-system");
+  const path = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/kube-system";
+  const calls = await callsOf(() => get(path));
   const readers = ["resolveProxiedRequest", "resolveRequest", "parseProxyPath", "resolveRequestInfo", "canonicalPath"];
   const read = [...calls].flatMap(([name, count]) => {
     const reader = readers.find((one) => name.endsWith(` ${one}`));
@@ -114,6 +84,29 @@ test("a proxied GET is read once, by the API router", async () => {
 });
 
 test("a GET is authorized by the filter of the chain", async () => {
-  const filters = new Set([...(await callsOf(KEY)).keys()].map((name) => name.slice(0, name.indexOf(" "))));
+  const filters = new Set([...(await callsOf(() => get(KEY))).keys()].map((name) => name.slice(0, name.indexOf(" "))));
   expect([...filters].filter((url) => url.includes("/chain/with-authorization"))).toHaveLength(1);
+});
+
+const KUBECONFIG =
+  "/kubernetes/management/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
+let number = 0;
+const text = (): string => `${"y".repeat(380)} ${number++}`;
+/**
+ * Calls of named functions that each request of a kind makes. A test that fails says that requests have become dearer, or cheaper: `benchmarks:compare`
+ * tells how much of it users feel, and the number is written anew.
+ */
+const CALLS: readonly [kind: string, calls: number, request: () => Promise<number>][] = [
+  ["GET", 689, () => get(KEY)],
+  ["LIST", 844, () => get(LIST)],
+  ["CREATE", 2660, () => send("POST", KEYS, { metadata: { name: `key-${number++}` }, spec: { description: text() } })],
+  ["PATCH", 3003, () => send("PATCH", KEY, { spec: { description: text() } })],
+  ["kubeconfig with a token", 3032, () => send("POST", KUBECONFIG, {})],
+];
+
+test.each(CALLS)("the number of calls of a %s stays as it is: %i", async (_kind, expected, request) => {
+  const calls = await callsOf(async () => expect(await request()).toBeLessThan(300), 12);
+  const sum = [...calls.values()].reduce((whole, each) => whole + each, 0);
+  expect(sum).toBeGreaterThan(expected * 0.95);
+  expect(sum).toBeLessThan(expected * 1.05);
 });

@@ -39,7 +39,7 @@ export type ReachesProject = (key: CountedKey, project: string) => Promise<boole
 const OVER: ReadonlySet<string> = new Set(["Expired", "Revoked"]);
 
 export function createKeyQuota(deps: {
-  readonly keys: Pick<AccessKeyIndex, "ownedBy" | "scopedTo" | "whenRead" | "stateOf">;
+  readonly keys: Pick<AccessKeyIndex, "ownedBy" | "usageOf" | "scopedTo" | "whenRead" | "stateOf">;
   /** 0: no limit. */
   readonly maxPerOwner: number;
   readonly lookup: Pick<ObjectLookup, "project">;
@@ -73,6 +73,8 @@ export function createKeyQuota(deps: {
       name: `access keys of ${JSON.stringify([kind, name])}`,
       async check() {
         await keys.whenRead();
+        // Most owners have few. Which of their keys have ended takes a look at each.
+        if (keys.usageOf(owner).objects < maxPerOwner) return;
         const count = keys.ownedBy(owner).filter((key) => !isOver(key)).length;
         if (count < maxPerOwner) return;
         throw refuse(
@@ -95,7 +97,10 @@ export function createKeyQuota(deps: {
         name: `access keys of project ${project}${owner === undefined ? "" : `, ${owner}`}`,
         async check() {
           const allowed = allowedNow();
-          if (allowed === undefined || !(await reaches(key, project))) return;
+          if (allowed === undefined) return;
+          await keys.whenRead();
+          // Not all of them count, and which do takes a look at each.
+          if (keys.scopedTo(project).length < allowed || !(await reaches(key, project))) return;
           const { length: used } = await countedIn(project, {
             owner: owner === undefined ? undefined : key.owner,
             upTo: allowed,
