@@ -4,6 +4,8 @@
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { lineageOn } from "@postern/apiserver/authentication/credential-lineage";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
+import type { ResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import {
   deleteControlled,
@@ -94,30 +96,89 @@ export function createTokenSecretController(
     };
   }
 
-  const addSecretsBeside = ({ key }: CachedObject): void => {
-    const { namespace } = accounts.keys.parse(key);
-    for (const secret of secrets.view.list(secrets.keys.inNamespace(namespace))) queue.add(secret.key);
+  const known = new SecretsByAccount(secrets.keys);
+  const look = (secret: CachedObject): void => {
+    if (known.put(secret)) queue.add(secret.key);
   };
   const addAll = (): void => {
-    for (const { key } of secrets.view.list(secrets.keys.prefix)) queue.add(key);
+    for (const key of known.all()) queue.add(key);
   };
   const changes = rootAuthority?.onChange(addAll);
   const following = [
     ...(changes === undefined ? [] : [changes]),
     tokens.onKeysChange(addAll),
     followView({ view: secrets.view, prefix: secrets.keys.prefix }, scheduler, {
-      replace: addAll,
-      put: ({ key }) => queue.add(key),
-      delete() {},
+      replace(content) {
+        known.clear();
+        for (const secret of content) look(secret);
+      },
+      put: look,
+      delete: (secret) => known.delete(secret.key),
     }),
     followView({ view: accounts.view, prefix: accounts.keys.prefix }, scheduler, {
       replace: addAll,
       put() {},
-      delete: addSecretsBeside,
+      delete({ key }) {
+        const { namespace, name } = accounts.keys.parse(key);
+        for (const secret of known.of(namespace, name)) queue.add(secret);
+      },
     }),
   ];
   return createQueueController(queue, following);
 }
+
+const MARK = Buffer.from(JSON.stringify(SECRET_TOKEN_TYPE));
+const readAccount = createMemberReader({ type: true, metadata: { annotations: true } });
+
+/** The keys of Secrets with tokens, by their ServiceAccounts: most Secrets are others, and may be large. */
+class SecretsByAccount {
+  readonly #keys: ResourceKeys;
+  readonly #byAccount = new Map<string, Set<string>>();
+  readonly #accounts = new Map<string, string>();
+
+  constructor(keys: ResourceKeys) {
+    this.#keys = keys;
+  }
+
+  /** Whether it is one. */
+  put(secret: CachedObject): boolean {
+    this.delete(secret.key);
+    if (!secret.mayHave(MARK)) return false;
+    const { type, metadata } = secret.read(readAccount) as Pick<KubeObject, "metadata"> & { readonly type?: string };
+    if (type !== SECRET_TOKEN_TYPE) return false;
+    const { namespace } = this.#keys.parse(secret.key);
+    const account = accountKey(namespace, metadata.annotations?.[ACCOUNT_NAME_ANNOTATION] ?? "");
+    const others = this.#byAccount.get(account);
+    if (others === undefined) this.#byAccount.set(account, new Set([secret.key]));
+    else others.add(secret.key);
+    this.#accounts.set(secret.key, account);
+    return true;
+  }
+
+  delete(key: string): void {
+    const account = this.#accounts.get(key);
+    if (account === undefined) return;
+    this.#accounts.delete(key);
+    const others = this.#byAccount.get(account);
+    others?.delete(key);
+    if (others?.size === 0) this.#byAccount.delete(account);
+  }
+
+  of(namespace: string, name: string): readonly string[] {
+    return [...(this.#byAccount.get(accountKey(namespace, name)) ?? [])];
+  }
+
+  all(): Iterable<string> {
+    return this.#accounts.keys();
+  }
+
+  clear(): void {
+    this.#byAccount.clear();
+    this.#accounts.clear();
+  }
+}
+
+const accountKey = (namespace: string, name: string): string => `${namespace}/${name}`;
 
 /** Its schema has checked that it is a map of texts in base64. */
 const dataOf = (secret: KubeObject) => (secret["data"] ?? {}) as { readonly [entry: string]: string };
