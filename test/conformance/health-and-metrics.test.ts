@@ -14,6 +14,10 @@ test("says which release it is, to anybody, as kubectl reads it (H-01)", async (
     expect(Object.keys(json)).toEqual([
       "major",
       "minor",
+      "emulationMajor",
+      "emulationMinor",
+      "minCompatibilityMajor",
+      "minCompatibilityMinor",
       "gitVersion",
       "gitCommit",
       "gitTreeState",

@@ -37,6 +37,10 @@ const DRAIN_MS = 1_000;
 const VERSION = {
   major: "1",
   minor: "36",
+  emulationMajor: "1",
+  emulationMinor: "36",
+  minCompatibilityMajor: "1",
+  minCompatibilityMinor: "35",
   gitVersion: "v1.36.2",
   gitCommit: "conformance",
   gitTreeState: "clean",

@@ -74,6 +74,55 @@ export function messageOfKind(apiVersion: string, kind: string): MessageType | u
   return name === undefined ? listMessage(apiVersion, kind) : messageNamed(name);
 }
 
+/** The name of the message of a kind, such as `core.v1.Pod`. Lists have none. */
+export const messageNameOf = (apiVersion: string, kind: string): string | undefined =>
+  kinds.get(`${apiVersion}/${kind}`);
+
+/** `embedded`: the Go struct without a name of its own that it is in. */
+type Member = { readonly name: string; readonly type: string; readonly embedded?: string };
+
+/** The members of a message in JSON, without those of forms of their own. Empty for an unknown name. */
+function membersOf(name: string): readonly Member[] {
+  const ownPackage = name.slice(0, name.lastIndexOf(".") + 1);
+  const table = tables.get(name) ?? "";
+  const fields = table === "" ? [] : table.split(" ").map((text) => FIELD.exec(text) ?? []);
+  return fields.flatMap(([, , member = "", , type = ""]) => {
+    const message = type.includes(".") || type in forms ? type : `${ownPackage}${type}`;
+    if (member !== "") return [{ name: member, type: message }];
+    return membersOf(message).map((inner): Member => ({ embedded: typeName(message), ...inner }));
+  });
+}
+
+/** `HostPathVolumeSource` of `core.v1.HostPathVolumeSource`. */
+const typeName = (message: string): string => message.slice(message.lastIndexOf(".") + 1);
+
+/**
+ * A member as Go's decoder names it: the struct that has it, its path from the outermost, with the structs that others embed, and its own type, such as
+ * `v1.Probe`. Undefined where the path leads out of messages.
+ */
+export function goMember(
+  message: string,
+  path: readonly string[],
+): { readonly struct: string; readonly path: string; readonly type: string } | undefined {
+  let [struct, type] = [message, message];
+  const names: string[] = [];
+  for (const name of path) {
+    const member = membersOf(type).find((each) => each.name === name);
+    if (member === undefined) return undefined;
+    struct = type;
+    type = member.type;
+    names.push(...(member.embedded === undefined ? [] : [member.embedded]), name);
+  }
+  return { struct: typeName(struct), path: names.join("."), type: type.slice(type.indexOf(".") + 1) };
+}
+
+/** The names of the members of a message in JSON. Empty for an unknown name. */
+export const messageMembers = (name: string): readonly string[] => membersOf(name).map((member) => member.name);
+
+/** The messages that a message holds, by the member: those of its lists and maps, too. Empty for an unknown name. */
+export const heldMessages = (name: string): ReadonlyMap<string, string> =>
+  new Map(membersOf(name).flatMap((member) => (member.type in forms ? [] : [[member.name, member.type]])));
+
 /** All lists have the same fields. */
 function listMessage(apiVersion: string, kind: string): MessageType | undefined {
   const name = `${apiVersion}/${kind}`;

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "../json/json-value.ts";
 import type { StepPace, Steps } from "../steps/steps.ts";
-import { eachMember, type OpenApiOptions, schemaPace, writeRoot } from "./openapi-v3.ts";
+import { eachMember, type OpenApiOptions, referenceMembers, schemaPace, writeRoot } from "./openapi-v3.ts";
 import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
 export function* toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions = {}): Steps<JsonObject> {
@@ -14,15 +14,15 @@ export function* toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions =
   const reducePart = function* (part: StructuralSchema): Steps<StructuralSchema> {
     const name = components.get(part);
     if (name === undefined) return yield* reduce(part, reducePart, pace);
-    const stub: StructuralSchema = part.description === undefined ? {} : { description: part.description };
+    const stub = referenceMembers(part);
     renamed.set(stub, name);
     return stub;
   };
   // As upstream: kubectl would take whatever else is said of it for all that there may be.
   const root: StructuralSchema = schema["x-kubernetes-preserve-unknown-fields"] === true ? { type: "object" } : schema;
   const reduced = yield* reduce(root, reducePart, pace);
-  const refer = (name: string, { description }: StructuralSchema): JsonObject => ({
-    ...(description === undefined ? {} : { description }),
+  const refer = (name: string, part: StructuralSchema): JsonObject => ({
+    ...referenceMembers(part),
     $ref: `#/definitions/${name}`,
   });
   return yield* writeRoot(reduced, { ...options, components: renamed }, refer, pace);

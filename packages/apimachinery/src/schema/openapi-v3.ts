@@ -23,12 +23,18 @@ export const schemaPace = (): StepPace => new StepPace(SCHEMAS_PER_STEP);
 
 /** Everything the schema says; a deprecation becomes a part of the description. */
 export function toOpenApiV3(schema: StructuralSchema, options: OpenApiOptions = {}): Steps<JsonObject> {
-  const refer: Reference = (name, { description }) => ({
-    ...(description === undefined ? {} : { description }),
+  const refer: Reference = (name, part) => ({
+    ...referenceMembers(part),
     allOf: [{ $ref: `#/components/schemas/${name}` }],
   });
   return writeRoot(schema, options, refer, schemaPace());
 }
+
+const OF_REFERENCES = ["description", "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key"] as const;
+
+/** What a schema says of the place that it is in, and not of its type. */
+export const referenceMembers = (schema: StructuralSchema): StructuralSchema =>
+  Object.fromEntries(OF_REFERENCES.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
 
 export function* writeRoot(
   schema: StructuralSchema,
@@ -68,10 +74,12 @@ function* writeSchema(
     deprecation,
     isMicroTime: _,
     isQuantity: _quantity,
+    publishedRequired,
     ...plain
   } = schema;
   const description = describe(schema);
   const written: { [keyword: string]: JsonValue | undefined } = { ...plain };
+  if (publishedRequired !== undefined) written["required"] = publishedRequired;
   if (description !== undefined) written["description"] = description;
   // Go's types have no empty list of properties, so that clients would not find the schema equal to what they make of it.
   if (properties !== undefined && Object.keys(properties).length > 0) {

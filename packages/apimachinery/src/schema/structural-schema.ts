@@ -44,6 +44,8 @@ export type StructuralSchema = {
   readonly "x-kubernetes-patch-strategy"?: string;
   readonly "x-kubernetes-patch-merge-key"?: string;
   readonly "x-kubernetes-validations"?: readonly JsonValue[];
+  /** Ours: members that are published as required. The validation of the kind says in its own words that one is missing. */
+  readonly publishedRequired?: readonly string[];
   /** Ours: a time that Go reads and writes to the microsecond. Not published. */
   readonly isMicroTime?: boolean;
   /** Ours: an amount as Go reads and writes it. Not published. */

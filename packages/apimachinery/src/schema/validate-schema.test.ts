@@ -108,7 +108,7 @@ describe("validation against a schema", () => {
       "null outside a nullable enum",
       { type: "string", nullable: true, enum: ["x"] },
       null,
-      'Unsupported value: "null": supported values: "x"',
+      'Unsupported value: null: supported values: "x"',
     ],
     ["a number outside the enum", { enum: [1, true] }, 2, 'Unsupported value: 2: supported values: "1", "true"'],
   ])("refuses %s", (_, schema, value, message) => {

@@ -40,7 +40,7 @@ export const quoteShortened = (text: string): string =>
 
 /** A value as error texts print it: strings quoted as in Go, scalars bare, the rest as JSON. */
 export function formatBadValue(value: JsonValue | undefined): string {
-  if (value === undefined || value === null) return '"null"';
+  if (value === undefined || value === null) return "null";
   if (typeof value === "string") return quoteShortened(value);
   return stringifyJson(value);
 }

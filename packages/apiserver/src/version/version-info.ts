@@ -8,6 +8,11 @@ import { type ApiResponse, jsonResponse } from "../transport/api-response.ts";
 export type VersionInfo = {
   readonly major: string;
   readonly minor: string;
+  /** The version whose behaviour is followed, and the oldest one that it works beside; of kube-apiserver since 1.33. */
+  readonly emulationMajor?: string;
+  readonly emulationMinor?: string;
+  readonly minCompatibilityMajor?: string;
+  readonly minCompatibilityMinor?: string;
   readonly gitVersion: string;
   readonly gitCommit: string;
   readonly gitTreeState: string;

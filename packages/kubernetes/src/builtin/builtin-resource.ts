@@ -18,6 +18,10 @@ export const mergedInPatches = <T>(list: Field<T, boolean>, key?: string): Field
     ...(key === undefined ? {} : { "x-kubernetes-patch-merge-key": key }),
   });
 
+/** An object that strategic merge patches replace whole. */
+export const replacedInPatches = <T>({ schema }: Field<T, boolean>): Field<T> =>
+  s.field<T>({ ...schema, "x-kubernetes-patch-strategy": "replace" });
+
 /** One of several: a patch of kubectl drops the members that it does not name. Where it is a list, its items are. */
 export const retainingKeys = <T>({ schema }: Field<T, boolean>): Field<T> => {
   const { "x-kubernetes-patch-strategy": strategy } = schema;

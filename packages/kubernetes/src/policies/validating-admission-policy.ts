@@ -189,8 +189,19 @@ export const policyFields = s
     status: s
       .object({
         observedGeneration: s.int64().describe("The generation observed by the controller."),
-        typeChecking: s.anyObject().describe("The results of type checking for each expression."),
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+        typeChecking: s
+          .object({
+            expressionWarnings: s
+              .list(
+                s.object({
+                  fieldRef: s.string().describe("The path to the field that refers to the expression."),
+                  warning: s.string().describe("The content of type checking information in a human readable form."),
+                }),
+              )
+              .describe("The type checking warnings for each expression."),
+          })
+          .describe("The results of type checking for each expression."),
+        conditions: mergedInPatches(s.listMap(conditionFields("observedGeneration"), ["type"]), "type").describe(
           "The conditions represent the latest available observations of a policy's current state.",
         ),
       })

@@ -66,6 +66,10 @@ const DRAIN_MS = 10_000;
 const VERSION: VersionInfo = {
   major: "1",
   minor: "36",
+  emulationMajor: "1",
+  emulationMinor: "36",
+  minCompatibilityMajor: "1",
+  minCompatibilityMinor: "35",
   gitVersion: "v1.36.2",
   gitCommit: "",
   gitTreeState: "clean",

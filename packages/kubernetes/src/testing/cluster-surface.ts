@@ -1,6 +1,7 @@
 // The API surface of a cluster with stored workloads in memory, asked as a client asks: what it answers is a status and a body.
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createCompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
@@ -21,6 +22,8 @@ export type ClusterRequest = {
 export type ClusterAnswer = { readonly status: number; readonly json: any; readonly warnings: readonly string[] };
 
 export type ClusterSurface = AsyncDisposable & {
+  /** Of all kinds that are served. */
+  readonly definitions: readonly ResourceDefinition[];
   send(request: ClusterRequest): Promise<ClusterAnswer>;
   /** Resolves when no controller has anything left to do. */
   settled(): Promise<void>;
@@ -51,6 +54,7 @@ export async function openClusterSurface(
       const answer = await answered(async () => await cluster.route(context));
       return { ...answer, warnings: context.warnings.texts };
     },
+    definitions: cluster.definitions,
     settled: () => cluster.settled(),
     [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
   };

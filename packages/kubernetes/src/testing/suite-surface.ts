@@ -15,6 +15,8 @@ export type SuiteSurface = AsyncDisposable & {
 };
 
 export type BareCluster = SuiteSurface & {
+  /** Of all kinds that are served. */
+  readonly definitions: readonly ResourceDefinition[];
   /** Resolves when no controller has anything left to do. */
   settled(): Promise<void>;
 };
@@ -43,6 +45,7 @@ export async function openSuiteSurface(
   await surface.bootstrap(new AbortController().signal);
   return {
     route: surface.route,
+    definitions: surface.registry.definitions,
     async settled() {
       for (let round = 0; round < 3; round++) {
         await surface.idle();

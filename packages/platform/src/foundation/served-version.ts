@@ -13,6 +13,10 @@ export const WITH_PRODUCT_VERSION = { version: `v${BUILD_INFO.version}` };
 export const SERVED_VERSION: VersionInfo = {
   major: "1",
   minor: "36",
+  emulationMajor: "1",
+  emulationMinor: "36",
+  minCompatibilityMajor: "1",
+  minCompatibilityMinor: "35",
   gitVersion: `v1.36.2+postern-${BUILD_INFO.version.replaceAll("+", ".")}`,
   gitCommit: BUILD_INFO.commit,
   gitTreeState: "clean",

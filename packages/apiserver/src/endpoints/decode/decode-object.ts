@@ -6,6 +6,7 @@ import { goKindOf, isJsonObject, type JsonObject, type JsonValue } from "@poster
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { messageNameOf } from "@postern/apimachinery/protobuf/kubernetes-messages";
 import { isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { pruneNulls, setDefaults } from "@postern/apimachinery/schema/default";
@@ -131,7 +132,12 @@ export function* complete(
   let typed: JsonValue = object;
   if (kind.strategicMergePatch === true) {
     yield;
-    const fault = findTypeError(object, kind.schema, kind.kind);
+    const fault = findTypeError(
+      object,
+      kind.schema,
+      kind.kind,
+      messageNameOf(kind.group === "" ? kind.version : `${kind.group}/${kind.version}`, kind.kind),
+    );
     if (fault !== undefined) return { fault };
     yield;
     typed = withGoValues(object, kind.schema);

@@ -2,6 +2,7 @@
 // Source: encoding/json (UnmarshalTypeError)
 
 import { goKindOf, isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { goMember } from "@postern/apimachinery/protobuf/kubernetes-messages";
 import { canonicalQuantity } from "@postern/apimachinery/quantity/quantity";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 import { findBase64Error } from "@postern/apimachinery/text/base64-error";
@@ -9,26 +10,31 @@ import { parseGoTime } from "@postern/apimachinery/time/parse-go-time";
 
 /**
  * Undefined when every value fits. Null fits everywhere. `structName` is what the message calls the object; `path` is where the value
- * stands, and is changed on the way.
+ * stands, and is changed on the way. `message`: the protobuf message of the kind, by which Go's types are named.
  */
 export function findTypeError(
   value: JsonValue,
   schema: StructuralSchema,
   structName: string,
+  message?: string,
   path: string[] = [],
 ): string | undefined {
   if (schema.isQuantity === true) return findQuantityFault(value);
   if (value === null || schema.type === undefined || schema["x-kubernetes-int-or-string"] === true) return undefined;
   if (!fits(value, schema)) {
-    const struct = structAt(path.slice(0, -1), structName);
-    const field = path.length === 0 ? "" : `Go struct field ${struct}.${path.join(".")} of type `;
-    return `json: cannot unmarshal ${describe(value, schema)} into ${field || "Go value of type "}${goTypeOf(schema, structAt(path, structName))}`;
+    const member = (message === undefined ? undefined : goMember(message, path)) ?? {
+      struct: structAt(path.slice(0, -1), structName),
+      path: path.join("."),
+      type: `v1.${structAt(path, structName)}`,
+    };
+    const place = path.length === 0 ? "Go value" : `Go struct field ${member.struct}.${member.path}`;
+    return `json: cannot unmarshal ${describe(value, schema)} into ${place} of type ${goTypeOf(schema, member.type)}`;
   }
   if (typeof value === "string") return findTextFault(value, schema);
   if (isJsonArray(value)) {
     const { items } = schema;
     if (items === undefined) return undefined;
-    return firstDefined(value, (item) => findTypeError(item, items, structName, path));
+    return firstDefined(value, (item) => findTypeError(item, items, structName, message, path));
   }
   if (!isJsonObject(value)) return undefined;
   const values = valueSchemaOf(schema);
@@ -37,7 +43,7 @@ export function findTypeError(
     const property = propertyOf(schema, name);
     if (property !== undefined) path.push(name);
     const declared = property ?? values;
-    const fault = declared === undefined ? undefined : findTypeError(member, declared, structName, path);
+    const fault = declared === undefined ? undefined : findTypeError(member, declared, structName, message, path);
     if (fault !== undefined) return fault;
     if (property !== undefined) path.pop();
   }
@@ -115,12 +121,11 @@ function fits(value: JsonValue, { type, format }: StructuralSchema): boolean {
 const describe = (value: JsonValue, schema: StructuralSchema): string =>
   schema.type === "integer" && goKindOf(value) === "number" ? `number ${value}` : goKindOf(value);
 
-function goTypeOf(schema: StructuralSchema, structName: string): string {
+function goTypeOf(schema: StructuralSchema, typeName: string): string {
   const { type, format, items } = schema;
   const values = valueSchemaOf(schema);
-  if (type === "array") return `[]${items === undefined ? "interface {}" : goTypeOf(items, structName)}`;
-  if (type === "object")
-    return values === undefined ? `v1.${structName}` : `map[string]${goTypeOf(values, structName)}`;
+  if (type === "array") return `[]${items === undefined ? "interface {}" : goTypeOf(items, typeName)}`;
+  if (type === "object") return values === undefined ? typeName : `map[string]${goTypeOf(values, typeName)}`;
   if (type === "integer") return format === "int32" ? "int32" : "int64";
   if (type === "number") return "float64";
   return type === "boolean" ? "bool" : "string";

@@ -16,6 +16,8 @@ export type Component = {
   readonly kinds?: readonly GroupVersionKind[];
   /** Paths that field selectors may name, without the dot in front. */
   readonly selectableFields?: readonly string[];
+  /** Each reference describes it: clients show both descriptions. */
+  readonly isDescribedByReferences?: true;
 };
 
 /** Writes a schema in one version of OpenAPI. */
@@ -65,14 +67,15 @@ const component = (kind: GroupVersionKind, schema: StructuralSchema): Component 
 
 /** A component as a schema object. */
 export function* writeComponent(
-  { schema, kinds, selectableFields }: Component,
+  { schema, kinds, selectableFields, isDescribedByReferences }: Component,
   names: SchemaNames,
   write: SchemaWriter,
 ): Steps<JsonObject> {
-  const written = yield* write(PUBLISHED_FORMS.get(schema) ?? schema, {
+  const { description, ...whole } = yield* write(PUBLISHED_FORMS.get(schema) ?? schema, {
     components: names,
     ...(kinds === undefined ? {} : { groupVersionKinds: kinds }),
   });
+  const written = description === undefined || isDescribedByReferences === true ? whole : { description, ...whole };
   if (selectableFields === undefined) return written;
   return { ...written, "x-kubernetes-selectable-fields": selectableFields.map((fieldPath) => ({ fieldPath })) };
 }

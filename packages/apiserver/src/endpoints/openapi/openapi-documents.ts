@@ -22,6 +22,7 @@ import {
   writeComponent,
 } from "./components.ts";
 import { encodeGnosticDocument, encodeGnosticMember, encodeV3Document, gnosticMember } from "./encode-gnostic.ts";
+import { namedParts } from "./named-parts.ts";
 import { nonResourcePaths } from "./non-resource-paths.ts";
 import { writeV2Paths } from "./write-v2-paths.ts";
 import { writeV3Paths } from "./write-v3-paths.ts";
@@ -99,7 +100,13 @@ const areSame = <T>(a: readonly T[], b: readonly T[]): boolean =>
 function fixedOf(resources: readonly ResourceDefinition[]): Fixed {
   const components = new Map(sharedComponents(resources).map((component) => [component.name, component]));
   for (const resource of resources) addMissing(components, ownComponents(resource));
-  const names = componentNames([...components.values()]);
+  const own = componentNames([...components.values()]);
+  const parts = namedParts(resources, (schema) => own.get(schema) !== undefined);
+  addMissing(
+    components,
+    [...parts.components].map(([name, schema]) => ({ name, schema, isDescribedByReferences: true as const })),
+  );
+  const names: SchemaNames = { get: (schema) => own.get(schema) ?? parts.names.get(schema) };
   const sorted = [...components.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
     resources,

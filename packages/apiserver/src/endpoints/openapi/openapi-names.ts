@@ -11,11 +11,18 @@ const BUILT_IN_SUFFIX = ".k8s.io";
 /** Groups that Kubernetes itself defines are named by their first label alone. */
 const isBuiltIn = (group: string): boolean => !group.includes(".") || group.endsWith(BUILT_IN_SUFFIX);
 
+/** Groups of Kubernetes whose types are not in its `api`. */
+const OUTSIDE: { readonly [group: string]: string } = {
+  apiextensions: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+  apiregistration: "io.k8s.kube-aggregator.pkg.apis.apiregistration",
+};
+
+/** The prefix of the types of a group of Kubernetes, by its first label. */
+export const typePrefix = (group: string): string => OUTSIDE[group] ?? `io.k8s.api.${group}`;
+
 /** `com.example.management.v1.Widget`; built-in kinds as `io.k8s.api.rbac.v1.Role`. */
 export function definitionName({ group, version, kind }: GroupVersionKind): string {
-  const prefix = isBuiltIn(group)
-    ? `io.k8s.api.${group.split(".")[0] || "core"}`
-    : group.split(".").reverse().join(".");
+  const prefix = isBuiltIn(group) ? typePrefix(group.split(".")[0] || "core") : group.split(".").reverse().join(".");
   return `${prefix}.${version}.${kind}`;
 }
 

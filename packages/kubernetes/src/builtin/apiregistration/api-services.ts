@@ -41,7 +41,7 @@ const fields = s
       .describe("Spec contains information for locating and communicating with a server."),
     status: s
       .object({
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+        conditions: mergedInPatches(s.listMap(conditionFields(), ["type"]), "type").describe(
           "Current service state of apiService.",
         ),
       })

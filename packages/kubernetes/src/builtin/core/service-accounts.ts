@@ -1,7 +1,6 @@
 // ServiceAccounts: identities for programs.
 // Source: k8s.io/kubernetes/pkg/registry/core/serviceaccount/strategy.go
 
-import { isJsonArray } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
@@ -39,15 +38,7 @@ const definition: ResourceDefinition = {
   shortNames: ["sa"],
   namespaced: true,
   schema: kindSchema(serviceAccountFields.schema),
-  columns: [
-    {
-      name: "Secrets",
-      type: "integer",
-      description: "Number of referenced secrets.",
-      value: ({ secrets }) => (isJsonArray(secrets) ? secrets.length : 0),
-    },
-    ageColumn,
-  ],
+  columns: [ageColumn],
   strategy: { allowUnconditionalUpdate: true },
 };
 

@@ -101,7 +101,13 @@ const ingressFields = s
                   ip: s.string().describe("ip is set for load-balancer ingress points that are IP based."),
                   hostname: s.string().describe("hostname is set for load-balancer ingress points that are DNS based."),
                   ports: s
-                    .list(s.anyObject())
+                    .list(
+                      s.object({
+                        port: s.int32().describe("port is the port number of the ingress port."),
+                        protocol: s.string().describe("protocol is the protocol of the ingress port."),
+                        error: s.string().describe("error is to record the problem with the service port."),
+                      }),
+                    )
                     .describe("ports provides information about the ports exposed by this LoadBalancer."),
                 }),
               )

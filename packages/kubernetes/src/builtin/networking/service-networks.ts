@@ -22,7 +22,7 @@ const networkFields = s
       .describe("spec is the desired state of the ServiceCIDR."),
     status: s
       .object({
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+        conditions: mergedInPatches(s.listMap(conditionFields("observedGeneration"), ["type"]), "type").describe(
           "conditions holds an array of metav1.Condition that describe the state of the ServiceCIDR.",
         ),
       })

@@ -1,6 +1,7 @@
 // RuntimeClasses: how nodes run pods. They are stored, but have no effect.
 // Source: k8s.io/kubernetes/pkg/registry/node/runtimeclass/strategy.go, pkg/apis/node/validation/validation.go
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
@@ -9,6 +10,9 @@ import { validateImmutable } from "@postern/apimachinery/validation/object-meta"
 import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { publishedField } from "../published/published-field.ts";
+import { quantities } from "../quotas/quantities.ts";
+import { atomicLabels } from "../workloads/pod-fields.ts";
 import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
 
@@ -17,13 +21,15 @@ const fields = s
     handler: s.string().required().describe("handler specifies the underlying runtime and configuration of a node."),
     overhead: s
       .object({
-        podFixed: s.map(s.intOrString()).describe("podFixed represents the fixed resource overhead of running a pod."),
+        podFixed: quantities.describe("podFixed represents the fixed resource overhead of running a pod."),
       })
       .describe("overhead represents the resource overhead of running a pod with this class."),
     scheduling: s
       .object({
-        nodeSelector: s.map(s.string()).describe("nodeSelector lists labels of nodes that support this class."),
-        tolerations: s.list(s.anyObject()).describe("tolerations are added to pods that use this class."),
+        nodeSelector: atomicLabels.describe("nodeSelector lists labels of nodes that support this class."),
+        tolerations: s
+          .list(publishedField<JsonObject>("Toleration"))
+          .describe("tolerations are added to pods that use this class."),
       })
       .describe("scheduling holds the constraints that make pods run on nodes that support this class."),
   })

@@ -7,7 +7,7 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { ageColumn, defineBuiltin, mergedInPatches, replacedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { choiceFaults } from "../field-checks.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
@@ -21,7 +21,7 @@ const budgetFields = s
       .object({
         minAvailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
         maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
-        selector: labelSelector.describe(
+        selector: replacedInPatches(labelSelector).describe(
           "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
         ),
         unhealthyPodEvictionPolicy: s
@@ -43,7 +43,7 @@ const budgetFields = s
         currentHealthy: s.int32().describe("current number of healthy pods"),
         desiredHealthy: s.int32().describe("minimum desired number of healthy pods"),
         expectedPods: s.int32().describe("total number of pods counted by this disruption budget"),
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+        conditions: mergedInPatches(s.listMap(conditionFields("observedGeneration"), ["type"]), "type").describe(
           "Conditions contain conditions for PDB. The disruption controller sets the DisruptionAllowed condition.",
         ),
       })

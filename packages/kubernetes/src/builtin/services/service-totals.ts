@@ -47,7 +47,8 @@ export function createServiceTotals(
     const service = spec === undefined ? {} : { spec };
     const { namespace = "" } = metadata;
     add(clusterIPOf(service), sign);
-    for (const { nodePort = 0 } of spec?.ports ?? []) if (nodePort !== 0) add(nodePort, sign);
+    const ports = [...(spec?.ports ?? []).map(({ nodePort }) => nodePort), spec?.healthCheckNodePort];
+    for (const port of ports) if (port !== undefined && port !== 0) add(port, sign);
     for (const [name, amountOf] of Object.entries(AMOUNTS)) add(`${name} ${namespace}`, sign * amountOf(service));
   }
 

@@ -148,7 +148,7 @@ export const serviceFields = s
         loadBalancer: s
           .object({ ingress: s.list(loadBalancerIngress).describe("List of ingress points for the load balancer.") })
           .describe("LoadBalancerStatus represents the status of a load-balancer."),
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+        conditions: mergedInPatches(s.listMap(conditionFields("observedGeneration"), ["type"]), "type").describe(
           "Latest available observations of the object's current state.",
         ),
       })
@@ -167,6 +167,10 @@ export const clusterIPOf = ({ spec }: Pick<Service, "spec">): string =>
   (spec?.clusterIP ?? "") !== "" ? (spec?.clusterIP ?? "") : (spec?.clusterIPs?.[0] ?? "");
 
 export const isHeadless = (service: Pick<Service, "spec">): boolean => clusterIPOf(service) === "None";
+
+/** Whether load balancers ask a port of their own which nodes have a pod of the service. */
+export const hasHealthCheckPort = (service: Pick<Service, "spec">): boolean =>
+  typeOf(service) === "LoadBalancer" && service.spec?.externalTrafficPolicy === "Local";
 
 /** Whether a service of this type has ports on nodes. */
 export const hasNodePorts = (service: Pick<Service, "spec">): boolean => {

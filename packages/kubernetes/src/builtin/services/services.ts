@@ -9,7 +9,15 @@ import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/regis
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
-import { clusterIPOf, hasNodePorts, isHeadless, type Service, serviceFields, typeOf } from "./service.ts";
+import {
+  clusterIPOf,
+  hasHealthCheckPort,
+  hasNodePorts,
+  isHeadless,
+  type Service,
+  serviceFields,
+  typeOf,
+} from "./service.ts";
 import type { ServiceAddresses } from "./service-addresses.ts";
 import {
   needsAddress,
@@ -76,6 +84,15 @@ function allocated(service: Service, old: Service | undefined, addresses: Servic
       return port;
     });
     spec = { ...spec, ports };
+  }
+  const { healthCheckNodePort = 0 } = spec;
+  if (hasHealthCheckPort(service)) {
+    if (healthCheckNodePort === 0) {
+      spec = { ...spec, healthCheckNodePort: old?.spec?.healthCheckNodePort ?? addresses.choosePort() };
+    } else if (healthCheckNodePort !== old?.spec?.healthCheckNodePort) {
+      const why = addresses.refusePort(healthCheckNodePort);
+      if (why !== undefined) faults.push(invalidError("spec.healthCheckNodePort", healthCheckNodePort, why));
+    }
   }
   if (faults.length > 0) throw invalidObjectError({ group: "", kind: "Service" }, service.metadata.name ?? "", faults);
   return { ...service, spec };

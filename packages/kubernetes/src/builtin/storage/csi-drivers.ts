@@ -26,7 +26,7 @@ const fields = s
         attachRequired: s.boolean().describe("Whether volumes of the driver are attached to nodes. Absent: true."),
         podInfoOnMount: s.boolean().describe("Whether the driver gets information of the pod on mount."),
         volumeLifecycleModes: s
-          .list(s.string())
+          .set(s.string())
           .describe("What kinds of volumes the driver supports: Persistent, Ephemeral. Absent: Persistent."),
         storageCapacity: s.boolean().describe("Whether pods are placed by the capacity that the driver reports."),
         fsGroupPolicy: s
@@ -43,6 +43,7 @@ const fields = s
         requiresRepublish: s.boolean().describe("Whether the driver is asked again from time to time."),
         seLinuxMount: s.boolean().describe("Whether the driver supports the mount option of SELinux."),
         nodeAllocatableUpdatePeriodSeconds: s.int64().describe("Seconds between updates of what a node can take."),
+        preventPodSchedulingIfMissing: s.boolean().describe("Whether pods wait until a node has the driver."),
         serviceAccountTokenInSecrets: s.boolean().describe("Whether tokens come in the field for secrets."),
       })
       .required()

@@ -9,7 +9,7 @@ import { type FieldError, invalidError } from "@postern/apimachinery/validation/
 import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import { defineBuiltin } from "../builtin-resource.ts";
+import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
 import { subdomainFaults } from "../field-checks.ts";
 import { quantity, quantityText } from "../quotas/quantities.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
@@ -55,21 +55,7 @@ export const csiStorageCapacities: ResourceDefinition = defineBuiltin({
   singular: "csistoragecapacity",
   namespaced: true,
   schema: kindSchema(fields.schema),
-  columns: [
-    {
-      name: "StorageClassName",
-      type: "string",
-      description: "storageClassName represents the name of the StorageClass that the reported capacity applies to.",
-      value: ".storageClassName",
-    },
-    {
-      name: "Capacity",
-      type: "string",
-      description: "capacity is the value reported by the CSI driver.",
-      // Stored objects have passed the schema of their kind.
-      value: (object) => quantityText((object as Capacity).capacity) || "<unset>",
-    },
-  ],
+  columns: [createdAtColumn],
   strategy: {
     validate,
     validateUpdate: (next: Capacity, old: Capacity) => [

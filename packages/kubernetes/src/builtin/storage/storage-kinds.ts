@@ -19,6 +19,22 @@ import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
 import { validateStorageClass } from "./validate-storage-class.ts";
 
+const topology = s.object(
+  {
+    matchLabelExpressions: s
+      .list(
+        s.object({
+          key: s.string().required().describe("The label key that the selector applies to."),
+          values: s
+            .list(s.string())
+            .describe("An array of string values. One value must match the label to be selected."),
+        }),
+      )
+      .describe("A list of topology selector requirements by labels."),
+  },
+  { atomic: true },
+);
+
 const storageClassFields = s
   .object({
     provisioner: s.string().describe("provisioner indicates the type of the provisioner."),
@@ -46,7 +62,7 @@ const storageClassFields = s
       .default("Immediate")
       .describe("volumeBindingMode indicates how PersistentVolumeClaims should be provisioned and bound."),
     allowedTopologies: s
-      .list(s.anyObject())
+      .list(topology)
       .describe("allowedTopologies restrict the node topologies where volumes can be dynamically provisioned."),
   })
   .describe(

@@ -4,7 +4,7 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import { type Field, type Infer, s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
@@ -14,7 +14,7 @@ import { labelSelector } from "../rbac/rbac-fields.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
 import { podTemplateFields } from "./pod-fields.ts";
 import { templateWarnings } from "./pod-warnings.ts";
-import { podColumns } from "./pods.ts";
+import { containerColumns, podColumns } from "./pods.ts";
 import { labelSelectorText, scaleSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
 import { countingTemplates, uncounted } from "./template-count.ts";
@@ -33,6 +33,7 @@ import {
   replicaSetStatusFaults,
   statefulSetStatusFaults,
 } from "./validate-status.ts";
+import { claimFields } from "./volumes.ts";
 
 const count = (text: string) => s.int32().describe(text);
 
@@ -74,7 +75,7 @@ const ALL_SPEC = {
     .describe("How to replace existing pods with new ones."),
   serviceName: s.string().describe("serviceName is the name of the service that governs this StatefulSet."),
   volumeClaimTemplates: s
-    .list(s.anyObject())
+    .list(s.field<JsonObject>(kindSchema(claimFields.schema)))
     .describe("volumeClaimTemplates is a list of claims that pods are allowed to reference."),
   podManagementPolicy: s
     .string()
@@ -82,7 +83,12 @@ const ALL_SPEC = {
       "podManagementPolicy controls how pods are created during initial scale up, when replacing pods on nodes, or when scaling down.",
     ),
   persistentVolumeClaimRetentionPolicy: s
-    .anyObject()
+    .object({
+      whenDeleted: s.string().describe("WhenDeleted specifies what happens to PVCs of a StatefulSet that is deleted."),
+      whenScaled: s
+        .string()
+        .describe("WhenScaled specifies what happens to PVCs of a StatefulSet that is scaled down."),
+    })
     .describe(
       "StatefulSetPersistentVolumeClaimRetentionPolicy describes the policy used for PVCs created from the StatefulSet VolumeClaimTemplates.",
     ),
@@ -96,35 +102,30 @@ const numbers = (names: string) =>
     names.split(" ").map((name) => [name, s.int32().describe(`As reported by the controller: ${name}.`)]),
   );
 
-const statusFields = s.object({
-  observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
-  conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
-    "Latest available observations of the object's current state.",
-  ),
-  currentRevision: s
-    .string()
-    .describe(
-      "currentRevision, if not empty, indicates the version of the StatefulSet used to generate Pods in the sequence [0,currentReplicas).",
-    ),
-  updateRevision: s
-    .string()
-    .describe(
-      "updateRevision, if not empty, indicates the version of the StatefulSet used to generate Pods in the sequence [replicas-updatedReplicas,replicas)",
-    ),
-  ...numbers(
-    "replicas readyReplicas availableReplicas unavailableReplicas updatedReplicas fullyLabeledReplicas terminatingReplicas currentReplicas collisionCount currentNumberScheduled desiredNumberScheduled numberMisscheduled numberReady numberAvailable numberUnavailable updatedNumberScheduled",
-  ),
-});
+/** `names`: its numbers. */
+const statusOf = (names: string, { hasRevisions = false, isUpdated = false } = {}) =>
+  s.object({
+    observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
+    conditions: mergedInPatches(
+      s.listMap(isUpdated ? conditionFields("lastUpdateTime") : conditionFields(), ["type"]),
+      "type",
+    ).describe("Latest available observations of the object's current state."),
+    ...(hasRevisions
+      ? {
+          currentRevision: s.string().describe("The version of the template that pods below currentReplicas have."),
+          updateRevision: s.string().describe("The version of the template that the newest pods have."),
+        }
+      : {}),
+    ...numbers(names),
+  });
 
-type Status = { readonly [name: string]: unknown };
+type Status = JsonObject;
 type Spec = Infer<ReturnType<typeof s.object<typeof ALL_SPEC>>>;
-type Workload = KubeObject & { readonly spec?: Spec; readonly status?: Infer<typeof statusFields> };
+type Workload = KubeObject & { readonly spec?: Spec; readonly status?: Status };
 
-const statusNumber = (name: string) => (object: KubeObject) =>
-  Number(((object as Workload).status as Status | undefined)?.[name] ?? 0);
+const statusNumber = (name: string) => (object: KubeObject) => Number((object as Workload).status?.[name] ?? 0);
 const selectorOf = (object: KubeObject): string => labelSelectorText((object as Workload).spec?.selector);
 const podsOf = (object: KubeObject) => (object as Workload).spec?.template?.spec;
-const wide = podColumns(selectorOf, podsOf);
 const column = (name: string, description: string, value: PrinterColumn["value"]): PrinterColumn => ({
   name,
   type: "integer",
@@ -138,6 +139,7 @@ type Kind = {
   readonly plural: string;
   readonly shortNames: readonly string[];
   readonly fields: readonly (keyof typeof ALL_SPEC)[];
+  readonly status: Field<unknown>;
   readonly columns: readonly PrinterColumn[];
   readonly defaults: (spec: Spec) => Spec;
   readonly isScaled: boolean;
@@ -153,6 +155,8 @@ type Kind = {
   readonly namesPods: boolean;
   /** An annotation counts its templates. */
   readonly countsTemplates?: true;
+  /** Wide Tables do not show it. */
+  readonly hidesSelector?: boolean;
   /** Beside those about its pods. */
   readonly warnings?: (workload: Workload) => readonly string[];
 };
@@ -162,6 +166,7 @@ function defineWorkload({
   plural,
   shortNames,
   fields,
+  status,
   columns,
   defaults,
   isScaled,
@@ -172,13 +177,14 @@ function defineWorkload({
   validateStatus,
   namesPods,
   countsTemplates,
+  hidesSelector = false,
   warnings: others = () => [],
 }: Kind): ResourceDefinition {
   const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
   const schema = s
     .object({
       spec: s.object(members).describe("Specification of the desired behavior."),
-      status: statusFields.describe("Most recently observed status."),
+      status: status.describe("Most recently observed status."),
     })
     .describe(`${text} Here it is kept as an object, and no pods are made.`);
   const validate = (workload: Workload, old?: Workload): readonly FieldError[] => [
@@ -211,7 +217,7 @@ function defineWorkload({
           },
         }
       : {}),
-    columns: [...columns, ageColumn, ...wide],
+    columns: [...columns, ageColumn, ...(hidesSelector ? containerColumns(podsOf) : podColumns(selectorOf, podsOf))],
     // Bodies of built-in kinds have passed their types by now.
     setDefaults: (object) => {
       const { spec = {} } = object as Workload;
@@ -237,6 +243,10 @@ export const deployments = defineWorkload({
   validateStatus: deploymentStatusFaults,
   namesPods: true,
   fields: [...BASE, "replicas", "strategy", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"],
+  status: statusOf(
+    "replicas updatedReplicas readyReplicas availableReplicas unavailableReplicas terminatingReplicas collisionCount",
+    { isUpdated: true },
+  ),
   isScaled: true,
   columns: [
     {
@@ -271,6 +281,7 @@ export const replicaSets = defineWorkload({
   validateStatus: replicaSetStatusFaults,
   namesPods: true,
   fields: [...BASE, "replicas"],
+  status: statusOf("replicas fullyLabeledReplicas readyReplicas availableReplicas terminatingReplicas"),
   isScaled: true,
   columns: [
     column("Desired", "How many pods there should be.", replicasOf),
@@ -290,12 +301,28 @@ const CHANGEABLE = [
   "minReadySeconds",
 ];
 
+/** Claims of templates are written as claims are. */
+const withClaimDefaults = (spec: Spec): Spec =>
+  spec.volumeClaimTemplates === undefined
+    ? spec
+    : {
+        ...spec,
+        volumeClaimTemplates: spec.volumeClaimTemplates.map((claim) => ({
+          ...claim,
+          apiVersion: "v1",
+          kind: "PersistentVolumeClaim",
+          // Objects of their types by now.
+          spec: { volumeMode: "Filesystem", ...(claim["spec"] as JsonObject | undefined) },
+          status: { phase: "Pending", ...(claim["status"] as JsonObject | undefined) },
+        })),
+      };
+
 // Source: k8s.io/kubernetes/pkg/apis/apps/validation/validation.go (ValidateStatefulSetUpdate)
 function validateStatefulSetChange({ spec: next = {} }: Workload, { spec: old = {} }: Workload): readonly FieldError[] {
-  const fixed = (spec: object) =>
+  const fixed = (spec: Spec) =>
     // Bodies of built-in kinds are JSON.
     Object.fromEntries(
-      Object.entries({ serviceName: "", ...spec }).filter(([name]) => !CHANGEABLE.includes(name)),
+      Object.entries({ serviceName: "", ...withClaimDefaults(spec) }).filter(([name]) => !CHANGEABLE.includes(name)),
     ) as JsonObject;
   if (equalJson(fixed(next), fixed(old))) return [];
   const names = CHANGEABLE.map((name) => `'${name}'`);
@@ -320,6 +347,7 @@ export const statefulSets = defineWorkload({
   validateRollout: validateStatefulSetRollout,
   validateStatus: statefulSetStatusFaults,
   namesPods: false,
+  hidesSelector: true,
   warnings: statefulSetWarnings,
   validateChange: validateStatefulSetChange,
   fields: [
@@ -333,6 +361,9 @@ export const statefulSets = defineWorkload({
     "persistentVolumeClaimRetentionPolicy",
     "ordinals",
   ],
+  status: statusOf("replicas readyReplicas availableReplicas currentReplicas updatedReplicas collisionCount", {
+    hasRevisions: true,
+  }),
   isScaled: true,
   columns: [
     {
@@ -347,7 +378,7 @@ export const statefulSets = defineWorkload({
     const type = spec.updateStrategy?.type ?? "RollingUpdate";
     const rollingUpdate = { partition: 0, ...spec.updateStrategy?.rollingUpdate };
     return {
-      ...spec,
+      ...withClaimDefaults(spec),
       replicas: spec.replicas ?? 1,
       serviceName: spec.serviceName ?? "",
       podManagementPolicy: spec.podManagementPolicy ?? "OrderedReady",
@@ -373,6 +404,9 @@ export const daemonSets = defineWorkload({
   namesPods: false,
   countsTemplates: true,
   fields: [...BASE, "updateStrategy", "revisionHistoryLimit"],
+  status: statusOf(
+    "currentNumberScheduled desiredNumberScheduled numberMisscheduled numberReady numberAvailable numberUnavailable updatedNumberScheduled collisionCount",
+  ),
   isScaled: false,
   columns: [
     column("Desired", "How many pods there should be.", statusNumber("desiredNumberScheduled")),

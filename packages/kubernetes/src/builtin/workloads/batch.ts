@@ -264,7 +264,13 @@ export const cronJobs: ResourceDefinition = defineBuiltin({
       description: "Its time zone.",
       value: (o) => (o as CronJob).spec?.timeZone ?? "<none>",
     },
-    { name: "Suspend", type: "boolean", description: "Whether it rests.", value: ".spec.suspend" },
+    {
+      name: "Suspend",
+      type: "boolean",
+      description: "Whether it rests.",
+      // As upstream writes it, unlike other truth values.
+      value: (o) => ((o as CronJob).spec?.suspend === true ? "True" : "False"),
+    },
     {
       name: "Active",
       type: "integer",

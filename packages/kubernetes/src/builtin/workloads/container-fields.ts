@@ -1,8 +1,10 @@
-// The fields of containers. Fields that only a kubelet would read are kept as they are, without a schema of their own.
+// The fields of containers.
 // Source: k8s.io/api/core/v1/types.go (Container, Probe, EnvVar, VolumeMount)
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { mergedInPatches } from "../builtin-resource.ts";
+import { publishedField } from "../published/published-field.ts";
 import { quantities } from "../quotas/quantities.ts";
 
 const keyReference = (what: string) =>
@@ -38,9 +40,8 @@ const envFields = s.object({
           { atomic: true },
         )
         .describe("ObjectFieldSelector selects an APIVersioned field of an object."),
-      resourceFieldRef: s
-        .anyObject()
-        .describe("ResourceFieldSelector represents container resources (cpu, memory) and their output format"),
+      resourceFieldRef: publishedField<JsonObject>("ResourceFieldSelector"),
+      fileKeyRef: publishedField<JsonObject>("FileKeySelector"),
       configMapKeyRef: keyReference("ConfigMap").describe("Selects a key from a ConfigMap."),
       secretKeyRef: keyReference("Secret").describe("SecretKeySelector selects a key of a Secret."),
     })
@@ -116,10 +117,10 @@ const deviceFields = s.object({
 
 const probe = () =>
   s.object({
-    exec: s.anyObject().describe('ExecAction describes a "run in container" action.'),
-    httpGet: s.anyObject().describe("HTTPGetAction describes an action based on HTTP Get requests."),
-    tcpSocket: s.anyObject().describe("TCPSocketAction describes an action based on opening a socket"),
-    grpc: s.anyObject().describe("GRPCAction specifies an action involving a GRPC service."),
+    exec: publishedField<JsonObject>("ExecAction"),
+    httpGet: publishedField<JsonObject>("HTTPGetAction"),
+    tcpSocket: publishedField<JsonObject>("TCPSocketAction"),
+    grpc: publishedField<JsonObject>("GRPCAction"),
     initialDelaySeconds: s
       .int32()
       .describe("Number of seconds after the container has started before liveness probes are initiated."),
@@ -188,12 +189,17 @@ const commonFields = {
     "List of environment variables to set in the container. Cannot be updated.",
   ),
   resources: resourceFields.describe("ResourceRequirements describes the compute resource requirements."),
-  resizePolicy: s.list(s.anyObject()).describe("Resources resize policy for the container."),
+  resizePolicy: s
+    .list(publishedField<JsonObject>("ContainerResizePolicy"))
+    .describe("Resources resize policy for the container."),
   restartPolicy: s
     .string()
     .describe(
       "RestartPolicy defines the restart behavior of individual containers in a pod. This overrides the pod-level restart policy.",
     ),
+  restartPolicyRules: s
+    .list(publishedField<JsonObject>("ContainerRestartRule"))
+    .describe("Represents a list of rules to be checked to determine if the container should be restarted on exit."),
   volumeMounts: mergedInPatches(s.listMap(mountFields, ["mountPath"]), "mountPath").describe(
     "Pod volumes to mount into the container's filesystem. Cannot be updated.",
   ),
@@ -209,11 +215,7 @@ const commonFields = {
   startupProbe: probe().describe(
     "Probe describes a health check to be performed against a container to determine whether it is alive or ready to receive traffic.",
   ),
-  lifecycle: s
-    .anyObject()
-    .describe(
-      "Lifecycle describes actions that the management system should take in response to container lifecycle events.",
-    ),
+  lifecycle: publishedField<JsonObject>("Lifecycle"),
   terminationMessagePath: s
     .string()
     .describe(
@@ -225,9 +227,7 @@ const commonFields = {
     .describe(
       "Image pull policy. One of Always, Never, IfNotPresent. Defaults to Always if :latest tag is specified, or IfNotPresent otherwise.",
     ),
-  securityContext: s
-    .anyObject()
-    .describe("SecurityContext holds security configuration that will be applied to a container."),
+  securityContext: publishedField<JsonObject>("SecurityContext"),
   stdin: s.boolean().describe("Whether this container should allocate a buffer for stdin in the container runtime."),
   stdinOnce: s
     .boolean()

@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/registry/apps/controllerrevision/strategy.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, requiredError } from "@postern/apimachinery/validation/field-error";
@@ -25,6 +26,15 @@ const validateRevision = ({ data, revision }: Revision): readonly FieldError[] =
   ...notNegative(Number(revision ?? 0), "revision"),
 ];
 
+/** Such as `statefulset.apps/web`. */
+function controllerText({ metadata }: KubeObject): string {
+  const owner = (metadata.ownerReferences ?? []).find(({ controller }) => controller === true);
+  if (owner === undefined) return "<none>";
+  const [group = "", version] = (owner.apiVersion ?? "").split("/");
+  const kind = owner.kind.toLowerCase();
+  return `${version === undefined ? kind : `${kind}.${group}`}/${owner.name}`;
+}
+
 export const controllerRevisions: ResourceDefinition = defineBuiltin({
   group: "apps",
   version: "v1",
@@ -34,6 +44,12 @@ export const controllerRevisions: ResourceDefinition = defineBuiltin({
   namespaced: true,
   schema: kindSchema(revisionFields.schema),
   columns: [
+    {
+      name: "Controller",
+      type: "string",
+      description: "The workload that it is a version of.",
+      value: (o) => controllerText(o),
+    },
     {
       name: "Revision",
       type: "integer",

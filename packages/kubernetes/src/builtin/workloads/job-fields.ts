@@ -112,7 +112,7 @@ export const jobFields = s
     spec: jobSpecFields.describe("JobSpec describes how the job execution will look like."),
     status: s
       .object({
-        conditions: mergedInPatches(s.list(conditionFields), "type").describe(
+        conditions: mergedInPatches(s.list(conditionFields("lastProbeTime")), "type").describe(
           "The latest available observations of an object's current state.",
         ),
         startTime: s.timestamp().describe("Represents time when the job controller started processing a job."),

@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/registry/core/node/strategy.go, pkg/apis/core/validation/validation.go (ValidateNode), pkg/printers/internalversion/printers.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -19,6 +20,8 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { networkWarnings } from "../address-warnings.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { publishedField } from "../published/published-field.ts";
+import { quantities } from "../quotas/quantities.ts";
 import { statusStrategy, warningHooks } from "./status-strategy.ts";
 
 const taint = s.object({
@@ -58,7 +61,7 @@ const systemInfo = s.object({
   kubeProxyVersion: s.string().describe("Deprecated: KubeProxy Version reported by the node."),
   operatingSystem: s.string().describe("The Operating System reported by the node."),
   architecture: s.string().describe("The Architecture reported by the node."),
-  swap: s.anyObject().describe("Swap Info reported by the node."),
+  swap: publishedField<JsonObject>("NodeSwapStatus"),
 });
 
 const nodeFields = s
@@ -66,41 +69,41 @@ const nodeFields = s
     spec: s
       .object({
         podCIDR: s.string().describe("PodCIDR represents the pod IP range assigned to the node."),
-        podCIDRs: s
-          .set(s.string())
-          .describe("podCIDRs represents the IP ranges assigned to the node for usage by pods on that node."),
+        podCIDRs: mergedInPatches(s.set(s.string())).describe(
+          "podCIDRs represents the IP ranges assigned to the node for usage by pods on that node.",
+        ),
         providerID: s.string().describe("ID of the node assigned by the cloud provider."),
         unschedulable: s.boolean().describe("Unschedulable controls node schedulability of new pods."),
         taints: s.list(taint).describe("If specified, the node's taints."),
-        configSource: s
-          .anyObject()
-          .describe("Deprecated: Previously used to specify the source of the node's configuration."),
+        configSource: publishedField<JsonObject>("NodeConfigSource"),
         externalID: s.string().describe("Deprecated. Not all kubelets will set this field."),
       })
       .describe("Spec defines the behavior of a node."),
     status: s
       .object({
-        capacity: s.map(s.intOrString()).describe("Capacity represents the total resources of a node."),
-        allocatable: s
-          .map(s.intOrString())
-          .describe("Allocatable represents the resources of a node that are available for scheduling."),
+        capacity: quantities.describe("Capacity represents the total resources of a node."),
+        allocatable: quantities.describe(
+          "Allocatable represents the resources of a node that are available for scheduling.",
+        ),
         phase: s.string().describe("NodePhase is the recently observed lifecycle phase of the node."),
         conditions: mergedInPatches(s.listMap(condition, ["type"]), "type").describe(
           "Conditions is an array of current observed node conditions.",
         ),
-        addresses: mergedInPatches(s.list(address), "type").describe("List of addresses reachable to the node."),
-        daemonEndpoints: s.anyObject().describe("Endpoints of daemons running on the Node."),
+        addresses: mergedInPatches(s.listMap(address, ["type"]), "type").describe(
+          "List of addresses reachable to the node.",
+        ),
+        daemonEndpoints: publishedField<JsonObject>("NodeDaemonEndpoints"),
         nodeInfo: systemInfo.describe("Set of ids/uuids to uniquely identify the node."),
-        images: s.list(s.anyObject()).describe("List of container images on this node."),
+        images: s.list(publishedField<JsonObject>("ContainerImage")).describe("List of container images on this node."),
         volumesInUse: s.list(s.string()).describe("List of attachable volumes in use (mounted) by the node."),
-        volumesAttached: s.list(s.anyObject()).describe("List of volumes that are attached to the node."),
-        config: s
-          .anyObject()
-          .describe("Status of the config assigned to the node via the dynamic Kubelet config feature."),
-        runtimeHandlers: s.list(s.anyObject()).describe("The available runtime handlers."),
-        features: s
-          .anyObject()
-          .describe("Features describes the set of features implemented by the CRI implementation."),
+        volumesAttached: s
+          .list(publishedField<JsonObject>("AttachedVolume"))
+          .describe("List of volumes that are attached to the node."),
+        config: publishedField<JsonObject>("NodeConfigStatus"),
+        runtimeHandlers: s
+          .list(publishedField<JsonObject>("NodeRuntimeHandler"))
+          .describe("The available runtime handlers."),
+        features: publishedField<JsonObject>("NodeFeatures"),
         declaredFeatures: s
           .list(s.string())
           .describe("DeclaredFeatures represents the features related to feature gates."),
@@ -189,6 +192,13 @@ const wide = (name: string, description: string, of: (node: Node) => string): Pr
   value: (o) => of(o as Node),
 });
 
+type SystemInfo = NonNullable<Node["status"]>["nodeInfo"];
+
+/** With the architecture that it is built for. */
+function kernelText({ kernelVersion = "", architecture = "" }: NonNullable<SystemInfo> = {}): string {
+  return kernelVersion === "" || architecture === "" ? known(kernelVersion) : `${kernelVersion} (${architecture})`;
+}
+
 const columns: readonly PrinterColumn[] = [
   { name: "Status", type: "string", description: "The status of the node.", value: (o) => statusOf(o as Node) },
   { name: "Roles", type: "string", description: "The roles of the node.", value: (o) => rolesOf(o as Node) },
@@ -202,9 +212,7 @@ const columns: readonly PrinterColumn[] = [
   wide("Internal-IP", "List of addresses reachable to the node.", (node) => addressOf(node, "InternalIP")),
   wide("External-IP", "List of addresses reachable to the node.", (node) => addressOf(node, "ExternalIP")),
   wide("OS-Image", "OS Image reported by the node.", ({ status }) => known(status?.nodeInfo?.osImage)),
-  wide("Kernel-Version", "Kernel Version reported by the node.", ({ status }) =>
-    known(status?.nodeInfo?.kernelVersion),
-  ),
+  wide("Kernel-Version", "Kernel Version reported by the node.", ({ status }) => kernelText(status?.nodeInfo)),
   wide("Container-Runtime", "ContainerRuntime Version reported by the node.", ({ status }) =>
     known(status?.nodeInfo?.containerRuntimeVersion),
   ),

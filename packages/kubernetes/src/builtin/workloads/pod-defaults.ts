@@ -1,11 +1,12 @@
 // Values that a pod gets where its writer has left them out.
 // Source: k8s.io/kubernetes/pkg/apis/core/v1/defaults.go
 
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { Container, PodSpec, PodTemplate } from "./pod-fields.ts";
 
 const GRACE_SECONDS = 30;
 const FILE_MODE = 0o644;
+const TOKEN_SECONDS = 3600;
 
 /** Like upstream, a negative period is one second. */
 const graceOf = (seconds: number | bigint = GRACE_SECONDS): number | bigint => (seconds < 0 ? 1 : seconds);
@@ -59,6 +60,7 @@ function withContainerDefaults(container: Container): Container {
     ...withProbe(container, "livenessProbe"),
     ...withProbe(container, "readinessProbe"),
     ...withProbe(container, "startupProbe"),
+    ...withLifecycle(container),
     terminationMessagePath: container.terminationMessagePath ?? "/dev/termination-log",
     terminationMessagePolicy: container.terminationMessagePolicy ?? "File",
     imagePullPolicy: container.imagePullPolicy ?? pullPolicyOf(container.image ?? ""),
@@ -68,9 +70,18 @@ function withContainerDefaults(container: Container): Container {
 type Env = NonNullable<Container["env"]>[number];
 
 function withEnvDefaults(env: Env): Env {
-  const fieldRef = env.valueFrom?.fieldRef;
-  if (fieldRef === undefined || fieldRef.apiVersion !== undefined) return env;
-  return { ...env, valueFrom: { ...env.valueFrom, fieldRef: { ...fieldRef, apiVersion: "v1" } } };
+  const { valueFrom } = env;
+  return valueFrom === undefined ? env : { ...env, valueFrom: withFieldDefaults(valueFrom) };
+}
+
+/** References to fields of the pod: the version of the pod, and the unit of an amount. */
+function withFieldDefaults<T extends { readonly fieldRef?: object; readonly resourceFieldRef?: object }>(from: T): T {
+  const { fieldRef, resourceFieldRef } = from;
+  return {
+    ...from,
+    ...(fieldRef === undefined ? {} : { fieldRef: { apiVersion: "v1", ...fieldRef } }),
+    ...(resourceFieldRef === undefined ? {} : { resourceFieldRef: { divisor: "0", ...resourceFieldRef } }),
+  };
 }
 
 /** An image whose tag may move is pulled each time. */
@@ -86,11 +97,9 @@ type Probes = "livenessProbe" | "readinessProbe" | "startupProbe";
 function withProbe(container: Container, name: Probes): Partial<Pick<Container, Probes>> {
   const probe = container[name];
   if (probe === undefined) return {};
-  const { httpGet } = probe;
   return {
     [name]: {
-      ...probe,
-      ...(httpGet === undefined ? {} : { httpGet: { path: "/", scheme: "HTTP", ...httpGet } }),
+      ...withHandlerDefaults(probe),
       timeoutSeconds: probe.timeoutSeconds ?? 1,
       periodSeconds: probe.periodSeconds ?? 10,
       successThreshold: probe.successThreshold ?? 1,
@@ -99,15 +108,87 @@ function withProbe(container: Container, name: Probes): Partial<Pick<Container, 
   };
 }
 
+/** Of probes and of hooks. */
+function withHandlerDefaults<T extends { readonly httpGet?: JsonObject; readonly grpc?: JsonObject }>(handler: T): T {
+  const { httpGet, grpc } = handler;
+  return {
+    ...handler,
+    ...(httpGet === undefined ? {} : { httpGet: { path: "/", scheme: "HTTP", ...httpGet } }),
+    ...(grpc === undefined ? {} : { grpc: { service: "", ...grpc } }),
+  };
+}
+
+function withLifecycle({ lifecycle }: Container): Partial<Pick<Container, "lifecycle">> {
+  return lifecycle === undefined
+    ? {}
+    : { lifecycle: mapMembers(lifecycle, ["postStart", "preStop"], withHandlerDefaults) };
+}
+
 /** Sources that are files have a mode; a volume without a source is an empty directory. */
 function withVolumeDefaults(volume: NonNullable<PodSpec["volumes"]>[number]): NonNullable<PodSpec["volumes"]>[number] {
-  // Its schema keeps every source as it is.
+  // Its type names no source.
   const { name, ...sources } = volume as unknown as JsonObject & { readonly name: string };
   if (Object.keys(sources).length === 0) return { name, emptyDir: {} } as typeof volume;
-  const completed: Record<string, JsonObject[string]> = { name };
-  for (const [source, settings] of Object.entries(sources)) {
-    const isFiles = ["configMap", "secret", "downwardAPI", "projected"].includes(source);
-    completed[source] = isFiles && isJsonObject(settings) ? { defaultMode: FILE_MODE, ...settings } : settings;
-  }
-  return completed as unknown as typeof volume;
+  return { name, ...withSourceDefaults(sources) } as unknown as typeof volume;
+}
+
+/** Members of sources that are written where a volume leaves them out. */
+const SOURCE_DEFAULTS: { readonly [source: string]: JsonObject } = {
+  configMap: { defaultMode: FILE_MODE },
+  secret: { defaultMode: FILE_MODE },
+  downwardAPI: { defaultMode: FILE_MODE },
+  projected: { defaultMode: FILE_MODE },
+  hostPath: { type: "" },
+  iscsi: { iscsiInterface: "default" },
+  rbd: { pool: "rbd", user: "admin", keyring: "/etc/ceph/keyring" },
+  azureDisk: { cachingMode: "ReadWrite", kind: "Shared", fsType: "ext4", readOnly: false },
+  scaleIO: { storageMode: "ThinProvisioned", fsType: "xfs" },
+};
+
+/** Of the sources of volumes, of pods and PersistentVolumes alike. */
+export function withSourceDefaults(sources: JsonObject): JsonObject {
+  const completed = mapMembers(sources, Object.keys(SOURCE_DEFAULTS), (settings, source) => ({
+    ...SOURCE_DEFAULTS[source],
+    ...settings,
+  }));
+  return mapMembers(
+    mapMembers(mapMembers(completed, ["downwardAPI"], withFieldItems), ["projected"], (projected) => ({
+      ...projected,
+      ...mapItems(projected, "sources", (source) =>
+        mapMembers(mapMembers(source, ["downwardAPI"], withFieldItems), ["serviceAccountToken"], (token) => ({
+          expirationSeconds: TOKEN_SECONDS,
+          ...token,
+        })),
+      ),
+    })),
+    ["ephemeral"],
+    (ephemeral) =>
+      mapMembers(ephemeral, ["volumeClaimTemplate"], (template) =>
+        mapMembers(template, ["spec"], (spec) => ({ volumeMode: "Filesystem", ...spec })),
+      ),
+  );
+}
+
+const withFieldItems = (volume: JsonObject): JsonObject => ({
+  ...volume,
+  ...mapItems(volume, "items", withFieldDefaults),
+});
+
+/** An object with the members of these names changed, where they are objects. */
+function mapMembers(
+  object: JsonObject,
+  names: readonly string[],
+  change: (member: JsonObject, name: string) => JsonObject,
+): JsonObject {
+  return Object.fromEntries(
+    Object.entries(object).map(([name, member]) => [
+      name,
+      names.includes(name) && isJsonObject(member) ? change(member, name) : member,
+    ]),
+  );
+}
+
+function mapItems(object: JsonObject, name: string, change: (item: JsonObject) => JsonObject): JsonObject {
+  const list = object[name];
+  return isJsonArray(list) ? { [name]: list.map((item) => (isJsonObject(item) ? change(item) : item)) } : {};
 }

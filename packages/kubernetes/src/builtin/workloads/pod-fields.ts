@@ -1,40 +1,26 @@
 // The fields of pods, and of the templates that workloads make them from.
 // Source: k8s.io/api/core/v1/types.go (PodSpec, PodStatus, PodTemplateSpec)
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schema";
 import { mergedInPatches, retainingKeys } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { localObjectReference } from "../core/object-reference.ts";
+import { publishedField } from "../published/published-field.ts";
 import { quantities } from "../quotas/quantities.ts";
 import { containerFields, ephemeralContainerFields } from "./container-fields.ts";
 
-/** Its source is one of many, which a patch replaces whole. */
-const volumeFields = s.field<{ readonly name: string }>({
-  type: "object",
-  required: ["name"],
-  properties: {
-    name: { type: "string", description: "name of the volume. Must be a DNS_LABEL and unique within the pod." },
-  },
-  "x-kubernetes-preserve-unknown-fields": true,
-});
-
-const tolerationFields = s.object({
-  key: s.string().describe("Key is the taint key that the toleration applies to. Empty means match all taint keys."),
-  operator: s
-    .string()
-    .describe(
-      "Operator represents a key's relationship to the value. Valid operators are Exists and Equal. Defaults to Equal.",
-    ),
-  value: s.string().describe("Value is the taint value the toleration matches to."),
-  effect: s.string().describe("Effect indicates the taint effect to match. Empty means match all taint effects."),
-  tolerationSeconds: s
-    .int64()
-    .describe(
-      "TolerationSeconds represents the period of time the toleration (which must be of effect NoExecute, otherwise this field is ignored) tolerates the taint.",
-    ),
-});
+/** Its readers take its source as it is. */
+const volumeFields = publishedField<{ readonly name: string }>("Volume");
+const tolerationFields = publishedField<{
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+  readonly tolerationSeconds?: number | bigint;
+}>("Toleration");
 
 const spreadFields = s.object({
   maxSkew: s.int32().required().describe("MaxSkew describes the degree to which pods may be unevenly distributed."),
@@ -43,11 +29,7 @@ const spreadFields = s.object({
     .string()
     .required()
     .describe("WhenUnsatisfiable indicates how to deal with a pod if it doesn't satisfy the spread constraint."),
-  labelSelector: s
-    .anyObject()
-    .describe(
-      "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
-    ),
+  labelSelector: publishedField<JsonObject>("LabelSelector"),
   minDomains: s.int32().describe("MinDomains indicates a minimum number of eligible domains."),
   nodeAffinityPolicy: s.string().describe("Honor or Ignore."),
   nodeTaintsPolicy: s.string().describe("Honor or Ignore."),
@@ -57,7 +39,8 @@ const spreadFields = s.object({
 });
 
 const named = (what: string) => s.object({ name: s.string().describe(`Name of the ${what}.`) });
-const ofMap = s.field<{ readonly [label: string]: string }>({
+/** Labels that an applier owns whole. */
+export const atomicLabels = s.field<{ readonly [label: string]: string }>({
   type: "object",
   additionalProperties: { type: "string" },
   "x-kubernetes-map-type": "atomic",
@@ -90,7 +73,7 @@ export const podSpecFields = s.object({
       "Optional duration in seconds the pod may be active on the node relative to StartTime before the system will actively try to mark it failed and kill associated containers.",
     ),
   dnsPolicy: s.string().describe('Set DNS policy for the pod. Defaults to "ClusterFirst".'),
-  nodeSelector: ofMap.describe("NodeSelector is a selector which must be true for the pod to fit on a node."),
+  nodeSelector: atomicLabels.describe("NodeSelector is a selector which must be true for the pod to fit on a node."),
   serviceAccountName: s
     .string()
     .describe("ServiceAccountName is the name of the ServiceAccount to use to run this pod."),
@@ -112,9 +95,7 @@ export const podSpecFields = s.object({
   shareProcessNamespace: s
     .boolean()
     .describe("Share a single process namespace between all of the containers in a pod."),
-  securityContext: s
-    .anyObject()
-    .describe("PodSecurityContext holds pod-level security attributes and common container settings."),
+  securityContext: publishedField<JsonObject>("PodSecurityContext"),
   imagePullSecrets: mergedInPatches(s.listMap(localObjectReference, ["name"]), "name").describe(
     "ImagePullSecrets is an optional list of references to secrets in the same namespace to use for pulling any of the images used by this PodSpec.",
   ),
@@ -133,7 +114,7 @@ export const podSpecFields = s.object({
     .describe(
       "If true the pod's hostname will be configured as the pod's FQDN, rather than the leaf name (the default).",
     ),
-  affinity: s.anyObject().describe("Affinity is a group of affinity scheduling rules."),
+  affinity: publishedField<JsonObject>("Affinity"),
   schedulerName: s.string().describe("If specified, the pod will be dispatched by specified scheduler."),
   tolerations: s.list(tolerationFields).describe("If specified, the pod's tolerations."),
   hostAliases: mergedInPatches(
@@ -157,11 +138,9 @@ export const podSpecFields = s.object({
     .describe(
       "PreemptionPolicy is the Policy for preempting pods with lower priority. One of Never, PreemptLowerPriority.",
     ),
-  dnsConfig: s
-    .anyObject()
-    .describe("PodDNSConfig defines the DNS parameters of a pod in addition to those generated from DNSPolicy."),
+  dnsConfig: publishedField<JsonObject>("PodDNSConfig"),
   readinessGates: s
-    .list(s.anyObject())
+    .list(publishedField<JsonObject>("PodReadinessGate"))
     .describe("If specified, all readiness gates will be evaluated for pod readiness."),
   runtimeClassName: s
     .string()
@@ -193,27 +172,33 @@ export const podSpecFields = s.object({
     ),
     "name",
   ).describe("SchedulingGates is an opaque list of values that if specified will block scheduling the pod."),
-  resourceClaims: mergedInPatches(
-    s.listMap(
-      s.object({
-        name: s
-          .string()
-          .required()
-          .describe("Name uniquely identifies this resource claim inside the pod. This must be a DNS_LABEL."),
-        resourceClaimName: s
-          .string()
-          .describe("ResourceClaimName is the name of a ResourceClaim object in the same namespace as this pod."),
-        resourceClaimTemplateName: s
-          .string()
-          .describe(
-            "ResourceClaimTemplateName is the name of a ResourceClaimTemplate object in the same namespace as this pod.",
-          ),
-      }),
-      ["name"],
+  resourceClaims: retainingKeys(
+    mergedInPatches(
+      s.listMap(
+        s.object({
+          name: s
+            .string()
+            .required()
+            .describe("Name uniquely identifies this resource claim inside the pod. This must be a DNS_LABEL."),
+          resourceClaimName: s
+            .string()
+            .describe("ResourceClaimName is the name of a ResourceClaim object in the same namespace as this pod."),
+          resourceClaimTemplateName: s
+            .string()
+            .describe(
+              "ResourceClaimTemplateName is the name of a ResourceClaimTemplate object in the same namespace as this pod.",
+            ),
+        }),
+        ["name"],
+      ),
+      "name",
     ),
-    "name",
   ).describe("Claims lists the names of resources, defined in spec.resourceClaims, that are used by this container."),
-  resources: s.anyObject().describe("ResourceRequirements describes the compute resource requirements."),
+  resources: publishedField<JsonObject>("ResourceRequirements"),
+  hostnameOverride: s
+    .string()
+    .describe("HostnameOverride specifies an explicit override for the pod's hostname as perceived by the pod."),
+  schedulingGroup: publishedField<JsonObject>("PodSchedulingGroup"),
 });
 
 export type PodSpec = Infer<typeof podSpecFields>;
@@ -235,9 +220,10 @@ export const podStatusFields = s.object({
     .string()
     .describe("The phase of a Pod is a simple, high-level summary of where the Pod is in its lifecycle."),
   observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
-  conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
-    "Latest available observations of the object's current state.",
-  ),
+  conditions: mergedInPatches(
+    s.listMap(conditionFields("observedGeneration", "lastProbeTime"), ["type"]),
+    "type",
+  ).describe("Latest available observations of the object's current state."),
   message: s.string().describe("A human readable message indicating details about why the pod is in this condition."),
   reason: s
     .string()
@@ -252,11 +238,9 @@ export const podStatusFields = s.object({
     .describe(
       "hostIP holds the IP address of the host to which the pod is assigned. Empty if the pod has not started yet.",
     ),
-  hostIPs: s
-    .list(s.anyObject())
-    .describe(
-      "hostIPs holds the IP addresses allocated to the host. If this field is specified, the first entry must match the hostIP field.",
-    ),
+  hostIPs: mergedInPatches(s.list(publishedField<JsonObject>("HostIP")), "ip").describe(
+    "hostIPs holds the IP addresses allocated to the host. If this field is specified, the first entry must match the hostIP field.",
+  ),
   podIP: s.string().describe("IP address."),
   podIPs: mergedInPatches(
     s.listMap(s.object({ ip: s.string().required().describe("IP address.") }), ["ip"]),
@@ -265,10 +249,14 @@ export const podStatusFields = s.object({
     "podIPs holds the IP addresses allocated to the pod. If this field is specified, the 0th entry must match the podIP field.",
   ),
   startTime: s.timestamp().describe("RFC 3339 date and time at which the object was acknowledged by the Kubelet."),
-  initContainerStatuses: s.list(s.anyObject()).describe("Statuses of init containers in this pod."),
-  containerStatuses: s.list(s.anyObject()).describe("Statuses of containers in this pod."),
+  initContainerStatuses: s
+    .list(publishedField<JsonObject>("ContainerStatus"))
+    .describe("Statuses of init containers in this pod."),
+  containerStatuses: s
+    .list(publishedField<JsonObject>("ContainerStatus"))
+    .describe("Statuses of containers in this pod."),
   ephemeralContainerStatuses: s
-    .list(s.anyObject())
+    .list(publishedField<JsonObject>("ContainerStatus"))
     .describe("Statuses for any ephemeral containers that have run in this pod."),
   qosClass: s
     .string()
@@ -280,5 +268,15 @@ export const podStatusFields = s.object({
     .describe(
       "Status of resources resize desired for pod's containers. It is empty if no resources resize is pending.",
     ),
-  resourceClaimStatuses: s.list(s.anyObject()).describe("Status of resource claims."),
+  resourceClaimStatuses: retainingKeys(
+    mergedInPatches(s.listMap(publishedField<JsonObject>("PodResourceClaimStatus"), ["name"]), "name"),
+  ).describe("Status of resource claims."),
+  nodeAllocatableResourceClaimStatuses: s
+    .list(publishedField<JsonObject>("NodeAllocatableResourceClaimStatus"))
+    .describe("Status of the claims of resources that the node allocates."),
+  extendedResourceClaimStatus: publishedField<JsonObject>("PodExtendedResourceClaimStatus"),
+  allocatedResources: quantities.describe(
+    "AllocatedResources is the total requests allocated for this pod by the node.",
+  ),
+  resources: publishedField<JsonObject>("ResourceRequirements"),
 });

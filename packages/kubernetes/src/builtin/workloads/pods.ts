@@ -2,17 +2,18 @@
 // Source: k8s.io/kubernetes/pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go (printPod)
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
-import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
-import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PrinterColumn, ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { EPHEMERAL_SUBRESOURCE, validateEphemeralChange, validateEphemeralContainers } from "./ephemeral-containers.ts";
+import { podTableColumns } from "./pod-columns.ts";
 import { withPodDefaults, withRequests, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
 import { qosClassOf } from "./pod-resources.ts";
@@ -54,8 +55,41 @@ function withoutChangeable(spec: PodSpec | undefined): JsonValue {
 const CHANGEABLE =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-const validateChange = (pod: Pod, old: Pod): readonly FieldError[] =>
-  equalJson(withoutChangeable(pod.spec), withoutChangeable(old.spec)) ? [] : [forbiddenError("spec", CHANGEABLE)];
+// Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidatePodUpdate)
+function validateChange({ spec: next = {} }: Pod, { spec: old = {} }: Pod): readonly FieldError[] {
+  for (const list of ["containers", "initContainers"] as const) {
+    if ((next[list] ?? []).length !== (old[list] ?? []).length)
+      return [forbiddenError(`spec.${list}`, "pod updates may not add or remove containers")];
+  }
+  return [
+    ...deadlineFaults(next.activeDeadlineSeconds, old.activeDeadlineSeconds),
+    ...tolerationFaults(next.tolerations ?? [], old.tolerations ?? []),
+    ...(equalJson(withoutChangeable(next), withoutChangeable(withPodDefaults(old)))
+      ? []
+      : [forbiddenError("spec", CHANGEABLE)]),
+  ];
+}
+
+type Seconds = PodSpec["activeDeadlineSeconds"];
+
+function deadlineFaults(next: Seconds, old: Seconds): readonly FieldError[] {
+  const path = "spec.activeDeadlineSeconds";
+  if (old === undefined) return [];
+  if (next === undefined) return [invalidError(path, null, "must not update from a positive integer to nil value")];
+  return next > old ? [invalidError(path, next, "must be less than or equal to previous value")] : [];
+}
+
+type Tolerations = NonNullable<PodSpec["tolerations"]>;
+
+/** Each stays, but for its seconds. */
+function tolerationFaults(next: Tolerations, old: Tolerations): readonly FieldError[] {
+  const textOf = ({ tolerationSeconds: _, ...rest }: Tolerations[number]): string =>
+    JSON.stringify(Object.entries(rest).sort());
+  const kept = new Set(next.map(textOf));
+  return old.every((each) => kept.has(textOf(each)))
+    ? []
+    : [forbiddenError("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
+}
 
 const podStrategy = statusStrategy<Pod>(
   ({ spec }) => [...validatePodSpec(spec, "spec"), ...validateImages(spec, "spec")],
@@ -109,6 +143,36 @@ function withEphemeral({ metadata, spec }: Pod, old: Pod): Pod {
   return { ...old, metadata, spec: { ...kept, ...(added === undefined ? {} : { ephemeralContainers: added }) } };
 }
 
+const RESIZE_SUBRESOURCE = "resize";
+
+/** Containers that are not there, and other members, are passed over. */
+function resized({ metadata, spec = {} }: Pod, old: Pod): Pod {
+  const withResources = (before: PodSpec["containers"], after: PodSpec["containers"]) =>
+    before?.map((container) => {
+      const { resources } = after?.find(({ name }) => name === container.name) ?? {};
+      return resources === undefined ? container : { ...container, resources };
+    });
+  const { containers, initContainers } = old.spec ?? {};
+  // Absent lists stay absent.
+  return {
+    ...old,
+    metadata,
+    spec: {
+      ...old.spec,
+      ...(containers === undefined ? {} : { containers: withResources(containers, spec.containers) }),
+      ...(initContainers === undefined ? {} : { initContainers: withResources(initContainers, spec.initContainers) }),
+    },
+  } as Pod;
+}
+
+// Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidatePodResize)
+function validateResize({ spec }: Pod, old: Pod): readonly FieldError[] {
+  const before = qosClassOf(old.spec);
+  return qosClassOf(spec) === before
+    ? []
+    : [invalidError("spec", before, "Pod QOS Class may not change as a result of resizing")];
+}
+
 /** Subresource that a kubelet would answer. */
 const onNode = (name: string, what: string): Subresource => ({
   name,
@@ -121,69 +185,9 @@ const onNode = (name: string, what: string): Subresource => ({
   },
 });
 
-type Status = NonNullable<Pod["status"]>;
-const containerStatuses = (status: Status | undefined) => (status?.containerStatuses ?? []).filter(isJsonObject);
-
 /** Whether the condition Ready holds. */
 export const isPodReady = ({ status }: Pick<Pod, "status">): boolean =>
   (status?.conditions ?? []).some(({ type, status: holds }) => type === "Ready" && holds === "True");
-
-const isReady = (pod: Pod): string => {
-  const ready = containerStatuses(pod.status).filter((each) => each["ready"] === true).length;
-  return `${ready}/${(pod.spec?.containers ?? []).length}`;
-};
-
-const restarts = (pod: Pod): number =>
-  containerStatuses(pod.status).reduce((sum, each) => sum + Number(each["restartCount"] ?? 0), 0);
-
-const reasonOf = (pod: Pod): string => {
-  if (isBeingDeleted(pod)) return "Terminating";
-  const reason = pod.status?.reason ?? "";
-  return reason === "" ? (pod.status?.phase ?? "") : reason;
-};
-
-// Stored objects have passed the schema of their kind, here and below.
-const columns: readonly PrinterColumn[] = [
-  { name: "Ready", type: "string", description: "Containers that are ready.", value: (o) => isReady(o as Pod) },
-  { name: "Status", type: "string", description: "The phase, or why it is so.", value: (o) => reasonOf(o as Pod) },
-  {
-    name: "Restarts",
-    type: "string",
-    description: "Number of container restarts.",
-    value: (o) => String(restarts(o as Pod)),
-  },
-  ageColumn,
-  {
-    name: "IP",
-    type: "string",
-    priority: 1,
-    description:
-      "podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.",
-    value: (o) => (o as Pod).status?.podIP ?? "<none>",
-  },
-  {
-    name: "Node",
-    type: "string",
-    priority: 1,
-    description: "Its node.",
-    value: (o) => (o as Pod).spec?.nodeName ?? "<none>",
-  },
-  {
-    name: "Nominated Node",
-    type: "string",
-    priority: 1,
-    description:
-      "nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods.",
-    value: (o) => (o as Pod).status?.nominatedNodeName ?? "<none>",
-  },
-  {
-    name: "Readiness Gates",
-    type: "string",
-    priority: 1,
-    description: "Conditions that it waits for.",
-    value: () => "<none>",
-  },
-];
 
 export const pods: ResourceDefinition = defineBuiltin({
   group: "",
@@ -210,6 +214,13 @@ export const pods: ResourceDefinition = defineBuiltin({
       // Both have gone through the schema of the kind.
       updates: (submitted, old) => withEphemeral(submitted as Pod, old as Pod),
     },
+    {
+      name: RESIZE_SUBRESOURCE,
+      kind: { group: "", version: "v1", kind: "Pod" },
+      description: "Changes the resources of containers, and nothing else of the pod.",
+      // As above.
+      updates: (submitted, old) => resized(submitted as Pod, old as Pod),
+    },
   ],
   selectableFields: [
     ".spec.nodeName",
@@ -218,7 +229,7 @@ export const pods: ResourceDefinition = defineBuiltin({
     ".spec.serviceAccountName",
     ".status.phase",
   ],
-  columns,
+  columns: podTableColumns,
   // Bodies of built-in kinds have passed their types by now.
   setDefaults: (object) => {
     const pod = object as Pod;
@@ -238,6 +249,8 @@ export const pods: ResourceDefinition = defineBuiltin({
     validateUpdate(pod: Pod, old: Pod, context: RequestContext) {
       const { subresource } = context.info;
       if (subresource === BINDING_SUBRESOURCE) return [];
+      if (subresource === RESIZE_SUBRESOURCE)
+        return [...validatePodSpec(pod.spec, "spec"), ...validateResize(pod, old)];
       if (subresource !== EPHEMERAL_SUBRESOURCE) return podStrategy.validateUpdate?.(pod, old, context) ?? [];
       const [spec = {}, before = {}] = [pod.spec, old.spec];
       return [
@@ -269,6 +282,7 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "PodTemplate",
   plural: "podtemplates",
+  tracksGeneration: true,
   returnsDeletedObject: true,
   singular: "podtemplate",
   namespaced: true,
@@ -311,7 +325,18 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
 export const podColumns = (
   selectorOf: (object: KubeObject) => string,
   specOf: (object: KubeObject) => PodSpec | undefined,
-): readonly PrinterColumn[] => [
+): readonly PrinterColumn[] => [...containerColumns(specOf), selectorColumn(selectorOf)];
+
+const selectorColumn = (value: (object: KubeObject) => string): PrinterColumn => ({
+  name: "Selector",
+  type: "string",
+  priority: 1,
+  description: "The labels of its pods.",
+  value,
+});
+
+/** The same without the selector, which StatefulSets do not show. */
+export const containerColumns = (specOf: (object: KubeObject) => PodSpec | undefined): readonly PrinterColumn[] => [
   {
     name: "Containers",
     type: "string",
@@ -326,7 +351,6 @@ export const podColumns = (
     description: "Their images.",
     value: (object) => containerImages(specOf(object)),
   },
-  { name: "Selector", type: "string", priority: 1, description: "The labels of its pods.", value: selectorOf },
 ];
 
 export const durationBetween = (

@@ -13,7 +13,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
-import { podTemplateFields } from "./pod-fields.ts";
+import { atomicLabels, podTemplateFields } from "./pod-fields.ts";
 import { templateWarnings } from "./pod-warnings.ts";
 import { podColumns } from "./pods.ts";
 import { labelSelectorText, scaleSelectorText } from "./selector-text.ts";
@@ -27,7 +27,7 @@ const fields = s
       .object({
         replicas: s.int32().describe("How many pods there should be. Absent: 1."),
         minReadySeconds: s.int32().describe("Seconds for which a new pod has to be ready before it counts."),
-        selector: s.map(s.string()).describe("Labels of its pods. Absent: the labels of the template."),
+        selector: atomicLabels.describe("Labels of its pods. Absent: the labels of the template."),
         template: podTemplateFields.describe(
           "PodTemplateSpec describes the data a pod should have when created from a template",
         ),
@@ -40,7 +40,7 @@ const fields = s
         readyReplicas: s.int32().describe("How many of them are ready."),
         availableReplicas: s.int32().describe("How many of them are available."),
         observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+        conditions: mergedInPatches(s.listMap(conditionFields(), ["type"]), "type").describe(
           "Latest available observations of the object's current state.",
         ),
       })

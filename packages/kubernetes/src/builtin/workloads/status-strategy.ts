@@ -40,7 +40,7 @@ export const statusStrategy = <T extends WithStatus>(
   validateUpdate: (object, old, { info }) =>
     info.subresource === "status"
       ? validateStatus(object, old)
-      : [...validateChange(object, old), ...validate(object, old)],
+      : [...validate(object, old), ...validateChange(object, old)],
 });
 
 /** The same warnings about a new object and about a change, but for one of its status. */

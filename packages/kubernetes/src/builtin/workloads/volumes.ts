@@ -2,7 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/registry/core/{persistentvolume,persistentvolumeclaim}
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -10,9 +10,10 @@ import { type FieldError, forbiddenError } from "@postern/apimachinery/validatio
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
-import { objectReference } from "../core/object-reference.ts";
+import { publishedField } from "../published/published-field.ts";
 import { quantities, quantityText } from "../quotas/quantities.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
+import { withSourceDefaults } from "./pod-defaults.ts";
 import { statusStrategy, warningHooks } from "./status-strategy.ts";
 import { validateClaimSpec, validateVolumeSpec } from "./validate-claims.ts";
 import { claimWarnings, volumeWarnings } from "./volume-warnings.ts";
@@ -26,7 +27,7 @@ const MODES: { readonly [mode: string]: string } = {
 const modesText = (modes: readonly string[] | undefined): string =>
   (modes ?? []).map((mode) => MODES[mode] ?? mode).join(",");
 
-const claimFields = s
+export const claimFields = s
   .object({
     spec: s
       .object({
@@ -51,8 +52,8 @@ const claimFields = s
           .describe(
             "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
           ),
-        dataSource: s.anyObject().describe("Object that the volume is populated from."),
-        dataSourceRef: s.anyObject().describe("Object that the volume is populated from."),
+        dataSource: publishedField<JsonObject>("TypedLocalObjectReference"),
+        dataSourceRef: publishedField<JsonObject>("TypedObjectReference"),
         volumeAttributesClassName: s
           .string()
           .describe("volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim."),
@@ -67,19 +68,24 @@ const claimFields = s
           .list(s.string())
           .describe("accessModes contains the actual access modes the volume backing the PVC has."),
         capacity: quantities.describe("capacity represents the actual resources of the underlying volume."),
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+        conditions: mergedInPatches(s.listMap(conditionFields("lastProbeTime"), ["type"]), "type").describe(
           "conditions is the current Condition of persistent volume claim.",
         ),
         allocatedResources: quantities.describe(
           "allocatedResources tracks the resources allocated to a PVC including its capacity.",
         ),
-        allocatedResourceStatuses: s.map(s.string()).describe("Status of the modification."),
+        allocatedResourceStatuses: s
+          .field<{ readonly [name: string]: string }>({
+            ...s.map(s.string()).schema,
+            "x-kubernetes-map-type": "granular",
+          })
+          .describe("Status of the modification."),
         currentVolumeAttributesClassName: s
           .string()
           .describe(
             "currentVolumeAttributesClassName is the current name of the VolumeAttributesClass the PVC is using.",
           ),
-        modifyVolumeStatus: s.anyObject().describe("Status of the modification."),
+        modifyVolumeStatus: publishedField<JsonObject>("ModifyVolumeStatus"),
       })
       .describe("PersistentVolumeClaimStatus is the current status of a persistent volume claim."),
   })
@@ -170,24 +176,8 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
 
 const volumeFields = s
   .object({
-    spec: s
-      .field<{ readonly [name: string]: never }>({
-        type: "object",
-        properties: {
-          claimRef: objectReference.describe(
-            "ObjectReference contains enough information to let you inspect or modify the referred object.",
-          ).schema,
-          storageClassName: { type: "string", description: "Name of the StorageClass." },
-          persistentVolumeReclaimPolicy: {
-            type: "string",
-            description:
-              "persistentVolumeReclaimPolicy defines what happens to a persistent volume when released from its claim.",
-          },
-        },
-        "x-kubernetes-preserve-unknown-fields": true,
-      })
-      .describe("PersistentVolumeSpec is the specification of a persistent volume."),
-    status: s.anyObject().describe("PersistentVolumeStatus is the current status of a persistent volume."),
+    spec: publishedField<{ readonly [name: string]: never }>("PersistentVolumeSpec"),
+    status: publishedField<JsonObject>("PersistentVolumeStatus"),
   })
   .describe("PersistentVolume (PV) is a storage resource provisioned by an administrator. It is analogous to a node.");
 
@@ -267,7 +257,12 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
   setDefaults: (object) =>
     ({
       ...object,
-      spec: { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem", ...(object as Volume).spec },
+      spec: {
+        persistentVolumeReclaimPolicy: "Retain",
+        volumeMode: "Filesystem",
+        // Objects are JSON; only their named types hide it.
+        ...withSourceDefaults(((object as Volume).spec ?? {}) as JsonObject),
+      },
     }) as KubeObject,
   strategy: {
     ...statusStrategy<Volume>(

@@ -42,17 +42,22 @@ const SECONDS = 300;
 const NO_EXECUTE = "NoExecute";
 const TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
-export const tolerationAdmission: AdmissionPlugin = podPlugin("DefaultTolerationSeconds", (pod) => {
-  const { tolerations = [] } = pod.spec ?? {};
-  const isTolerated = (taint: string): boolean =>
-    tolerations.some(
-      ({ key = "", effect = "" }) => (key === "" || key === taint) && (effect === "" || effect === NO_EXECUTE),
-    );
-  const added = TAINTS.filter((taint) => !isTolerated(taint)).map((key) => ({
-    key,
-    operator: "Exists",
-    effect: NO_EXECUTE,
-    tolerationSeconds: SECONDS,
-  }));
-  return added.length === 0 ? pod : { ...pod, spec: { ...pod.spec, tolerations: [...tolerations, ...added] } };
-});
+export const tolerationAdmission: AdmissionPlugin = podPlugin(
+  "DefaultTolerationSeconds",
+  (pod) => {
+    const { tolerations = [] } = pod.spec ?? {};
+    const isTolerated = (taint: string): boolean =>
+      tolerations.some(
+        ({ key = "", effect = "" }) => (key === "" || key === taint) && (effect === "" || effect === NO_EXECUTE),
+      );
+    const added = TAINTS.filter((taint) => !isTolerated(taint)).map((key) => ({
+      key,
+      operator: "Exists",
+      effect: NO_EXECUTE,
+      tolerationSeconds: SECONDS,
+    }));
+    return added.length === 0 ? pod : { ...pod, spec: { ...pod.spec, tolerations: [...tolerations, ...added] } };
+  },
+  undefined,
+  ["create", "update"],
+);
