@@ -44,3 +44,14 @@ test("the connection is left alone behind the end of the response", async () => 
   expect(response.whole()).toHaveLength(4 * PART.length);
   expect(calls).toEqual(["pause"]);
 });
+
+test("pieces of a byte are counted as what they take: a target that sends many is not read on for longer", () => {
+  const { calls, response } = openResponse();
+  let pieces = 0;
+  while (calls.length === 0 && pieces < 1_000) {
+    response.push(PART.subarray(0, 1));
+    pieces += 1;
+  }
+  expect(calls).toEqual(["pause"]);
+  expect(pieces).toBeLessThan(300);
+});

@@ -12,6 +12,8 @@ export type ResponseFlow = {
 
 /** This much waits for a reader before the connection is read no further. */
 const MAX_WAITING = 64 << 10;
+/** A piece is an object, and a target may send pieces of a byte each. */
+const PIECE_BYTES = 256;
 
 /** To be iterated over once. Leaving the iteration before the end closes the connection. */
 export class UpstreamResponse implements AsyncIterable<Buffer> {
@@ -52,7 +54,7 @@ export class UpstreamResponse implements AsyncIterable<Buffer> {
   /** For the exchange: a part of the body has come. */
   push(chunk: Buffer): void {
     this.#waiting.push(chunk);
-    this.#waitingBytes += chunk.length;
+    this.#waitingBytes += chunk.length + PIECE_BYTES;
     if (this.#waitingBytes >= MAX_WAITING) {
       this.#isPaused = true;
       this.#flow.pause();
