@@ -35,7 +35,7 @@ async function issuedKey(object: TrustRule): Promise<OwnedAccessKey> {
   };
   const base = { runtime: { clock: { now: () => 0 } }, signal: new AbortController().signal };
   const issue = issueByRule(base as any, mint as any);
-  await issue(state, { claims: { sub: "a" }, issuer: "https://issuer.example" } as any);
+  await issue(state, { claims: { sub: "a" }, issuer: "https://issuer.example" } as any, "");
   return keys[0] as OwnedAccessKey;
 }
 

@@ -67,6 +67,7 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/spec\.maxUses$/, () => 5],
   [/allowedSourceRanges\[\]$/, () => "10.20.0.0/16"],
   [/certificateSHA256$/, () => "ab".repeat(32)],
+  [/jwkThumbprint$/, () => "A".repeat(43)],
   [/requesters\.expression$/, () => "'full' in user.groups"],
   [/spec\.autoApprove$/, () => "request.role == 'none'"],
   [/targets\[\]\.kind$/, () => "VirtualCluster"],
@@ -84,8 +85,14 @@ const valueAt = (place: string): unknown => VALUES.find(([fits]) => fits.test(pl
 
 /** Of the places of one line, each manifest has the next: they exclude each other. */
 const ONE_OF: { readonly [kind: string]: readonly (readonly RegExp[])[] } = {
-  OwnedAccessKey: [[/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/]],
-  AccessKey: [[/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/]],
+  OwnedAccessKey: [
+    [/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/],
+    [/certificateSHA256$/, /jwkThumbprint$/],
+  ],
+  AccessKey: [
+    [/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/],
+    [/certificateSHA256$/, /jwkThumbprint$/],
+  ],
   Cluster: [[/^spec\.local$/, /^spec\.kubeConfigRef/, /^spec\.networkPeer/]],
   ClusterTrustRule: [[/issuer\.jwks$/, /issuer\.(discoveryURL|certificateAuthority)$/]],
   IdentityProvider: [

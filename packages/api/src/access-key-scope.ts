@@ -113,9 +113,14 @@ export const confirmation = s
       .describe(
         "SHA-256 of the client certificate in DER: hexadecimal as openssl x509 -fingerprint -sha256 prints it, or base64url as x5t#S256. A self-signed certificate is enough.",
       ),
+    jwkThumbprint: s
+      .string({ maxLength: 43 })
+      .describe(
+        "SHA-256 thumbprint (RFC 7638) of the public key that signs a DPoP proof (RFC 9449) of each request, in base64url. Not together with certificateSHA256.",
+      ),
   })
   .describe(
-    "Client certificate that requests with the key have to present in the TLS handshake: a stolen value alone is refused. Keys and kubeconfig tokens that are created with the key have the same, or one of their own.",
+    "Client certificate that requests with the key have to present in the TLS handshake, or key pair that has to sign each of them: a stolen value alone is refused. Keys and kubeconfig tokens that are created with the key have the same, or one of their own.",
   );
 
 export const audiences = s

@@ -8,6 +8,7 @@ import { type Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { NotPosternError, PlatformFailure } from "./failure.ts";
 import { type ConnectionFlags, type FoundConnection, findConnection, PLATFORM_ORDER } from "./login/platform-choice.ts";
+import { createRequestProof } from "./login/request-proof.ts";
 
 export type { ConnectionFlags } from "./login/platform-choice.ts";
 
@@ -69,14 +70,16 @@ export async function withFoundConnection<T>(
 
 /** The same for a connection that is not chosen yet. */
 export async function withConnection<T>(
-  connection: Pick<FoundConnection, "transport" | "token">,
+  connection: Pick<FoundConnection, "transport" | "token" | "keyPair">,
   { stderr }: CommandContext,
   use: (client: ApiClient, managementGroup: string) => Promise<T>,
   { printsWarning = () => true }: ClientOptions = {},
 ): Promise<T> {
   await using transport = createNodeTransport(connection.transport);
+  const { keyPair } = connection;
   const client = createApiClient({
     transport,
+    proof: keyPair && createRequestProof(connection.transport.server, keyPair),
     userAgent: `postern/${BUILD_INFO.version} (${process.platform}/${process.arch})`,
     onWarning(text) {
       if (printsWarning(text)) stderr.write(`Warning: ${text}\n`);

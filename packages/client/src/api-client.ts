@@ -25,10 +25,23 @@ export type ApiClientOptions = {
   readonly transport: Transport;
   /** The bearer token, or where to ask for it before each request. */
   readonly token?: string | (() => string | Promise<string>) | undefined;
+  /** Proves possession of a key pair in each request with the token. Default: the token is a bearer token. */
+  readonly proof?: RequestProof | undefined;
   readonly userAgent?: string;
   /** Texts of `Warning` headers, which servers use for deprecated fields and suspicious values. */
   readonly onWarning?: (text: string) => void;
   readonly delay?: Delay;
+};
+
+/** Source: RFC 9449 */
+export type RequestProof = {
+  /** In place of `authorization`. */
+  headers(
+    request: Pick<TransportRequest, "method" | "path">,
+    token: string,
+  ): Promise<{ readonly [name: string]: string }>;
+  /** Called with each response. True where the server asks for another proof: the request is sent again, once. */
+  isWantedAgain(response: Pick<TransportResponse, "status" | "header">): boolean;
 };
 
 export type ApiClient = {
@@ -42,12 +55,22 @@ export type ApiClient = {
 const MAX_RETRIES = 10;
 
 export function createApiClient(options: ApiClientOptions): ApiClient {
-  const { transport, token, userAgent = "postern-client", onWarning, delay = systemDelay } = options;
+  const { transport, token, proof, userAgent = "postern-client", onWarning, delay = systemDelay } = options;
 
   async function stream(request: ApiRequest): Promise<TransportResponse> {
+    let isProvenAgain = false;
     for (let attempt = 0; ; attempt++) {
       const bearer = typeof token === "function" ? await token() : token;
-      const response = await transport.send(toTransportRequest(request, userAgent, bearer));
+      const sent = toTransportRequest(request, userAgent, bearer);
+      const proven = bearer === undefined ? undefined : await proof?.headers(sent, bearer);
+      const response = await transport.send(
+        proven === undefined ? sent : { ...sent, headers: { ...sent.headers, ...proven } },
+      );
+      if (proof?.isWantedAgain(response) === true && !isProvenAgain) {
+        isProvenAgain = true;
+        await readText(response);
+        continue;
+      }
       for (const text of warningTexts(response.header("warning"))) onWarning?.(text);
       if (response.status >= 200 && response.status < 300) return response;
       const error = responseError(response.status, parseOrUndefined(await readText(response)));

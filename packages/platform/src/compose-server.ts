@@ -18,6 +18,7 @@ import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
+import type { OwnAddresses } from "./features/access-keys/proofs/proof-verifier.ts";
 import { snapshotOf } from "./features/activity/activity-snapshot.ts";
 import { openAuditLog } from "./features/audit/audit-log.ts";
 import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
@@ -43,7 +44,7 @@ import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
 import { adoptPlatformAuthority } from "./server/platform-authority.ts";
 import { transportLimitsOf, trustedProxiesOf } from "./server/rate-limits.ts";
 import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
-import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
+import { isNamedIn, publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
 import { createServingState, gaugeServing, reloadCertificate } from "./server/serving-reload.ts";
 import { createStartingHandler } from "./server/starting-handler.ts";
 
@@ -148,8 +149,9 @@ export async function composeServer(parts: {
   // These write to the log and to the store until then.
   teardown.defer(() => first?.closed());
   const preparation = createPreparation();
-  const endpoint: PlatformEndpoint = {
+  const endpoint: PlatformEndpoint & OwnAddresses = {
     url: () => url,
+    isOwnName: (host) => isNamedIn(serving.current.tls, host),
     get certificateAuthorityPem() {
       return serving.current.certificateAuthorityPem;
     },

@@ -174,7 +174,7 @@ export class SimulatedServer {
         signal: lifetime.signal,
         serverKeys: deriveServerKeys(SECRET),
         memory: memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
-        endpoint: { url: () => "https://postern.test", certificateAuthorityPem: undefined },
+        endpoint: { url: () => "https://postern.test", isOwnName: () => false, certificateAuthorityPem: undefined },
         routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
       },
       // A process that crashes disposes nothing.

@@ -43,11 +43,22 @@ export class CredentialRefusedError extends Error {
   readonly credentialId: string | undefined;
 
   readonly annotations: CredentialAnnotations;
+  /** Headers of the response, such as `www-authenticate`. */
+  readonly headers: { readonly [name: string]: string } | undefined;
+  /** False where the request may be sent again with what the response asks for: it counts as no wrong credential. */
+  readonly isGuess: boolean;
 
-  constructor(why: string, credentialId: string | undefined, annotations: CredentialAnnotations = {}) {
+  constructor(
+    why: string,
+    credentialId: string | undefined,
+    annotations: CredentialAnnotations = {},
+    { headers, isGuess = true }: Partial<Pick<CredentialRefusedError, "headers" | "isGuess">> = {},
+  ) {
     super(why);
     this.credentialId = credentialId;
     this.annotations = annotations;
+    this.headers = headers;
+    this.isGuess = isGuess;
   }
 }
 

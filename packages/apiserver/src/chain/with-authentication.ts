@@ -121,6 +121,7 @@ function holdBack(
   { failedLogins, scheduler }: WithAuthenticationDeps,
 ): Promise<void> | undefined {
   if (failedLogins === undefined || !isApiError(error) || error.code !== 401 || request.remoteAddress === "") return;
+  if (error.cause instanceof CredentialRefusedError && !error.cause.isGuess) return;
   if (failedLogins.delayOf(sourceOf(request.remoteAddress)) === undefined) return;
   return new Promise<void>((resolve) => {
     const timer = scheduler.schedule(HOLD_MS, done);

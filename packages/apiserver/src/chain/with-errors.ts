@@ -32,8 +32,11 @@ export function refusal(
   if (found === undefined) throw error;
   const apiError = redact === undefined ? found : redactedError(found, redact);
   audit.setResponseStatus?.(apiError.toStatus());
-  if (apiError.cause instanceof CredentialRefusedError) audit.annotate(AUDIT_REFUSAL, apiError.cause.message);
-  return errorResponse(request, apiError);
+  const { cause } = apiError;
+  const response = errorResponse(request, apiError);
+  if (!(cause instanceof CredentialRefusedError)) return response;
+  audit.annotate(AUDIT_REFUSAL, cause.message);
+  return cause.headers === undefined ? response : { ...response, headers: { ...response.headers, ...cause.headers } };
 }
 
 /** A refusal repeats what the client sent. */

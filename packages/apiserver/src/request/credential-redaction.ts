@@ -3,7 +3,7 @@
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { ApiRequest } from "../transport/api-request.ts";
-import { bearerTokenOf } from "./credentials.ts";
+import { bearerTokenOf, tokenWithProof } from "./credentials.ts";
 
 export type Redact = (text: string) => string;
 
@@ -37,7 +37,8 @@ export function redactionOf(
   { isCredential, isAny }: ChosenCredentials = NO_CHOSEN,
 ): Redact {
   const bearer = bearerTokenOf(request);
-  const token = bearer.type === "token" && bearer.token.length >= MIN_TOKEN_LENGTH ? bearer.token : undefined;
+  const presented = bearer.type === "token" ? bearer.token : tokenWithProof(request);
+  const token = presented !== undefined && presented.length >= MIN_TOKEN_LENGTH ? presented : undefined;
   return (text) => {
     if (text.length < MIN_TOKEN_LENGTH) return text;
     const safe = token !== undefined && text.includes(token) ? text.replaceAll(token, REDACTED) : text;

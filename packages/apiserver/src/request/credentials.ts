@@ -58,6 +58,15 @@ export function presentedToken(request: Pick<ApiRequest, "headers" | "upgrade">)
   return bearer.type === "token" ? bearer.token : undefined;
 }
 
+/** The form of an access token that comes with a proof (RFC 9449, section 7.1). */
+const WITH_PROOF = /^dpop +(\S.*)$/i;
+
+/** The token of the scheme DPoP: for authenticators that verify the proof beside it. Undefined for all other requests. */
+export function tokenWithProof({ headers }: Pick<ApiRequest, "headers">): string | undefined {
+  const { authorization } = headers;
+  return typeof authorization === "string" ? WITH_PROOF.exec(authorization)?.[1] : undefined;
+}
+
 /** The subprotocols that the client asks for, without those that carry a token. */
 export const webSocketProtocols = (request: Pick<ApiRequest, "headers">): readonly string[] =>
   requestedProtocols(request).filter((protocol) => !protocol.startsWith(PROTOCOL_PREFIX));

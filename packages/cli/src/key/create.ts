@@ -17,7 +17,7 @@ import { UsageError } from "../usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "../virtual-cluster-name.ts";
 import { type WrapFlags, withWrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";
 import { accessKeysOf } from "./access-keys.ts";
-import { certificateOf, type ProofFlags } from "./proof.ts";
+import { confirmationOf, type ProofFlags } from "./proof.ts";
 
 type CreateFlags = ConnectionFlags &
   OutputFlags &
@@ -104,6 +104,18 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
         "bind the key to a new private key: writes <prefix>.key and <prefix>.crt, which clients present with the key",
       )
       .addOption(new Option("--certificate <file>", "bind the key to this client certificate").conflicts("proof"))
+      .addOption(
+        new Option(
+          "--dpop <prefix>",
+          "bind the key to a new key pair: writes <prefix>.key, which signs a proof of each request (DPoP)",
+        ).conflicts(["proof", "certificate"]),
+      )
+      .addOption(
+        new Option(
+          "--jwk-thumbprint <thumbprint>",
+          "bind the key to the key pair of a client that signs a proof of each request (RFC 7638)",
+        ).conflicts(["proof", "certificate", "dpop"]),
+      )
       .option(
         "--allow-kubeconfig",
         "beside the requests that --verb, --resource and --namespace allow, also allow kubeconfigs for the virtual clusters, with the same limits",
@@ -117,7 +129,7 @@ export const createKeyCreateCommand = (context: CommandContext): Command =>
         if (flags.output === "name" && flags.secretRef === undefined)
           throw new UsageError("-o name prints no value, which is shown only once: add --secret-ref");
         const created = await accessKeysOf(client, group).create(
-          toAccessKey(`${group}/v1`, name, flags, await certificateOf(flags, context)),
+          toAccessKey(`${group}/v1`, name, flags, await confirmationOf(flags, context)),
           wrapQuery(flags),
         );
         if (flags.wrap !== undefined) {
@@ -147,7 +159,7 @@ function toAccessKey(
   apiVersion: string,
   name: string | undefined,
   flags: CreateFlags,
-  certificateSHA256: string | undefined,
+  confirmation: Awaited<ReturnType<typeof confirmationOf>>,
 ): JsonObject {
   const { displayName, description, ttl, ttlAfterLastActivity, maxUses, user, team, group, secretRef } = flags;
   if (ttlAfterLastActivity === true && ttl === undefined) {
@@ -172,7 +184,7 @@ function toAccessKey(
       rules: rulesOf(flags, apiVersion.split("/", 1).join("")),
       allowedSourceRanges: flags.sourceRange,
       audiences: flags.audience,
-      ...(certificateSHA256 === undefined ? {} : { confirmation: { certificateSHA256 } }),
+      confirmation,
     },
   };
 }

@@ -1,17 +1,32 @@
-// The client certificate that an access key is bound to: made here, or taken from a file. Its private key never leaves this machine.
+// The client certificate or key pair that an access key is bound to: made here, or taken from a file. Its private key never leaves this machine.
 
-import { X509Certificate } from "node:crypto";
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../usage-error.ts";
 
-export type ProofFlags = { readonly proof?: string; readonly certificate?: string };
+export type ProofFlags = {
+  readonly proof?: string;
+  readonly certificate?: string;
+  readonly dpop?: string;
+  readonly jwkThumbprint?: string;
+};
 
-/** SHA-256 of the certificate; undefined where none is asked for. Throws UsageError. */
-export async function certificateOf(
-  { proof, certificate }: ProofFlags,
+/** The field spec.confirmation; undefined where nothing is asked for. Throws UsageError. */
+export async function confirmationOf(
+  flags: ProofFlags,
   { workingDirectory }: Pick<CommandContext, "workingDirectory">,
+): Promise<{ readonly certificateSHA256: string } | { readonly jwkThumbprint: string } | undefined> {
+  if (flags.dpop !== undefined) return { jwkThumbprint: await makeKeyPair(resolve(workingDirectory, flags.dpop)) };
+  if (flags.jwkThumbprint !== undefined) return { jwkThumbprint: flags.jwkThumbprint };
+  const certificateSHA256 = await certificateOf(flags, workingDirectory);
+  return certificateSHA256 === undefined ? undefined : { certificateSHA256 };
+}
+
+async function certificateOf(
+  { proof, certificate }: ProofFlags,
+  workingDirectory: string,
 ): Promise<string | undefined> {
   if (proof !== undefined) return await makeProof(resolve(workingDirectory, proof));
   if (certificate === undefined) return undefined;
@@ -32,6 +47,14 @@ async function makeProof(prefix: string): Promise<string> {
   await writeNew(`${prefix}.key`, privateKeyPem);
   await writeNew(`${prefix}.crt`, certificatePem);
   return sha256;
+}
+
+/** The thumbprint of its public key. */
+async function makeKeyPair(prefix: string): Promise<string> {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+  await writeNew(`${prefix}.key`, privateKey.export({ type: "pkcs8", format: "pem" }).toString());
+  const { calculateJwkThumbprint } = await import("jose");
+  return await calculateJwkThumbprint(publicKey);
 }
 
 /** An existing key may be in use. */

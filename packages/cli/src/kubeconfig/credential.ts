@@ -21,7 +21,7 @@ import { baseDirectory } from "../login/platforms.ts";
 import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
 import { endpointOption } from "./endpoint-option.ts";
-import { issueKubeconfig, type KubeconfigWay, withProof } from "./issue-kubeconfig.ts";
+import { issueKubeconfig, type KubeconfigWay, needsCertificate, withProof } from "./issue-kubeconfig.ts";
 
 type CredentialFlags = ConnectionFlags & {
   readonly project: string;
@@ -100,7 +100,13 @@ type KeptCredential = {
 async function credentialOf(name: string, flags: CredentialFlags, context: CommandContext): Promise<KeptCredential> {
   const connection = await findConnection(flags, context);
   const { project, namespacePrefix, ttl, clientCert, readOnly, clusterServer, endpoint } = flags;
-  const wishes = { ttlSeconds: ttl, clientCert, readOnly, clusterServer, endpoint };
+  const wishes = {
+    ttlSeconds: ttl,
+    clientCert: needsCertificate(clientCert, connection),
+    readOnly,
+    clusterServer,
+    endpoint,
+  };
   const file = join(
     credentialsDirectory(context.environment, connection),
     `${digest([namespacePrefix, project, name, ttl, clientCert === true, readOnly === true, clusterServer ?? "", ...(endpoint === undefined ? [] : [endpoint])])}.json`,

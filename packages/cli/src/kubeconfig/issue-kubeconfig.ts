@@ -7,6 +7,7 @@ import type { KubeconfigEntry } from "@postern/client/kubeconfig-file";
 import { createResourceClient, type WriteOptions } from "@postern/client/resource-client";
 import { parse } from "yaml";
 import { listAt, objectAt, textAt } from "../json-members.ts";
+import type { FoundConnection } from "../login/platform-choice.ts";
 import { UsageError } from "../usage-error.ts";
 import { explainNotFound, type VirtualClusterPlace } from "./explain-not-found.ts";
 
@@ -83,6 +84,12 @@ export const describeKubeconfig = async (
   options: KubeconfigOptions,
 ): Promise<KubeconfigEntry> =>
   issuedKubeconfig(await ask(client, place, options, { dryRun: true }), nameOf(place, options)).entry;
+
+/** A token that is made with a key which signs each request needs such proofs as well, and kubectl signs none. Its certificate proves itself. */
+export const needsCertificate = (
+  asked: boolean | undefined,
+  { keyPair }: Pick<FoundConnection, "keyPair">,
+): boolean | undefined => (keyPair === undefined ? asked : true);
 
 /** Whether the platform sees an access key and a client certificate. */
 export const isProven = ({ transport, token }: ProvenConnection): boolean =>

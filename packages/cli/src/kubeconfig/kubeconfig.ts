@@ -28,6 +28,7 @@ import {
   isProven,
   issueKubeconfig,
   type KubeconfigWay,
+  needsCertificate,
   wrapKubeconfig,
 } from "./issue-kubeconfig.ts";
 import { mergeKubeconfig } from "./merge-kubeconfig.ts";
@@ -92,13 +93,15 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
 
 async function writeKubeconfig(
   given: string | undefined,
-  flags: KubeconfigFlags,
+  asked: KubeconfigFlags,
   context: CommandContext,
 ): Promise<void> {
-  if (given !== undefined && flags.all === true) throw new UsageError("--all takes no name of a virtual cluster");
-  if (flags.output === "name" && flags.out === undefined && flags.merge === undefined)
+  if (given !== undefined && asked.all === true) throw new UsageError("--all takes no name of a virtual cluster");
+  if (asked.output === "name" && asked.out === undefined && asked.merge === undefined)
     throw new UsageError("-o name prints no kubeconfig: add --out or --merge");
-  const connection = await chooseConnection(flags, context);
+  const connection = await chooseConnection(asked, context);
+  const clientCert = needsCertificate(asked.clientCert, connection);
+  const flags = clientCert === undefined ? asked : { ...asked, clientCert };
   if (flags.wrap !== undefined) {
     await writeWrappedKubeconfig(given, flags, connection, context);
     return;

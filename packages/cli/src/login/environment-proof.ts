@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../usage-error.ts";
+import { DPOP_KEY } from "./request-proof.ts";
 
 type Environment = CommandContext["environment"];
 
@@ -13,7 +14,7 @@ const VARIABLES = ["POSTERN_CLIENT_CERTIFICATE", "POSTERN_CLIENT_KEY"] as const;
 export const proofVariables = (
   environment: Environment,
 ): readonly { readonly name: string; readonly value: string }[] =>
-  VARIABLES.flatMap((name) => {
+  [...VARIABLES, DPOP_KEY].flatMap((name) => {
     const path = environment[name] ?? "";
     return path === "" ? [] : [{ name, value: resolve(path) }];
   });

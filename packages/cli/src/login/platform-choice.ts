@@ -1,5 +1,6 @@
 // Which platform a command uses: the order of everything that can name one, in one place.
 
+import type { KeyObject } from "node:crypto";
 import { lstat, realpath, stat } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
 import { type Kubeconfig, KubeconfigError } from "@postern/client/kubeconfig";
@@ -22,6 +23,7 @@ import {
   platformsFile,
   readAuthority,
 } from "./platforms.ts";
+import { environmentKeyPair } from "./request-proof.ts";
 
 type Environment = CommandContext["environment"];
 type Surroundings = Pick<CommandContext, "environment" | "workingDirectory">;
@@ -60,6 +62,8 @@ export type FoundConnection = Connection & {
   readonly mark: PlatformMark;
   /** Whether it says itself that it is a platform. */
   readonly isRecognized: boolean;
+  /** The private key of the pair that the token is bound to. */
+  readonly keyPair?: KeyObject;
 };
 
 /** The platform of the command, in the order of PLATFORM_ORDER. Throws UsageError and KubeconfigError. */
@@ -359,6 +363,7 @@ async function environmentConnection(environment: Environment): Promise<FoundCon
   if (token === "") throw new UsageError("POSTERN_URL is set without POSTERN_TOKEN: set an access key");
   const server = parseAddress(url);
   const proof = await environmentProof(environment);
+  const keyPair = await environmentKeyPair(environment);
   return {
     transport: {
       server,
@@ -367,6 +372,7 @@ async function environmentConnection(environment: Environment): Promise<FoundCon
       ...(authority === "" ? {} : { certificateAuthorityPem: await readAuthority(authority) }),
     },
     token: token.trim(),
+    ...(keyPair === undefined ? {} : { keyPair }),
     namespace: "default",
     contextName: "",
     source: "environment",

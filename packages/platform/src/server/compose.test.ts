@@ -59,7 +59,7 @@ test("kinds and work queues are in the order that clients and operators know", a
       signal: lifetime.signal,
       serverKeys: deriveServerKeys(secret),
       memory: memoryBudgets(2 ** 32, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
-      endpoint: { url: () => "https://platform.test", certificateAuthorityPem: undefined },
+      endpoint: { url: () => "https://platform.test", isOwnName: () => false, certificateAuthorityPem: undefined },
       routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
     },
     teardown,

@@ -24,6 +24,7 @@ import {
 import { type AccessKeys, keyWriters, openAccessKeys } from "../features/access-keys/feature.ts";
 import { accessKeyKinds, credentialsOf, openKeyQuota } from "../features/access-keys/kinds/index.ts";
 import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
+import type { OwnAddresses } from "../features/access-keys/proofs/proof-verifier.ts";
 import { openAccessGrants } from "../features/access-requests/access-grants.ts";
 import { accessRequestControllers } from "../features/access-requests/controllers/index.ts";
 import { type AccessRequests, openAccessRequests } from "../features/access-requests/feature.ts";
@@ -73,7 +74,7 @@ import { createManagementApi, type ManagementApi, type NonResourceRoutes } from 
 export type PlatformParts = FoundationParts & {
   readonly serverKeys: ServerKeys;
   readonly memory: MemoryBudgets;
-  readonly endpoint: PlatformEndpoint;
+  readonly endpoint: PlatformEndpoint & OwnAddresses;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
   /** Clusters whose objects the cache only counts, because threads serve them. Absent: this thread does. */
@@ -130,7 +131,9 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const rules = use(openTrustRules(base));
   const providers = use(openIdentityProviders(base, { directory }));
   const granted = use(openAccessGrants(base));
-  const keys = use(openAccessKeys(base, { directory, grants: unionGrants(rules, providers, granted), granted }));
+  const keys = use(
+    openAccessKeys(base, { directory, grants: unionGrants(rules, providers, granted), granted, addresses: endpoint }),
+  );
   const certificates = use(openCertificates(base, { keys, directory, granted }));
   const access = use(openAccessRequests(base, { grants: granted, directory }));
   const authorization = use(openAuthorization(base, { keys, granted, accessOffers: access.offers }));

@@ -1,5 +1,7 @@
 // The serving certificate, and the public address for kubeconfigs.
 
+import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
 import type { TlsCredentials } from "@postern/apiserver/transport/secure-server";
@@ -90,4 +92,10 @@ export function publicUrl({ externalHostname, bindAddress }: Configuration, port
   const external = parseHostAndPort(externalHostname);
   const host = external?.host ?? (bindAddress === "0.0.0.0" ? "127.0.0.1" : bindAddress === "::" ? "::1" : bindAddress);
   return `https://${host.includes(":") ? `[${host}]` : host}:${external?.port ?? port}`;
+}
+
+/** Whether clients that expect this name or address take the certificate. */
+export function isNamedIn({ cert }: Pick<TlsCredentials, "cert">, host: string): boolean {
+  const certificate = new X509Certificate(cert);
+  return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
 }

@@ -60,7 +60,7 @@ export async function openManagementSuiteSurface(
       signal: lifetime.signal,
       serverKeys: deriveServerKeys(new Uint8Array(32).fill(7)),
       memory,
-      endpoint: { url: () => "https://platform.test:8443", certificateAuthorityPem: undefined },
+      endpoint: { url: () => "https://platform.test:8443", isOwnName: () => false, certificateAuthorityPem: undefined },
       routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
     },
     teardown,

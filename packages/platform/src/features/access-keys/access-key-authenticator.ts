@@ -1,10 +1,10 @@
 // Authenticates requests, and tokens in reviews, by access key.
 
-import type { ApiError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/credentials";
+import { bearerTokenOf, presentedToken, tokenWithProof } from "@postern/apiserver/request/credentials";
 import type { InnerRequest } from "@postern/apiserver/request/request-info";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
@@ -12,7 +12,12 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { accessKeyAnnotations, audienceRefusal, keyNotFoundError } from "./access-key-refusal.ts";
+import {
+  AccessKeyRefusedError,
+  accessKeyAnnotations,
+  audienceRefusal,
+  keyNotFoundError,
+} from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isForAudience } from "./audiences.ts";
 import type { CatchUp } from "./catch-up.ts";
@@ -21,7 +26,9 @@ import { keyNamedIn } from "./key-certificate.ts";
 import { sourceRefusalOfKey } from "./key-sources.ts";
 import { type KeyUses, usesRefusal } from "./key-uses.ts";
 import { type LastActivity, type UsedFrom, usedFrom } from "./last-activity.ts";
-import { proofRefusal } from "./proof-of-possession.ts";
+import { needsSignedProof, proofRefusal } from "./proof-of-possession.ts";
+import type { Proof } from "./proofs/dpop-proof.ts";
+import { challenge, type ProofVerifier } from "./proofs/proof-verifier.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
 
 export type AccessKeyAuthenticatorDeps = IdentityDeps & {
@@ -38,9 +45,14 @@ export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly uses?: KeyUses;
   /** For a key that another server may just have created. Default: memory shows everything that has been written. */
   readonly catchUp?: CatchUp;
-  /** Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `AudienceNotAllowed`, `ProofMissing`, `UsesExhausted`, `NotFound` or `Malformed`. Default: none. */
+  /** Verifies signed proofs. Default: requests with one are not looked at. */
+  readonly proofs?: ProofVerifier;
+  /**
+   * Called with the reason of a refusal: the reason of the condition Ready, `SourceNotAllowed`, `AudienceNotAllowed`, `ProofMissing`, `ProofInvalid`,
+   * `ProofReplayed`, `UsesExhausted`, `NotFound` or `Malformed`. Default: none.
+   */
   readonly onRefused?: (reason: string) => void;
-  /** Called for a good value without the client certificate that its key is bound to. Default: nothing. */
+  /** Called for a good value without the proof that its key is bound to. Default: nothing. */
   readonly onUnproven?: (key: AccessKeyState) => void;
 };
 
@@ -69,10 +81,13 @@ type PresentedKey = {
   readonly request: Pick<ApiRequest, "peerCertificate">;
   /** A part of a request of the client, which was counted for spec.maxUses and has proven what its connection shows. */
   readonly isPart?: boolean;
+  /** Absent: the request has the scheme Bearer. */
+  readonly proof?: Proof;
 };
 
 type Refusal = { readonly reason: string; readonly message: string };
 
+const NOT_BOUND: Refusal = { reason: "ProofInvalid", message: "the key is bound to no key pair: its scheme is Bearer" };
 const NO_COUNT: Refusal = { reason: "UsesExhausted", message: "the uses of keys are not counted here" };
 
 type Remembered = {
@@ -102,9 +117,13 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return made;
   };
 
-  const refused = (key: AccessKeyState, { reason, message }: Refusal): ApiError => {
+  const refused = (key: AccessKeyState, { reason, message }: Refusal, asked?: PresentedKey): ApiError => {
     onRefused?.(reason);
-    return keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins));
+    const headers =
+      asked?.proof === undefined
+        ? undefined
+        : challenge(reason.startsWith("Proof") ? "invalid_dpop_proof" : "invalid_token");
+    return keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins), headers);
   };
 
   /** Throws ApiError 401 for a key that is not valid, or not for this request. */
@@ -112,15 +131,15 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     const message = keys.refusalOf(key);
     if (message !== undefined) {
       rotations?.refused(key);
-      throw refused(key, { reason: keys.stateOf(key)?.reason ?? "Unknown", message });
+      throw refused(key, { reason: keys.stateOf(key)?.reason ?? "Unknown", message }, asked);
     }
     if (asked === undefined) return;
     // After the value itself: an old one locks its key from every address, and for every receiver.
     const refusal =
       sourceRefusalOfKey(key, asked.from.address, directory) ??
       audienceRefusalOf(key, asked.behind) ??
-      (asked.isPart === true ? undefined : (proofRefusalOf(key, asked.request) ?? usesRefusal(key)));
-    if (refusal !== undefined) throw refused(key, refusal);
+      (asked.isPart === true ? undefined : (proofRefusalOf(key, asked) ?? usesRefusal(key)));
+    if (refusal !== undefined) throw refused(key, refusal, asked);
   };
 
   const audienceRefusalOf = (key: AccessKeyState, behind: InnerRequest | undefined): Refusal | undefined => {
@@ -128,8 +147,11 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return audience === undefined || isForAudience(key.audiences, audience) ? undefined : audienceRefusal(audience);
   };
 
-  const proofRefusalOf = (key: AccessKeyState, request: PresentedKey["request"]): Refusal | undefined => {
-    if (key.confirmation === "") return undefined;
+  const proofRefusalOf = (key: AccessKeyState, { request, proof }: PresentedKey): Refusal | undefined => {
+    if (key.confirmation === "" && proof === undefined) return undefined;
+    // The signature is verified after everything else, and only once.
+    if (proof !== undefined && needsSignedProof(key.confirmation)) return undefined;
+    if (proof !== undefined && key.confirmation === "") return NOT_BOUND;
     const refusal = proofRefusal(key.confirmation, request.peerCertificate());
     if (refusal !== undefined) deps.onUnproven?.(key);
     return refusal;
@@ -173,6 +195,32 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return accepted(key, asked, () => accept(key, token, asked.from));
   };
 
+  /** A proof counts once, where nothing else is wrong with the request. */
+  const authenticateWithProof = async (
+    request: ApiRequest,
+    token: string,
+    asked: PresentedKey & { readonly proof: Proof },
+  ): Promise<Authentication> => {
+    const find = (): AccessKeyState => {
+      const key = keys.find(token);
+      if (key !== undefined) return key;
+      onRefused?.("NotFound");
+      throw keyNotFoundError("unknown", undefined, {}, challenge("invalid_token"));
+    };
+    await keys.whenFound(token, request.remoteAddress);
+    const key = find();
+    checkKey(key, asked);
+    const { kind, name } = key.owner;
+    const refusal = await deps.proofs?.refusalOf(asked.proof, key.confirmation, `${kind} ${name}`);
+    if (refusal !== undefined) {
+      deps.onUnproven?.(key);
+      throw refused(key, refusal, asked);
+    }
+    // It may have changed meanwhile.
+    const current = keys.byId(key.id) === key ? key : find();
+    return await authenticateRequest(current, token, asked);
+  };
+
   /** The caller checks audiences that only the asker proves. */
   const authenticateToken = (token: string, wanted: readonly string[]): Authentication | undefined => {
     const key = keys.find(token);
@@ -209,6 +257,23 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     return found === undefined ? authenticate(token) : found.then(() => authenticate(token));
   };
 
+  const ofScheme = (request: ApiRequest, asked: PresentedKey): Promise<Authentication> | undefined => {
+    const token = deps.proofs === undefined ? undefined : tokenWithProof(request);
+    const proof = token === undefined ? undefined : readProof(request, token);
+    return token === undefined || proof === undefined
+      ? undefined
+      : authenticateWithProof(request, token, { ...asked, proof });
+  };
+  const readProof = (request: ApiRequest, token: string): Proof | undefined => {
+    try {
+      return deps.proofs?.read(request, token);
+    } catch (error) {
+      if (isApiError(error) && error.cause instanceof AccessKeyRefusedError && error.cause.isGuess)
+        onRefused?.("ProofInvalid");
+      throw error;
+    }
+  };
+
   const authenticate = (
     request: ApiRequest,
     behind: InnerRequest | undefined,
@@ -222,7 +287,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       throw keyNotFoundError("malformed", undefined);
     }
     const token = presentedToken(request);
-    if (token === undefined) return undefined;
+    if (token === undefined) return ofScheme(request, asked);
     return whenFound(token, request.remoteAddress, () => {
       const key = keys.find(token);
       if (key === undefined) {

@@ -20,7 +20,7 @@ import type { Audiences } from "./audiences.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import { amountOfKey } from "./owner-usage.ts";
-import { type CertificateThumbprint, parseThumbprint } from "./proof-of-possession.ts";
+import { type Confirmation, readConfirmation } from "./proof-of-possession.ts";
 import { READY_REASONS } from "./ready-reasons.ts";
 import { acceptedUntil, type RetiredValue, readSealedAccessKey } from "./sealed-access-key.ts";
 import type { SourceRanges } from "./source-ranges.ts";
@@ -116,7 +116,7 @@ export class AccessKeyRecord implements AccessKeyState {
       restrictions: restrictionsOf(spec, names),
       sourceRanges: textsOf(spec.allowedSourceRanges),
       audiences: textsOf(spec.audiences),
-      confirmation: confirmationOf(spec.confirmation),
+      confirmation: readConfirmation(spec.confirmation),
       maxUses: spec.maxUses === undefined ? undefined : Number(spec.maxUses),
       uses: Number(status.uses ?? 0),
       disabled: spec.disabled === true,
@@ -204,7 +204,7 @@ export class AccessKeyRecord implements AccessKeyState {
     return this.#common.audiences;
   }
 
-  get confirmation(): CertificateThumbprint {
+  get confirmation(): Confirmation {
     return this.#common.confirmation;
   }
 
@@ -361,12 +361,6 @@ function readyReasonOf(conditions: JsonValue | undefined): string | undefined {
   const ready = conditions.find((condition) => isJsonObject(condition) && condition["type"] === "Ready");
   const reason = isJsonObject(ready) ? ready["reason"] : undefined;
   return READY_REASONS.find((known) => known === reason);
-}
-
-/** A key that is bound to something that is no thumbprint is bound to what no certificate has. */
-function confirmationOf(value: JsonValue | undefined): CertificateThumbprint {
-  const text = isJsonObject(value) ? textOf(value["certificateSHA256"]) : "";
-  return text === "" ? "" : (parseThumbprint(text) ?? text);
 }
 
 const timeOf = (value: JsonValue | undefined): number | undefined =>

@@ -28,12 +28,13 @@ export const keyNotFoundError = (
   why: string,
   keyId: string | undefined,
   annotations: CredentialAnnotations = {},
+  headers?: { readonly [name: string]: string },
 ): ApiError =>
   new ApiError({
     code: 401,
     reason: "Unauthorized",
     message: ACCESS_KEY_NOT_FOUND,
-    cause: new AccessKeyRefusedError(why, keyId, annotations),
+    cause: new AccessKeyRefusedError(why, keyId, annotations, { headers }),
   });
 
 /** Of a key that is for other receivers. */

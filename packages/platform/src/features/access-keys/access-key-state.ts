@@ -7,7 +7,7 @@ import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { Audiences } from "./audiences.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";
-import type { CertificateThumbprint } from "./proof-of-possession.ts";
+import type { Confirmation } from "./proof-of-possession.ts";
 import type { SourceRanges } from "./source-ranges.ts";
 
 export type AccessKeyState = KeyWithOrigins & {
@@ -28,7 +28,7 @@ export type AccessKeyState = KeyWithOrigins & {
   /** spec.audiences; empty: accepted by all receivers. */
   readonly audiences: Audiences;
   /** spec.confirmation; "": a bearer needs the value alone. */
-  readonly confirmation: CertificateThumbprint;
+  readonly confirmation: Confirmation;
   /** spec.maxUses; undefined: any number of requests. */
   readonly maxUses?: number | undefined;
   /** Requests that were counted for it, as far as memory knows. */

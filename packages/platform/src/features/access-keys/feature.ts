@@ -21,6 +21,7 @@ import { createKeyMetrics, type KeyMetrics } from "./key-metrics.ts";
 import { createKeyUses } from "./key-uses.ts";
 import { createLastActivity, type LastActivity } from "./last-activity.ts";
 import { createLastActivityWriter } from "./last-activity-writer.ts";
+import { createProofVerifier, type OwnAddresses, type ProofVerifier } from "./proofs/proof-verifier.ts";
 import { createRotationGuard, type RotationGuard } from "./rotation/rotation-guard.ts";
 import { createSealedRecordWriter, type SealedRecordWriter } from "./rotation/sealed-record-writer.ts";
 import { createRotationMarks } from "./rotation-marks.ts";
@@ -30,12 +31,15 @@ import { createKeyUsageWriter } from "./usage/key-usage-writer.ts";
 
 export const DAY_MS = 86_400_000;
 
+const NO_ADDRESSES: OwnAddresses = { url: () => "", isOwnName: () => false };
+
 export type AccessKeys = Disposable & {
   readonly index: LiveAccessKeyIndex;
   /** Of `ownedaccesskeys`. */
   readonly records: ViewPrefix;
   readonly secrets: AccessKeySecrets;
   readonly authenticator: AccessKeyAuthenticator;
+  readonly proofs: ProofVerifier;
   readonly rotations: RotationGuard;
   /** Writes the sealed part of records, which nothing may stop. */
   readonly sealedRecords: SealedRecordWriter;
@@ -57,9 +61,14 @@ export type AccessKeysNeeds = {
   readonly grants: KeyGrants;
   /** Access that users were granted for a time. Absent: none. */
   readonly granted?: GrantedGroups;
+  /** Proofs of requests name the server by one of them. Absent: none is accepted. */
+  readonly addresses?: OwnAddresses;
 };
 
-export function openAccessKeys(base: Foundation, { directory, grants, granted }: AccessKeysNeeds): AccessKeys {
+export function openAccessKeys(
+  base: Foundation,
+  { directory, grants, granted, addresses = NO_ADDRESSES }: AccessKeysNeeds,
+): AccessKeys {
   const { configuration, names, storage, cache, runtime, keyRing, epochs } = base;
   const { clock, scheduler, random } = runtime;
   const metrics = createKeyMetrics(base.metrics);
@@ -98,12 +107,14 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
     onLocked: (key) => recordEvent(eventOfKey(names, key, "RetiredValueUsed")),
     onRetiredUse: metrics.retiredValueUsed,
   });
+  const proofs = createProofVerifier({ keyRing, clock, addresses });
   const values = base.records("key-values");
   const valueAccounts = followAccounts(values, scheduler, accountOfClaim);
   return {
     index,
     records,
     secrets,
+    proofs,
     authenticator: createAccessKeyAuthenticator({
       keys: index,
       catchUp,
@@ -115,6 +126,7 @@ export function openAccessKeys(base: Foundation, { directory, grants, granted }:
       ...(granted === undefined ? {} : { granted }),
       clock,
       uses: createKeyUses(records, base),
+      proofs,
       audienceOf: (behind) => audienceOfRequest(behind, names),
       onRefused: metrics.refused,
       onUnproven: oncePerKey((key) => {

@@ -119,7 +119,7 @@ const parentRefused = (message: string): KeyRefusal => ({ reason: "ParentRefused
 const EXCESS: { readonly [bound in keyof KeyBounds]: string } = {
   sourceRanges: "is accepted from more addresses than the key it was created with",
   audiences: "is accepted by more audiences than the key it was created with",
-  confirmation: "is bound to no client certificate, and the key it was created with is",
+  confirmation: "is bound to no client certificate or key pair, and the key it was created with is",
 };
 const LOCKED = "locked: an old value was used after its rotation";
 const LEAKED = "reported as leaked";

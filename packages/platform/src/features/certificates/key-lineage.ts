@@ -1,16 +1,18 @@
 // The ancestors of a cluster's credential on the platform: access keys, certificates, and the cluster in which it was created.
 
-import type { X509Certificate } from "node:crypto";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/authentication/credential-lineage";
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
+import { tokenWithProof } from "@postern/apiserver/request/credentials";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { accessKeyAnnotations } from "../access-keys/access-key-refusal.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
 import { sourceRefusalOfKey } from "../access-keys/key-sources.ts";
-import { proofRefusal } from "../access-keys/proof-of-possession.ts";
+import { needsSignedProof, proofRefusal } from "../access-keys/proof-of-possession.ts";
+import type { ProofVerifier } from "../access-keys/proofs/proof-verifier.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
 import { keyReaches } from "./certificate-is-within.ts";
@@ -91,18 +93,31 @@ export function sourceRefusalOf(
   return undefined;
 }
 
-/** The same for the certificate of its connection. */
-export function proofRefusalOf(
-  lineage: CredentialLineage,
-  certificate: X509Certificate | undefined,
-  keys: Pick<AccessKeyIndex, "byUid">,
-): string | undefined {
-  for (const { keys: origins } of decodeLineage(lineage)) {
-    const { confirmation = "" } = keys.byUid(origins.at(-1)?.uid ?? "") ?? {};
-    const refusal = proofRefusal(confirmation, certificate);
+/** The same for the client certificate of its connection, or for the signed proof beside it. Rejects with ApiError 401 for what is no proof. */
+export async function proofRefusalOf(
+  lineage: CredentialLineage | undefined,
+  request: ApiRequest,
+  { index, proofs }: { readonly index: Pick<AccessKeyIndex, "byUid">; readonly proofs: ProofVerifier },
+): Promise<string | undefined> {
+  const token = tokenWithProof(request);
+  const proof = token === undefined ? undefined : proofs.read(request, token);
+  const makers = decodeLineage(lineage ?? {}).flatMap(
+    ({ keys: origins }) => index.byUid(origins.at(-1)?.uid ?? "") ?? [],
+  );
+  const signers = makers.filter(({ confirmation }) => needsSignedProof(confirmation));
+  const [signer] = signers;
+  const isSigned = proof !== undefined && signer !== undefined;
+  if (proof !== undefined && signer === undefined) return "the key it was created with is bound to no key pair";
+  for (const { confirmation } of isSigned ? makers.filter((key) => !signers.includes(key)) : makers) {
+    const refusal = proofRefusal(confirmation, request.peerCertificate());
     if (refusal !== undefined) return `the key it was created with: ${refusal.message}`;
   }
-  return undefined;
+  if (!isSigned) return undefined;
+  if (signers.some(({ confirmation }) => confirmation !== signer.confirmation))
+    return "the keys it was created with are bound to different key pairs";
+  const { kind, name } = signer.owner;
+  const refusal = await proofs.refusalOf(proof, signer.confirmation, `${kind} ${name}`);
+  return refusal && `the key it was created with: ${refusal.message}`;
 }
 
 export function createLineageVerifier(deps: {

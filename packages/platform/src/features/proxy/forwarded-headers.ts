@@ -32,6 +32,7 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   "content-length",
   "cookie",
   "cookie2",
+  "dpop",
   "expect",
   "forwarded",
   "host",

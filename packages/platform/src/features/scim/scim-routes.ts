@@ -8,7 +8,7 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { LONG_WORK_BYTES } from "@postern/apiserver/limits/long-work";
-import { presentedToken } from "@postern/apiserver/request/credentials";
+import { presentedToken, tokenWithProof } from "@postern/apiserver/request/credentials";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
@@ -119,7 +119,7 @@ type Call = (method: string, name: string, type: ScimType, more?: CallMore) => P
 /** Rejects with ScimFault. For a large response, other requests get a turn first. */
 const callAs = (context: RequestContext, { call }: Scim): Call => {
   const { request } = context;
-  const key = presentedToken(request) ?? "";
+  const key = presentedToken(request) ?? tokenWithProof(request) ?? "";
   return async (method, name, { plural }, more = {}) => {
     // Without a name, a change would be one of the whole collection.
     if (name === "" && method !== "GET" && method !== "POST") throw new ScimFault(404, "there is no such resource");

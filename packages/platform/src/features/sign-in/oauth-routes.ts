@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
+import { SIGNATURE_ALGORITHMS } from "../../foundation/issuers/key-set.ts";
 import {
   oauthAnswer,
   oauthFailure,
@@ -37,6 +38,7 @@ export function describeServer({ publicUrl, providers }: SignInRoutesDeps): ApiR
     response_modes_supported: ["query"],
     grant_types_supported: [CODE_GRANT, DEVICE_GRANT, "urn:ietf:params:oauth:grant-type:token-exchange"],
     code_challenge_methods_supported: ["S256"],
+    dpop_signing_alg_values_supported: SIGNATURE_ALGORITHMS,
     token_endpoint_auth_methods_supported: ["none"],
     authorization_response_iss_parameter_supported: true,
     sign_in_available: providers.all().some(({ isOff }) => !isOff),

@@ -7,6 +7,8 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaimBudget } from "../../foundation/issuers/claim-conditions.ts";
 import { decodeToken, TokenError, type UnverifiedToken } from "../../foundation/issuers/signed-token.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
+import type { Confirmation } from "../access-keys/proof-of-possession.ts";
 import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRules } from "./trust-rule-index.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
@@ -26,6 +28,7 @@ export type IssuedKey = {
 export type Exchanged = IssuedKey & { readonly rule: TrustRuleState; readonly token: UnverifiedToken };
 
 type ErrorCode =
+  | "invalid_dpop_proof"
   | "invalid_request"
   | "invalid_scope"
   | "invalid_target"
@@ -60,6 +63,8 @@ export type TokenExchange = (request: {
   readonly token: string;
   readonly target: ExchangeTarget;
   readonly address: string;
+  /** The bond of the key; asked for a token that a rule accepts, before it is taken. Rejects with ExchangeRefusal. Absent: to nothing. */
+  readonly confirm?: ((owner: AccessKeyOwner) => Promise<Confirmation>) | undefined;
 }) => Promise<Exchanged>;
 
 /** From one address, which the runners of a whole company may share. */
@@ -76,7 +81,8 @@ export function createTokenExchange(deps: {
   readonly verifier: Pick<TokenVerifier, "firstFailedCheck">;
   /** Resolves with false where the token was taken before. */
   readonly take: (rule: TrustRuleState, tokenId: string, expiresAt: number) => Promise<boolean>;
-  readonly issue: (rule: TrustRuleState, token: UnverifiedToken) => Promise<IssuedKey>;
+  /** `confirmation` is "" for a bearer key. */
+  readonly issue: (rule: TrustRuleState, token: UnverifiedToken, confirmation: Confirmation) => Promise<IssuedKey>;
   readonly clock: Clock;
   readonly rateLimiter: (limit: RateLimit) => RateLimiter;
 }): TokenExchange {
@@ -119,7 +125,7 @@ export function createTokenExchange(deps: {
     return { taken, refused };
   }
 
-  return async ({ token: text, target, address }) => {
+  return async ({ token: text, target, address, confirm }) => {
     const delay = perAddress.delayOf(address);
     if (delay !== undefined) throw tooMany(delay);
     const token = decoded(text);
@@ -138,6 +144,7 @@ export function createTokenExchange(deps: {
       throw refusalFor(token, refused, unknown?.check);
     }
     if (others.length > 0) throw ambiguous(token, taken);
+    const confirmation = (await confirm?.(rule.owner)) ?? "";
     if (rule.singleUse) {
       // The verifier has checked that it exists.
       const id = String(token.claims["jti"]);
@@ -147,7 +154,7 @@ export function createTokenExchange(deps: {
       if (!isFirst) throw new ExchangeRefusal("invalid_request", "the token was used before", { token });
     }
     try {
-      return { ...(await issue(rule, token)), rule, token };
+      return { ...(await issue(rule, token, confirmation)), rule, token };
     } catch (error) {
       throw refusedNow(error, token);
     }

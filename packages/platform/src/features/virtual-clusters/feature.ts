@@ -201,7 +201,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
     holders: createCertificateHolders(directory, names),
     certificates,
     sourceRefusalOf: (lineage, address) => sourceRefusalOf(lineage, address, keys.index, directory),
-    proofRefusalOf: (lineage, certificate) => proofRefusalOf(lineage, certificate, keys.index),
+    proofRefusalOf: (lineage, request) => proofRefusalOf(lineage, request, keys),
     catchUp: keys.catchUp,
   };
   const destinations = createDestinationChanges(

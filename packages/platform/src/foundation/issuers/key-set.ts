@@ -63,9 +63,10 @@ function keysIn(text: string): readonly JsonObject[] | undefined {
   }
 }
 
-const isSecret = (jwk: JsonObject): boolean => SECRET_MEMBERS.some((member) => jwk[member] !== undefined);
+export const isSecret = (jwk: JsonObject): boolean => SECRET_MEMBERS.some((member) => jwk[member] !== undefined);
 
-function readKey(jwk: JsonObject): VerificationKey | undefined {
+/** Undefined for a key that is no good for signatures. */
+export function readKey(jwk: JsonObject): VerificationKey | undefined {
   const { kty, use, alg, kid, key_ops: operations } = jwk;
   // A published private key no longer authenticates anything.
   if (isSecret(jwk) || (use !== undefined && use !== "sig")) return undefined;

@@ -17,16 +17,21 @@ const CLOCK_SKEW_MS = 30_000;
 /** Keys of one kid that are tried. */
 const MAX_TRIED = 3;
 
-/** Content of a token; none of it is true before its signature is verified. */
-export type UnverifiedToken = {
+/** A signed text; nothing in it is true before its signature is verified. */
+export type SignedText = {
   readonly text: string;
   readonly algorithm: string;
+  readonly header: JsonObject;
+  readonly claims: JsonObject;
+};
+
+/** Content of a token; none of it is true before its signature is verified. */
+export type UnverifiedToken = SignedText & {
   readonly kid: string | undefined;
   readonly issuer: string;
   readonly audiences: readonly string[];
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
-  readonly claims: JsonObject;
 };
 
 export class TokenError extends Error {
@@ -37,14 +42,34 @@ const JWT_TYPES: readonly string[] = ["jwt"];
 /** Usually left out (RFC 7515 section 4.1.9). */
 const MEDIA_TYPE = /^application\//;
 
+type TokenForm = { readonly types?: readonly string[]; readonly maxLength?: number };
+
 /**
  * Throws TokenError for a text that is no signed token, or one that no rule can accept. No message contains the token. `types` are the types that its
  * header may name, in lower case.
  */
-export function decodeToken(
+export function decodeToken(given: string, form: TokenForm = {}): UnverifiedToken {
+  const signed = decodeSigned(given, form);
+  const { iss, exp } = signed.claims;
+  if (typeof iss !== "string" || iss === "") throw new TokenError("the token names no issuer (iss)");
+  if (!isTime(exp)) throw new TokenError("the token has no expiry (exp)");
+  const audiences = audiencesOf(signed.claims["aud"]);
+  if (audiences === undefined) throw new TokenError("the token names no audience (aud)");
+  const { kid } = signed.header;
+  return {
+    ...signed,
+    kid: typeof kid === "string" ? kid : undefined,
+    issuer: iss,
+    audiences,
+    expiresAt: exp * 1000,
+  };
+}
+
+/** A JWT of any claims. Throws TokenError as `decodeToken` does. */
+export function decodeSigned(
   given: string,
-  { types = JWT_TYPES, maxLength = MAX_TOKEN_LENGTH }: { types?: readonly string[]; maxLength?: number } = {},
-): UnverifiedToken {
+  { types = JWT_TYPES, maxLength = MAX_TOKEN_LENGTH }: TokenForm = {},
+): SignedText {
   // Files end with a line end, and it is no part of a token.
   const text = given.trim();
   if (text.length > maxLength) throw new TokenError(`the token has more than ${maxLength} characters`);
@@ -62,12 +87,7 @@ export function decodeToken(
   if (typ !== undefined && (typeof typ !== "string" || !types.includes(typ.toLowerCase().replace(MEDIA_TYPE, ""))))
     throw new TokenError("the token is of another type (typ) than JWT");
   if (kid !== undefined && typeof kid !== "string") throw new TokenError("the kid of the token is not a string");
-  const { iss, exp } = claims;
-  if (typeof iss !== "string" || iss === "") throw new TokenError("the token names no issuer (iss)");
-  if (!isTime(exp)) throw new TokenError("the token has no expiry (exp)");
-  const audiences = audiencesOf(claims["aud"]);
-  if (audiences === undefined) throw new TokenError("the token names no audience (aud)");
-  return { text, algorithm: alg, kid, issuer: iss, audiences, expiresAt: exp * 1000, claims };
+  return { text, algorithm: alg, header, claims };
 }
 
 /** Why the token is not good at this time, in milliseconds since the epoch; undefined where it is. */
@@ -89,7 +109,7 @@ export function candidateKeys({ kid, algorithm }: UnverifiedToken, keys: KeySet)
 }
 
 /** Whether one of these keys signed the token. */
-export async function isSignedBy({ text, algorithm }: UnverifiedToken, keys: KeySet): Promise<boolean> {
+export async function isSignedBy({ text, algorithm }: SignedText, keys: KeySet): Promise<boolean> {
   for (const key of keys) if (await verifies(text, algorithm, key)) return true;
   return false;
 }
@@ -103,7 +123,7 @@ async function verifies(text: string, algorithm: string, { key }: VerificationKe
   }
 }
 
-const isTime = (value: JsonValue | undefined): value is number =>
+export const isTime = (value: JsonValue | undefined): value is number =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 && value < 1e11;
 
 function audiencesOf(aud: JsonValue | undefined): readonly string[] | undefined {

@@ -3,7 +3,7 @@
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { bearerTokenOf } from "@postern/apiserver/request/credentials";
+import { bearerTokenOf, tokenWithProof } from "@postern/apiserver/request/credentials";
 import type { InnerRequest } from "@postern/apiserver/request/request-info";
 import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import {
@@ -38,7 +38,8 @@ export function createProxyServiceAccountAuthenticator(...deps: DestinationDeps)
   return {
     authenticate(request, innerRequest) {
       const bearer = bearerTokenOf(request);
-      if (bearer.type !== "token" || !looksLikeServiceAccountToken(bearer.token)) return undefined;
+      const token = bearer.type === "token" ? bearer.token : tokenWithProof(request);
+      if (token === undefined || !looksLikeServiceAccountToken(token)) return undefined;
       const path = pathOf(innerRequest);
       if (path === undefined) return undefined;
       const found = findVirtualCluster(path, ...deps) ?? findSpace(path, ...deps);

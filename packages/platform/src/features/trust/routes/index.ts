@@ -30,7 +30,7 @@ export function exchangeRoute(base: Foundation, { trust, keys, mint, grants }: E
     rateLimiter: base.rateLimiter,
   });
   return {
-    handle: createTokenExchangeRoute(base, exchange, keys.secrets.format, grants),
+    handle: createTokenExchangeRoute(base, exchange, keys, grants),
     // The credential is in the body.
     authenticator: anonymousCallers,
     authorizer: allowExchange,

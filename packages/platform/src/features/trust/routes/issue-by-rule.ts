@@ -4,6 +4,7 @@ import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { UnverifiedToken } from "../../../foundation/issuers/signed-token.ts";
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
+import { type Confirmation, confirmationSpec } from "../../access-keys/proof-of-possession.ts";
 import type { IssuedKey } from "../token-exchange.ts";
 import { shownClaims, type TrustRuleState } from "../trust-rule-state.ts";
 
@@ -12,7 +13,7 @@ const MAX_SUBJECT = 512;
 /** Rejects with ApiError where the key may not be made, as when its owner has too many. */
 export const issueByRule =
   ({ runtime: { clock }, signal }: Foundation, mint: KeyMint) =>
-  async (rule: TrustRuleState, { claims, issuer }: UnverifiedToken): Promise<IssuedKey> => {
+  async (rule: TrustRuleState, { claims, issuer }: UnverifiedToken, confirmation: Confirmation): Promise<IssuedKey> => {
     const { id, uid, terms, owner, name, origins, parents, grantedScope, grantedRules, sourceRanges, ttlSeconds } =
       rule;
     const until = clock.now() + ttlSeconds * 1000;
@@ -27,6 +28,7 @@ export const issueByRule =
           ttl: ttlSeconds,
           ...(grantedScope === undefined ? {} : { scope: grantedScope }),
           ...(grantedRules === undefined ? {} : { rules: grantedRules }),
+          ...(confirmation === "" ? {} : { confirmation: confirmationSpec(confirmation) }),
           ...(sourceRanges.length === 0 ? {} : { allowedSourceRanges: [...sourceRanges] }),
         },
       },

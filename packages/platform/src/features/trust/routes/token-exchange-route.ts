@@ -4,11 +4,15 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
-import { headerOf } from "@postern/apiserver/transport/api-request";
+import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { MAX_TOKEN_FORM_BYTES, oauthAnswer, type TokenGrants } from "../../../foundation/issuers/token-endpoint.ts";
-import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
+import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
+import { AccessKeyRefusedError } from "../../access-keys/access-key-refusal.ts";
+import type { AccessKeys } from "../../access-keys/feature.ts";
+import type { Confirmation } from "../../access-keys/proof-of-possession.ts";
+import type { ProofVerifier } from "../../access-keys/proofs/proof-verifier.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import { ExchangeRefusal, type ExchangeTarget, noSuchRule, type TokenExchange } from "../token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust-rule-state.ts";
@@ -24,7 +28,7 @@ const MAX_AUDITED = 1_024;
 export function createTokenExchangeRoute(
   { names, runtime: { clock } }: Foundation,
   exchange: TokenExchange,
-  format: AccessKeyFormat,
+  { secrets: { format }, proofs }: Pick<AccessKeys, "secrets" | "proofs">,
   grants: TokenGrants,
 ): Handler {
   return async (context) => {
@@ -37,10 +41,12 @@ export function createTokenExchangeRoute(
       if (other !== undefined) return await other(form, context);
       checkExchange(form);
       const target = targetIn(form, names);
+      const confirm = confirmationBy(request, proofs);
       const { value, expiresAt, rule, token } = await exchange({
         token: form.get("subject_token") ?? "",
         target,
         address: request.remoteAddress,
+        confirm,
       });
       const id = format.idOf(value);
       if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
@@ -52,7 +58,7 @@ export function createTokenExchangeRoute(
       return oauthAnswer(200, {
         access_token: value,
         issued_token_type: ACCESS_TOKEN,
-        token_type: "Bearer",
+        token_type: confirm === undefined ? "Bearer" : "DPoP",
         expires_in: Math.max(0, Math.floor((expiresAt - clock.now()) / 1000)),
       });
     } catch (error) {
@@ -61,11 +67,30 @@ export function createTokenExchangeRoute(
   };
 }
 
+/**
+ * With a proof in the request the key is bound to its key pair (RFC 9449, section 5). Undefined without one. Throws ApiError 401 for what is no proof for
+ * the endpoint.
+ */
+function confirmationBy(request: ApiRequest, proofs: ProofVerifier) {
+  if (request.headers["dpop"] === undefined) return undefined;
+  const proof = proofs.read(request, undefined);
+  return async ({ kind, name }: AccessKeyOwner): Promise<Confirmation> => {
+    const confirmation = await proofs.confirmationOf(proof).catch(() => "");
+    const why =
+      confirmation === ""
+        ? "its key (jwk) is not one for signatures"
+        : (await proofs.refusalOf(proof, confirmation, `${kind} ${name}`))?.message;
+    if (why === undefined) return confirmation;
+    throw new ExchangeRefusal("invalid_dpop_proof", `the DPoP proof: ${why}`);
+  };
+}
+
 function refusal(error: unknown, { audit }: RequestContext, names: PlatformNames): ApiResponse {
   if (isApiError(error, "RequestEntityTooLarge"))
     return oauthAnswer(413, failure("invalid_request", "the request is too large"));
   if (isApiError(error) && error.code >= 500)
     return oauthAnswer(503, failure("temporarily_unavailable", "try again later"));
+  if (isApiError(error) && error.cause instanceof AccessKeyRefusedError) return challenged(error.message, error.cause);
   if (!(error instanceof ExchangeRefusal)) throw error;
   const note = (name: string, text: string): void =>
     audit.annotate(names.key(name), redactCredentials(text).slice(0, MAX_AUDITED));
@@ -77,6 +102,13 @@ function refusal(error: unknown, { audit }: RequestContext, names: PlatformNames
   }
   const headers = error.retryAfterSeconds === undefined ? {} : { "retry-after": String(error.retryAfterSeconds) };
   return oauthAnswer(error.status, failure(error.code, error.message), headers);
+}
+
+/** In the form of the endpoint (RFC 9449, section 8). */
+function challenged(message: string, { headers = {}, isGuess }: AccessKeyRefusedError): ApiResponse {
+  const nonce = headers["dpop-nonce"];
+  const body = failure(isGuess ? "invalid_dpop_proof" : "use_dpop_nonce", message);
+  return oauthAnswer(400, body, nonce === undefined ? {} : { "dpop-nonce": nonce });
 }
 
 /** RFC 6749 section 5.2 leaves quotes, backslashes and everything but ASCII out of descriptions. */

@@ -7,7 +7,7 @@ import type { CredentialLineage } from "@postern/apiserver/authentication/creden
 import { watchFirst, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { presentedToken } from "@postern/apiserver/request/credentials";
+import { presentedToken, tokenWithProof } from "@postern/apiserver/request/credentials";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { inTurns } from "@postern/apiserver/runtime/in-slices";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
@@ -47,11 +47,11 @@ export type EmbeddedBackendDeps = {
   readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "whenFound" | "onRevoked" | "noteUse">;
   /** Why a credential with this lineage is refused at this address of a client; undefined where it is accepted. Absent: all are. */
   readonly sourceRefusalOf?: (lineage: CredentialLineage, address: string) => string | undefined;
-  /** The same for the client certificate of a token's connection. Absent: none is needed. */
+  /** The same for the proof of possession of a token's request. Rejects with ApiError 401 for what is none. Absent: none is needed. */
   readonly proofRefusalOf?: (
-    lineage: CredentialLineage,
-    certificate: ReturnType<ApiRequest["peerCertificate"]>,
-  ) => string | undefined;
+    lineage: CredentialLineage | undefined,
+    request: ApiRequest,
+  ) => Promise<string | undefined>;
   /** For tokens whose ServiceAccount another server may just have created. Default: memory shows everything that has been written. */
   readonly catchUp?: CatchUp;
 };
@@ -78,10 +78,9 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     const why = lineage === undefined ? undefined : sourceRefusalOf?.(lineage, remoteAddress);
     if (why !== undefined) throw keyNotFoundError(why, credential?.id, credential?.annotations);
   };
-  /** A certificate proves itself; a token that goes back to a key which is bound to one needs it as well. */
-  const checkProof = ({ credential }: Authentication, request: ApiRequest): void => {
-    const lineage = credential?.lineage?.();
-    const why = lineage === undefined ? undefined : proofRefusalOf?.(lineage, request.peerCertificate());
+  /** A certificate proves itself; a token that goes back to a bound key needs the proof as well. */
+  const checkProof = async ({ credential }: Authentication, request: ApiRequest): Promise<void> => {
+    const why = await proofRefusalOf?.(credential?.lineage?.(), request);
     if (why !== undefined) throw keyNotFoundError(why, credential?.id, credential?.annotations);
   };
   return {
@@ -109,7 +108,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
     },
 
     async authenticateServiceAccount(request) {
-      const token = presentedToken(request);
+      const token = presentedToken(request) ?? tokenWithProof(request);
       if (token === undefined) return undefined;
       const authenticate = async () => await (await clusters.open(uid)).serviceAccountTokens.authenticateToken(token);
       const first = await authenticate().catch(async (error: unknown) => {
@@ -125,7 +124,7 @@ export function createEmbeddedBackend(deps: EmbeddedBackendDeps, uid: string): V
       const authentication = caughtUp === undefined ? first : await caughtUp.then(authenticate);
       if (authentication?.credential === undefined) return undefined;
       checkSource(authentication, request);
-      checkProof(authentication, request);
+      await checkProof(authentication, request);
       const { user, credential } = authentication;
       const id = `${accountCredential}${credential.id.slice(SERVICE_ACCOUNT_CREDENTIAL.length)}`;
       return { user, credential: { ...credential, id } };

@@ -19,6 +19,7 @@ import type { AccessKeyState } from "../../access-key-state.ts";
 import { exceededBound, type KeyBounds } from "../../key-bounds.ts";
 import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-ttl.ts";
 import { isPermissionSubset } from "../../permission-subset.ts";
+import { readConfirmation } from "../../proof-of-possession.ts";
 import { specOf } from "../../secret-fields.ts";
 
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest, passesItsEndOn } from "./lineage.ts";
@@ -214,18 +215,19 @@ function faultOfOtherCluster(
 
 function boundsOf(key: OwnedAccessKey): KeyBounds {
   const { allowedSourceRanges = [], audiences = [], confirmation } = specOf(key) as AccessKeySpec;
-  return { sourceRanges: allowedSourceRanges, audiences, confirmation: confirmation?.certificateSHA256 ?? "" };
+  return { sourceRanges: allowedSourceRanges, audiences, confirmation: readConfirmation(confirmation) };
 }
 
 const BEYOND_CREATOR: { readonly [bound in keyof KeyBounds]: string } = {
   sourceRanges: "spec.allowedSourceRanges: must be within those of the access key of the request, which has some",
   audiences: "spec.audiences: must be among those of the access key of the request, which has some",
-  confirmation: "spec.confirmation: must be bound to a client certificate, as the access key of the request is",
+  confirmation:
+    "spec.confirmation: must be bound to a client certificate or to a key pair, as the access key of the request is",
 };
 const BEYOND_BEFORE: { readonly [bound in keyof KeyBounds]: string } = {
   sourceRanges: "it is accepted from more addresses than the access key of the request",
   audiences: "it is accepted by more audiences than the access key of the request",
-  confirmation: "it is bound to no client certificate, and the access key of the request is",
+  confirmation: "it is bound to no client certificate or key pair, and the access key of the request is",
 };
 
 function faultOfNarrowed(

@@ -10,6 +10,7 @@ import type { AccessKeyState } from "../../access-key-state.ts";
 import { type Audiences, commonAudiences } from "../../audiences.ts";
 import { MAX_ANCESTORS } from "../../key-expirations.ts";
 import { type DefaultTTLs, effectiveTTL, isLongerTTL } from "../../key-ttl.ts";
+import { confirmationSpec, readConfirmation } from "../../proof-of-possession.ts";
 import { commonRanges, type SourceRanges } from "../../source-ranges.ts";
 
 /** The resources whose create makes a key that is its owner's own, rather than a part of something else, such as a kubeconfig. */
@@ -86,18 +87,18 @@ export function parentsOf(
 export const withBoundsOf = (parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec =>
   withConfirmationOf(parents, withAudiencesOf(parents, withRangesOf(parents, spec)));
 
-/** It may be bound to a certificate of its own. */
+/** It may be bound to a certificate or key pair of its own. */
 function withConfirmationOf(parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec {
-  if ((spec.confirmation?.certificateSHA256 ?? "") !== "") return spec;
-  const certificates = new Set(parents.map(({ confirmation }) => confirmation).filter((one) => one !== ""));
-  if (certificates.size > 1)
+  if (readConfirmation(spec.confirmation) !== "") return spec;
+  const bonds = new Set(parents.map(({ confirmation }) => confirmation).filter((one) => one !== ""));
+  if (bonds.size > 1)
     throw forbiddenRequestError(
       { group: "", resource: "ownedaccesskeys" },
       "",
-      "the access keys that it would be created with are bound to different client certificates",
+      "the access keys that it would be created with are bound to different client certificates or key pairs",
     );
-  const [certificateSHA256] = certificates;
-  return certificateSHA256 === undefined ? spec : { ...spec, confirmation: { certificateSHA256 } };
+  const [bond] = bonds;
+  return bond === undefined ? spec : { ...spec, confirmation: confirmationSpec(bond) };
 }
 
 function withAudiencesOf(parents: readonly AccessKeyState[], spec: AccessKeySpec): AccessKeySpec {

@@ -33,7 +33,7 @@ import { MAX_AUDIENCES } from "../../audiences.ts";
 import { estimateEntropy, MIN_ENTROPY_BITS } from "../../estimate-entropy.ts";
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../find-keys-in-text.ts";
 import { MAX_TTL_SECONDS } from "../../key-ttl.ts";
-import { parseThumbprint } from "../../proof-of-possession.ts";
+import { isJwkThumbprint, parseThumbprint } from "../../proof-of-possession.ts";
 import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "../../secret-fields.ts";
 import { MAX_SOURCE_RANGES } from "../../source-ranges.ts";
 import { validateSecretRef } from "./delivery-secret.ts";
@@ -107,12 +107,21 @@ export function validateSourceRanges(ranges: readonly string[]): readonly FieldE
 
 function validateConfirmation({ confirmation }: AccessKeySpec): readonly FieldError[] {
   if (confirmation === undefined) return [];
-  const { certificateSHA256 = "" } = confirmation;
+  const { certificateSHA256 = "", jwkThumbprint = "" } = confirmation;
   const path = "spec.confirmation.certificateSHA256";
-  if (certificateSHA256 === "") return [requiredError(path)];
+  if (jwkThumbprint !== "") return validateJwkThumbprint(jwkThumbprint, certificateSHA256);
+  if (certificateSHA256 === "") return [requiredError(path, "or spec.confirmation.jwkThumbprint")];
   return parseThumbprint(certificateSHA256) === undefined
     ? [invalidError(path, certificateSHA256, "must be a SHA-256 hash in hexadecimal or base64url")]
     : [];
+}
+
+function validateJwkThumbprint(thumbprint: string, certificate: string): readonly FieldError[] {
+  const path = "spec.confirmation.jwkThumbprint";
+  if (certificate !== "") return [forbiddenError(path, "may not be set with spec.confirmation.certificateSHA256")];
+  return isJwkThumbprint(thumbprint)
+    ? []
+    : [invalidError(path, thumbprint, "must be the SHA-256 thumbprint of a JWK in base64url")];
 }
 
 function validateAudiences(audiences: readonly string[]): readonly FieldError[] {

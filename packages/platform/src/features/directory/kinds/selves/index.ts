@@ -75,7 +75,7 @@ async function statusOfKey(presented: string, context: RequestContext, deps: Sel
     // The request does not say where the bearer is.
     if (!isOwn && isBoundToSources(found, deps.directory))
       return { key: found, refusal: "is bound to source addresses" };
-    if (!isOwn && found.confirmation !== "") return { key: found, refusal: "is bound to a client certificate" };
+    if (!isOwn && found.confirmation !== "") return { key: found, refusal: "is bound to its client" };
     if (!isOwn && found.maxUses !== undefined)
       return { key: found, refusal: "authenticates a limited number of requests" };
     const isForOthers = !isOwn && !isForAsker(found.audiences, context.user, [], deps);
