@@ -117,7 +117,7 @@ test("says that rules were not checked on an object that is wrong already (F-08)
   expect(json.details.causes).toContainEqual({
     reason: "FieldValueInvalid",
     message:
-      'Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+      "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
     field: "<nil>",
   });
 });

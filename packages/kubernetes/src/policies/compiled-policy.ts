@@ -76,7 +76,7 @@ export function compileExpression(
     if (!checked.isTyped) return undefined;
     const unknown = unknownVariable(expression, known);
     if (unknown !== undefined) return refuse([unknown]);
-    if (wanted.length > 0 && !wanted.includes(checked.type.kind) && checked.type.kind !== "dyn") {
+    if (wanted.length > 0 && !wanted.includes(checked.type.kind)) {
       faults.push(invalidError(path, text, `must evaluate to ${wantedText(wanted)} but got ${checked.type.kind}`));
       return undefined;
     }

@@ -17,7 +17,7 @@ const takesTooLong = (at: string): readonly FieldError[] => [
   {
     type: "FieldValueInvalid",
     field: at === "" ? "<nil>" : at,
-    message: 'Invalid value: "null": checking the object against its schema takes too long',
+    message: "Invalid value: null: checking the object against its schema takes too long",
   },
 ];
 
@@ -58,7 +58,7 @@ const RULES_NOT_CHECKED: FieldError = {
   type: "FieldValueInvalid",
   field: "<nil>",
   message:
-    'Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to ' +
+    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to " +
     "complete validation",
 };
 

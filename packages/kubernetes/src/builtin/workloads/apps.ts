@@ -8,6 +8,7 @@ import { type Field, type Infer, s } from "@postern/apimachinery/schema/builder"
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin, mergedInPatches, retainingKeys } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
@@ -155,6 +156,8 @@ type Kind = {
   readonly namesPods: boolean;
   /** An annotation counts its templates. */
   readonly countsTemplates?: true;
+  /** Labels are not written through the status. */
+  readonly keepsLabels?: boolean;
   /** Wide Tables do not show it. */
   readonly hidesSelector?: boolean;
   /** Beside those about its pods. */
@@ -177,6 +180,7 @@ function defineWorkload({
   validateStatus,
   namesPods,
   countsTemplates,
+  keepsLabels = false,
   hidesSelector = false,
   warnings: others = () => [],
 }: Kind): ResourceDefinition {
@@ -193,7 +197,8 @@ function defineWorkload({
     // The types of the schema hold by now.
     ...validateRollout((workload.spec ?? {}) as Rollout),
   ];
-  const strategy = statusStrategy<Workload>(validate, validateChange, undefined, validateStatus);
+  const common = statusStrategy<Workload>(validate, validateChange, undefined, validateStatus);
+  const strategy = keepsLabels ? keepingLabels(common) : common;
   return defineBuiltin({
     group: "apps",
     version: "v1",
@@ -232,6 +237,17 @@ function defineWorkload({
   });
 }
 
+const keepingLabels = (strategy: Strategy<Workload>): Strategy<Workload> => ({
+  ...strategy,
+  async prepareForUpdate(next, old, context) {
+    const prepared = (await strategy.prepareForUpdate?.(next, old, context)) ?? next;
+    if (context.info.subresource !== "status") return prepared;
+    const { labels: _, ...metadata } = prepared.metadata;
+    const { labels } = old.metadata;
+    return { ...prepared, metadata: { ...metadata, ...(labels === undefined ? {} : { labels }) } };
+  },
+});
+
 const BASE = ["selector", "template", "minReadySeconds"] as const;
 
 export const deployments = defineWorkload({
@@ -242,6 +258,7 @@ export const deployments = defineWorkload({
   validateRollout: validateDeploymentRollout,
   validateStatus: deploymentStatusFaults,
   namesPods: true,
+  keepsLabels: true,
   fields: [...BASE, "replicas", "strategy", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"],
   status: statusOf(
     "replicas updatedReplicas readyReplicas availableReplicas unavailableReplicas terminatingReplicas collisionCount",

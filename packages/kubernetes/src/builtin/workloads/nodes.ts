@@ -219,6 +219,17 @@ const columns: readonly PrinterColumn[] = [
 ];
 
 /** All capacity is allocatable unless the client says less; absent times are null, as Go writes them. */
+/** Where only one of podCIDR and podCIDRs was written, the other follows it. */
+function withRanges(node: Node): Node {
+  const { podCIDR = "", podCIDRs = [] } = node.spec ?? {};
+  if (podCIDR === "" && podCIDRs.length === 0) return node;
+  const [first = podCIDR] = podCIDRs;
+  return {
+    ...node,
+    spec: { ...node.spec, podCIDR: podCIDR || first, podCIDRs: podCIDRs.length === 0 ? [first] : podCIDRs },
+  };
+}
+
 function withStatusDefaults(node: Node): Node {
   const { status } = node;
   if (status === undefined) return node;
@@ -265,7 +276,7 @@ export const nodes: ResourceDefinition = defineBuiltin({
   takesNewStatus: true,
   schema: kindSchema(nodeFields.schema),
   // Bodies of built-in kinds have passed their types by now.
-  setDefaults: (object) => withStatusDefaults(object as Node) as KubeObject,
+  setDefaults: (object) => withRanges(withStatusDefaults(object as Node)) as KubeObject,
   computedFields: { "spec.unschedulable": (o) => String((o as Node).spec?.unschedulable === true) },
   columns,
   strategy: {

@@ -44,8 +44,25 @@ const bindingSubresource = (store: PodStore): Subresource => ({
 /** Pods that schedulers assign to nodes, and that are evicted from them. */
 export const assignablePods = (evictions: EvictionDeps): ResourceDefinition => ({
   ...pods,
-  subresources: [...(pods.subresources ?? []), bindingSubresource(evictions.pods), evictionSubresource(evictions)],
+  subresources: [
+    ...(pods.subresources ?? []).map((subresource) => ofExistingPod(subresource, evictions.pods)),
+    bindingSubresource(evictions.pods),
+    evictionSubresource(evictions),
+  ],
 });
+
+/** What connects to a pod says first that there is none. */
+function ofExistingPod({ connect, ...subresource }: Subresource, store: PodStore): Subresource {
+  if (connect === undefined) return subresource;
+  return {
+    ...subresource,
+    async connect(context) {
+      const { namespace, name } = context.info;
+      await store().get(context, namespace, name, { resourceVersion: "" });
+      return await connect(context);
+    },
+  };
+}
 
 export const bindings = (store: PodStore): ResourceDefinition =>
   defineBuiltin({

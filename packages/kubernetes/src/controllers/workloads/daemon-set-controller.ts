@@ -1,6 +1,7 @@
 // DaemonSets: without nodes they have no pods, only revisions of their template and a status.
 // Source: k8s.io/kubernetes/pkg/controller/daemon/{daemon_controller,update}.go
 
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
@@ -18,7 +19,7 @@ import { statusMembers, writeStatus } from "./write-status.ts";
 
 type DaemonSet = KubeObject & {
   readonly spec: { readonly template: PodTemplate; readonly revisionHistoryLimit?: number };
-  readonly status?: { readonly collisionCount?: number };
+  readonly status?: { readonly collisionCount?: number; readonly conditions?: JsonValue };
 };
 
 const COUNTS = ["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"];
@@ -51,12 +52,13 @@ export function createDaemonSetController(base: WorkloadPort, ownedRevisions: Ow
       again(queue, key, backoff.delayMs(uid, generation));
     }
     const counts = Object.fromEntries(COUNTS.map((name) => [name, 0]));
-    const { collisionCount } = set.status ?? {};
+    // Nothing here writes conditions: those that a client has written stay.
+    const { collisionCount, conditions } = set.status ?? {};
     await writeStatus(
       port,
       sets,
       set,
-      statusMembers({ ...counts, observedGeneration: generation, collisionCount }, COUNTS),
+      statusMembers({ ...counts, observedGeneration: generation, collisionCount, conditions }, COUNTS),
       signal,
     );
   }

@@ -413,10 +413,15 @@ describe("OpenAPI of CustomResourceDefinitions", () => {
     await host.setUp("one");
     const { body } = await host.request("one", { url: "/openapi/v3/apis/apiextensions.k8s.io/v1" });
     const { schemas } = body.components;
-    const { spec, status } = schemas["io.k8s.api.apiextensions.v1.CustomResourceDefinition"].properties;
-    expect(Object.keys(status.properties)).toEqual(["conditions", "acceptedNames", "storedVersions"]);
-    const version = spec.properties.versions.items.properties;
-    expect(version.schema.properties.openAPIV3Schema.allOf).toEqual([{ $ref: `#/components/schemas/${NAME}` }]);
+    const typeOf = (type: string) =>
+      schemas[`io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.${type}`].properties;
+    const status = typeOf("CustomResourceDefinitionStatus");
+    expect(Object.keys(status)).toEqual(["conditions", "acceptedNames", "storedVersions"]);
+    const { versions } = typeOf("CustomResourceDefinitionSpec");
+    expect(versions.items.allOf[0].$ref).toMatch(/\.CustomResourceDefinitionVersion$/);
+    expect(typeOf("CustomResourceValidation").openAPIV3Schema.allOf).toEqual([
+      { $ref: `#/components/schemas/${NAME}` },
+    ]);
     const { properties } = schemas[NAME];
     expect(properties.not.allOf).toEqual([{ $ref: `#/components/schemas/${NAME}` }]);
     expect(properties.properties.additionalProperties.allOf).toEqual([{ $ref: `#/components/schemas/${NAME}` }]);
