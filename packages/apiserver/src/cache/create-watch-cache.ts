@@ -6,13 +6,13 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/storage.ts";
-import { RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
+import { RevisionCompactedError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
 import { type CountedViews, ViewCounts } from "./counted-views.ts";
 import { HistoryBudget } from "./event-ring.ts";
 import { viewPrefixOf } from "./resource-keys.ts";
-import { ResourceView, type ViewDeps } from "./resource-view.ts";
+import { closedError, ResourceView, type ViewDeps } from "./resource-view.ts";
 import { RevisionWaiters } from "./revision-waiters.ts";
 import { type StoredAmount, StoredUsage } from "./stored-usage.ts";
 import type { CacheView, WaitOptions, WatchCache } from "./watch-cache.ts";
@@ -339,8 +339,4 @@ class StoreWatchCache implements WatchCache {
     for (const view of this.#views.values()) view.fail(error);
     for (const countedPrefix of this.#counts.replace(amounts)) this.#counted?.changed(countedPrefix);
   }
-}
-
-function closedError(): StorageUnavailableError {
-  return new StorageUnavailableError("the watch cache is closed");
 }

@@ -234,6 +234,4 @@ function toCacheEvent(event: StorageEvent): CacheEvent {
   return { type: "put", object: CachedObject.fromEntry(entry), previous: previous && CachedObject.fromEntry(previous) };
 }
 
-function closedError(): StorageUnavailableError {
-  return new StorageUnavailableError("the watch cache is closed");
-}
+export const closedError = (): StorageUnavailableError => new StorageUnavailableError("the watch cache is closed");

@@ -17,7 +17,7 @@ import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
 import { createComputedStore } from "./store/computed-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
-import { ConvertedObjectBudget, type ShownRoom } from "./store/converted-object-budget.ts";
+import { type ConversionMemory, ConvertedObjectBudget } from "./store/converted-object-budget.ts";
 import { type ConvertedRecords, createConvertedRecords } from "./store/converted-records.ts";
 import { createConvertingStore, watchesInTurns } from "./store/converting-store.ts";
 import { createKeyedLock } from "./store/keyed-lock.ts";
@@ -61,7 +61,7 @@ export type ResourceRegistryDeps = {
   readonly runtime: Runtime;
   readonly onHookError: (error: unknown) => void;
   /** For objects that are kept as they are shown. Absent: as much as a cluster may store. */
-  readonly shown?: ShownRoom | undefined;
+  readonly conversionMemory?: ConversionMemory | undefined;
 };
 
 /** The resources that a server serves. Install and uninstall them while it runs: discovery and OpenAPI follow. */
@@ -92,7 +92,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, Retirement>();
   const shared = { limitLocks: createKeyedLock(), parsed: new ParsedObjects() };
-  const shown = new ConvertedObjectBudget(deps.shown);
+  const shown = new ConvertedObjectBudget(deps.conversionMemory);
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
   let groups: ReadonlySet<string> = new Set();

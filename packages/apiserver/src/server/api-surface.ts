@@ -15,7 +15,7 @@ import { admissionChain } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ContinueTokens } from "../registry/store/continue-token.ts";
-import type { ShownRoom } from "../registry/store/converted-object-budget.ts";
+import type { ConversionMemory } from "../registry/store/converted-object-budget.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -44,7 +44,7 @@ export type ApiSurfaceDeps = {
   /** Takes faults of hooks that run after a write. */
   readonly onHookError: (error: unknown) => void;
   /** Room for objects that are kept in converted form. Absent: as much as a cluster may store. */
-  readonly shown?: ShownRoom | undefined;
+  readonly conversionMemory?: ConversionMemory | undefined;
 };
 
 export type ApiSurface = {
@@ -65,7 +65,7 @@ export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
     runtime,
     continueTokens,
     onHookError,
-    shown: deps.shown,
+    conversionMemory: deps.conversionMemory,
     admission: {
       admit: (attributes) => plugins.admit(attributes),
       validate: (attributes) => plugins.validate(attributes),

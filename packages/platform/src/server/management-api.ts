@@ -7,7 +7,7 @@ import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resour
 import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
-import { fixedRoom } from "@postern/apiserver/registry/store/converted-object-budget";
+import { fixedConversionMemory } from "@postern/apiserver/registry/store/converted-object-budget";
 import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api-surface";
 import { createDefinitionLimit } from "@postern/kubernetes/custom-resources/definition-limit";
 import { namespaceLookup } from "@postern/kubernetes/server/standard-surface";
@@ -39,7 +39,7 @@ export type ManagementApiNeeds = {
 };
 
 /** Of the memory for what the platform stores, as much again is for custom resources that are kept as they are shown. */
-const SHOWN_PART = 8;
+const CONVERTED_PART = 8;
 
 export function createManagementApi(base: Foundation, needs: ManagementApiNeeds): ManagementApi {
   const { names, cache, runtime, metrics, onError } = base;
@@ -51,7 +51,7 @@ export function createManagementApi(base: Foundation, needs: ManagementApiNeeds)
   const surface = createApiSurface({
     composition: MANAGEMENT,
     storage: needs.budgets.management.storage,
-    shown: fixedRoom(needs.memory.platformBytes / SHOWN_PART),
+    conversionMemory: fixedConversionMemory(needs.memory.platformBytes / CONVERTED_PART),
     cache,
     runtime,
     continueTokens: needs.continueTokens,

@@ -2,11 +2,11 @@ import type { StructuralSchema } from "@postern/apimachinery/schema/structural-s
 import { expect, it } from "vitest";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
-import { ConvertedObjectBudget, fixedRoom } from "./converted-object-budget.ts";
+import { ConvertedObjectBudget, fixedConversionMemory } from "./converted-object-budget.ts";
 import { codecOf } from "./object-codec.ts";
 
 it("keeps as much as there is room for", () => {
-  const memory = new ConvertedObjectBudget(fixedRoom(10));
+  const memory = new ConvertedObjectBudget(fixedConversionMemory(10));
   expect([4, 7, 6, 1].map((byteLength) => memory.keeps({ byteLength }))).toEqual([true, false, true, false]);
 });
 
@@ -31,7 +31,7 @@ const recordOf = (name: string, more: object = {}): CachedObject => {
 
 it("shows objects without late defaults that are large when there is no room for more of them", () => {
   const { show = expect.unreachable() } = codecOf(definition);
-  const memory = new ConvertedObjectBudget(fixedRoom(15_000));
+  const memory = new ConvertedObjectBudget(fixedConversionMemory(15_000));
   const [first, second] = [recordOf("first"), recordOf("second")];
   expect(show(first, memory).decode()).toMatchObject({ text: TEXT, short: "y" });
   expect(show(second, memory).decode()).not.toHaveProperty("text");

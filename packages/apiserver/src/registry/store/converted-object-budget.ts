@@ -1,7 +1,7 @@
 // How much one API surface keeps of what it has made of its records for readers: their definitions and webhooks are the tenant's, and may make of a
 // small record a large object, in every version.
 
-export type ShownRoom = {
+export type ConversionMemory = {
   /** The result gives the bytes back, once; undefined where there is no room for them. */
   take(bytes: number): (() => void) | undefined;
 };
@@ -9,7 +9,7 @@ export type ShownRoom = {
 /** As much as a cluster may have of the store where nobody says otherwise. */
 const MAX_BYTES = 512 * 1024 * 1024;
 
-export function fixedRoom(max = MAX_BYTES): ShownRoom {
+export function fixedConversionMemory(max = MAX_BYTES): ConversionMemory {
   let used = 0;
   return {
     take(bytes) {
@@ -26,15 +26,15 @@ export function fixedRoom(max = MAX_BYTES): ShownRoom {
 const collected = new FinalizationRegistry<() => void>((giveBack) => giveBack());
 
 export class ConvertedObjectBudget {
-  readonly #room: ShownRoom;
+  readonly #memory: ConversionMemory;
 
-  constructor(room = fixedRoom()) {
-    this.#room = room;
+  constructor(memory = fixedConversionMemory()) {
+    this.#memory = memory;
   }
 
   /** Whether there was room for `holder`, which is as large as it says. */
   keeps(holder: { readonly byteLength: number }): boolean {
-    const giveBack = this.#room.take(holder.byteLength);
+    const giveBack = this.#memory.take(holder.byteLength);
     if (giveBack === undefined) return false;
     collected.register(holder, giveBack);
     return true;

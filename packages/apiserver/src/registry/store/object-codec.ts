@@ -15,7 +15,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import type { KindConversion, ResourceDefinition } from "../resource-definition.ts";
-import { ConvertedObjectBudget, fixedRoom } from "./converted-object-budget.ts";
+import { ConvertedObjectBudget, fixedConversionMemory } from "./converted-object-budget.ts";
 
 /** For whom something is read or written: conversions ask others, and take their time. */
 export type CodecCaller = Pick<RequestContext, "signal" | "outside" | "weigh" | "pause">;
@@ -138,7 +138,7 @@ function convertingCodec(
     isLossless: false,
     encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
     decode(entries) {
-      const memory = new ConvertedObjectBudget(fixedRoom(MAX_DECODED_BYTES));
+      const memory = new ConvertedObjectBudget(fixedConversionMemory(MAX_DECODED_BYTES));
       return entries.map((entry) => show(CachedObject.fromEntry(entry), memory));
     },
     show,

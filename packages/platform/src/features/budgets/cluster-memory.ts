@@ -1,7 +1,7 @@
 // The memory that all embedded clusters share. The largest project is refused first, and each cluster has a guaranteed minimum (ADR 155).
 
 import { type StoredAmount, type StoredUsage, sumOf } from "@postern/apiserver/cache/stored-usage";
-import type { ShownRoom } from "@postern/apiserver/registry/store/converted-object-budget";
+import type { ConversionMemory } from "@postern/apiserver/registry/store/converted-object-budget";
 import { type Budget, insufficientStorageError, PendingWrites } from "./budgeted-storage.ts";
 import type { AccountUsage } from "./management-budgets.ts";
 import { RESIDENT_FACTOR, residentBytes } from "./memory-limit.ts";
@@ -11,7 +11,7 @@ export type ClusterMemory = Disposable & {
   /** For writes to the cluster with this composition. */
   budgetOf(composition: string): Budget;
   /** Room for objects of the cluster with this composition that are kept in converted form. Defaults and webhooks of a tenant may make them large. */
-  shownIn(composition: string): ShownRoom;
+  conversionMemoryOf(composition: string): ConversionMemory;
   /** Throws the ApiError 507 if there is no room for another cluster. */
   checkNewCluster(composition: string): void;
   readonly limitBytes: number;
@@ -102,7 +102,7 @@ export function createClusterMemory(deps: {
         checkProject(projectOf(composition), added, residentBytes(inProgress));
       },
     }),
-    shownIn: (composition) => ({
+    conversionMemoryOf: (composition) => ({
       take(length) {
         const bytes = length * RESIDENT_FACTOR;
         const has = shown.get(composition) ?? 0;

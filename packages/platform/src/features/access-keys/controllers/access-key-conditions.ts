@@ -3,15 +3,19 @@
 import { type Condition, type ConditionState, withCondition } from "@postern/api/conditions";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
+import { createScans } from "@postern/apiserver/controllers/scans";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyRecord } from "../access-key-record.ts";
+import type { AccessKeyState } from "../access-key-state.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
 import { usesRefusal } from "../key-uses.ts";
 import { acceptedCondition, readyCondition } from "../kinds/owned-access-keys/ready-condition.ts";
@@ -69,6 +73,7 @@ export function createAccessKeyConditions(deps: {
   }
 
   const queue = new WorkQueue(port, { name: "access_key_conditions", process: write });
+  const scans = createScans();
   /** An end is written at once: after a restart, when the clock may differ, the written end decides. */
   const planEnd = (record: AccessKeyRecord): void => {
     if (record.ttl === 0 || record.countsFromActivity || record.grant !== undefined) return;
@@ -104,15 +109,24 @@ export function createAccessKeyConditions(deps: {
     }),
     followView({ view: users.view, prefix: users.keys.prefix }, scheduler, {
       replace() {},
-      put({ key }) {
-        const { name } = users.keys.parse(key);
-        if (!keys.isRead) return;
-        for (const owned of keys.ownedBy({ kind: "user", name })) look(keys.recordOf(owned.name));
+      put(user, previous) {
+        // A user may own very many keys.
+        if (!keys.isRead || (previous !== undefined && isLocked(user) === isLocked(previous))) return;
+        const { name } = users.keys.parse(user.key);
+        const lookAgain = (owned: AccessKeyState): void => look(keys.recordOf(owned.name));
+        scans.add(inSlices(keys.ownedBy({ kind: "user", name }), lookAgain, scans.signal));
       },
       delete() {},
     }),
   ];
-  return createQueueController(filledQueue(sweeper, queue), followers);
+  return createQueueController(filledQueue(scans, filledQueue(sweeper, queue)), followers);
+}
+
+const readLock = createMemberReader({ spec: { disabled: true } });
+
+function isLocked(user: CachedObject): boolean {
+  const { spec } = user.read(readLock) as { readonly spec?: { readonly disabled?: boolean } };
+  return spec?.disabled === true;
 }
 
 function withReady(object: KubeObject, ready: ConditionState, now: number): KubeObject {

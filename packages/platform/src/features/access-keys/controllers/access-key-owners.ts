@@ -64,7 +64,7 @@ export function createAccessKeyOwners(deps: {
   const checkOwned = async (owner: AccessKeyOwner): Promise<void> => {
     if (!keys.isRead) await keys.whenRead();
     if (scans.signal.aborted) return;
-    for (const { name } of keys.ownedBy(owner)) queue.add(name);
+    await inSlices(keys.ownedBy(owner), ({ name }) => queue.add(name), scans.signal);
   };
 
   const follow = (resource: ControlledResource, kind: "user" | "team"): Disposable =>

@@ -176,7 +176,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
     ...options,
     serviceAccountKeys,
     storage: stoppableStorage(metered.storage, stop.signal),
-    shown: options.memory?.shownIn(options.composition),
+    conversionMemory: options.memory?.conversionMemoryOf(options.composition),
     cluster: {
       keepsWorkloads: () => options.settings?.().keepsWorkloads === true,
       completesJobs: () => options.settings?.().completesJobs === true,

@@ -140,7 +140,7 @@ it("counts what clusters keep as it is shown with what they store, and leaves ro
   const { cluster, memory } = await createClusters(64 * MIB);
   const own = cluster("p1-a");
   await own.create(MIB);
-  const room = memory.shownIn("vc-p1-a");
+  const room = memory.conversionMemoryOf("vc-p1-a");
   const kept: (() => void)[] = [];
   for (let back = room.take(MIB); back !== undefined; back = room.take(MIB)) kept.push(back);
   expect(kept.length).toBeGreaterThan(10);
@@ -148,9 +148,9 @@ it("counts what clusters keep as it is shown with what they store, and leaves ro
   // The cluster itself may still write, and another project's cluster has room for both.
   await own.create(MIB);
   await cluster("p2-a").create(MIB);
-  expect(memory.shownIn("vc-p2-a").take(MIB)).toBeDefined();
+  expect(memory.conversionMemoryOf("vc-p2-a").take(MIB)).toBeDefined();
   for (let project = 3; project < 20; project++) {
-    const other = memory.shownIn(`vc-p${project}-a`);
+    const other = memory.conversionMemoryOf(`vc-p${project}-a`);
     while (other.take(MIB / 4) !== undefined);
     await cluster(`p${project}-a`).fill(MIB / 4);
   }
