@@ -66,7 +66,7 @@ async function world({ authority, member = true }: { authority?: string; member?
       onError: (error) => void errors.push(error),
       serverKeys: deriveServerKeys(secret),
       memory: memoryBudgets(2 ** 32, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
-      endpoint: { url: () => "https://platform.test", certificateAuthorityPem: authority },
+      endpoint: { url: () => "https://platform.test", isOwnName: () => false, certificateAuthorityPem: authority },
       routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
     },
     teardown,

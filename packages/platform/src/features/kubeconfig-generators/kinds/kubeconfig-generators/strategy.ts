@@ -55,8 +55,10 @@ export function kubeconfigGeneratorStrategy(deps: GeneratorStrategyDeps): Strate
   const creatorOf = (generator: KubeconfigGenerator, context: RequestContext): Creator => {
     const { user, caller, credential } = context;
     if (user !== caller) throw refuse(generator, "a generator cannot be written in the name of another user");
-    if (credential === undefined || keys.byId(credential.id) === undefined)
-      throw refuse(generator, "a generator is written with an access key");
+    const key = credential && keys.byId(credential.id);
+    if (key === undefined) throw refuse(generator, "a generator is written with an access key");
+    // Readers of the Secret have another client: its tokens would be of no use to them.
+    if (key.confirmation !== "") throw refuse(generator, "a generator is written with a key without spec.confirmation");
     const owner = ownerOfCaller(user, directory, names);
     const uid = ownerUid(owner, directory);
     return { ...owner, ...(uid === undefined ? {} : { uid }) };
