@@ -7,7 +7,7 @@ import { createTurnBudget } from "../limits/turn-budget.ts";
 
 /** A body that is being read. Disposed, its stream is left as it is. */
 export type BodyReading = Disposable & {
-  /** So many bytes of it came. */
+  /** A piece of so many bytes came. */
   came(bytes: number): void;
 };
 
@@ -17,6 +17,8 @@ export type BodyReadThrottle = { join(stream: Readable): BodyReading };
 const BYTES_IN_A_TURN = 512 * 1024;
 /** Of one body, which are what one read of a connection gives. Shorter bodies never wait. */
 const PART_BYTES = 64 * 1024;
+/** A piece takes about as long as these, and a client may send a byte at a time. */
+const PIECE_BYTES = 256;
 
 export function createBodyReadThrottle(): BodyReadThrottle {
   const budget = createTurnBudget(BYTES_IN_A_TURN);
@@ -32,8 +34,8 @@ export function createBodyReadThrottle(): BodyReadThrottle {
       };
       return {
         came(count) {
-          budget.spend(count);
-          bytes += count;
+          budget.spend(count + PIECE_BYTES);
+          bytes += count + PIECE_BYTES;
           if (held !== undefined || bytes < PART_BYTES || !budget.isOver()) return;
           held = budget.later(resume, () => PART_BYTES);
           stream.pause();

@@ -7,6 +7,7 @@ import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { BodyReadThrottle } from "./body-read-throttle.ts";
 import { clientGoneError } from "./client-gone-error.ts";
+import { Pieces } from "./pieces.ts";
 
 export type ReadBodyOptions = {
   readonly limitBytes: number;
@@ -40,7 +41,7 @@ export function readBody(stream: Readable, options: ReadBodyOptions): Awaitable<
 function readArriving(stream: Readable, options: ReadBodyOptions): Promise<Uint8Array> {
   const { limitBytes, stallTimeoutMs, scheduler, throttle, onBytes } = options;
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const pieces = new Pieces();
     let size = 0;
     let progressed = false;
     const reading = throttle.join(stream);
@@ -57,12 +58,12 @@ function readArriving(stream: Readable, options: ReadBodyOptions): Promise<Uint8
         return;
       }
       onBytes?.(chunk.length);
-      chunks.push(chunk);
+      pieces.add(chunk);
       reading.came(chunk.length);
     });
     const onEnd = caught(fail, () => {
       release();
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size));
+      resolve(pieces.take());
     });
     const onGone = (): void => fail(clientGoneError());
     const onTimer = caught(fail, () => {
