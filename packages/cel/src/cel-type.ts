@@ -90,3 +90,18 @@ export function formatCelType(type: CelType): string {
       return type.kind;
   }
 }
+
+/** As Go prints it, in messages about the type of a whole expression. */
+export function formatGoType(type: CelType): string {
+  switch (type.kind) {
+    case "list":
+    case "type":
+      return `${type.kind}(${formatGoType(type.of)})`;
+    case "optional":
+      return `optional_type(${formatGoType(type.of)})`;
+    case "map":
+      return `map(${formatGoType(type.key)}, ${formatGoType(type.value)})`;
+    default:
+      return VALUE_NAMES[type.kind] ?? formatCelType(type);
+  }
+}

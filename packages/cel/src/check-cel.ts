@@ -140,10 +140,9 @@ type OfKind<K extends CelExpression["type"]> = Extract<CelExpression, { readonly
 
 function checkMessage({ name, fields, at }: OfKind<"message">, scope: Environment): CelType {
   const fieldType = scope.messages(name);
-  if (fieldType === undefined) report(scope, `undeclared reference to '${name}' (in container '')`, at);
+  if (fieldType === undefined) return report(scope, `undeclared reference to '${name}' (in container '')`, at);
   for (const { field, value, isOptional, at: place } of fields) {
     const type = partOf(value, isOptional, scope);
-    if (fieldType === undefined) continue;
     const wanted = fieldType(field);
     if (wanted === undefined) report(scope, `undefined field '${field}'`, place);
     else if (!assign([type], [wanted], scope.bindings)) {
@@ -155,7 +154,7 @@ function checkMessage({ name, fields, at }: OfKind<"message">, scope: Environmen
       );
     }
   }
-  return fieldType === undefined ? DYN : { kind: "extension", name };
+  return { kind: "extension", name };
 }
 
 function checkSelect({ operand, field, isOptional, at }: OfKind<"select">, scope: Environment): CelType {

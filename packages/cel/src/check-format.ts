@@ -2,7 +2,7 @@
 // Source: github.com/google/cel-go/ext/formatting.go (stringFormatChecker)
 
 import { type CelExpression, CelSyntaxError } from "./cel-expression.ts";
-import { type CelType, formatCelType } from "./cel-type.ts";
+import { type CelType, formatGoType } from "./cel-type.ts";
 import { argumentFault, FormatError, type FormatVerb, formatPartsOf } from "./functions/format-clauses.ts";
 
 type TypeOf = (part: CelExpression) => CelType;
@@ -62,13 +62,5 @@ function unfit(part: CelExpression | undefined, verb: FormatVerb, typeOf: TypeOf
   return undefined;
 }
 
-const RUNTIME_NAMES: { readonly [kind: string]: string } = {
-  null: "null_type",
-  timestamp: "google.protobuf.Timestamp",
-  duration: "google.protobuf.Duration",
-  optional: "optional_type",
-};
-
 /** The name of a type without its parameters. */
-const runtimeName = (type: CelType): string =>
-  RUNTIME_NAMES[type.kind] ?? (type.kind === "extension" ? formatCelType(type) : type.kind);
+const runtimeName = (type: CelType): string => formatGoType(type).replace(/\(.*$/s, "");

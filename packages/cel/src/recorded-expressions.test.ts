@@ -1,4 +1,4 @@
-// What kube-apiserver 1.36.2 makes of expressions: types, highest costs, values, and the words of refusals.
+// Answers of kube-apiserver 1.36.2 to expressions: types, highest costs, values, and the words of refusals.
 // Recorded with its CEL environment for new expressions (k8s.io/apiserver/pkg/cel/environment); the fields are those of `Recorded`.
 
 import { readFile } from "node:fs/promises";

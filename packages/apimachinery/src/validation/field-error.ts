@@ -31,6 +31,10 @@ const fieldError = (type: FieldErrorType, field: string, message: string): Field
 
 const withDetail = (text: string, detail: string): string => (detail === "" ? text : `${text}: ${detail}`);
 
+/** `Internal error: <detail>` */
+export const internalError = (field: string, detail: string): FieldError =>
+  fieldError("InternalError", field, `Internal error: ${detail}`);
+
 /** Longer values are cut in messages: a request with megabytes must not be returned several times. */
 const MAX_SHOWN = 1024;
 

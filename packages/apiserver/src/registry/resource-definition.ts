@@ -27,6 +27,10 @@ export type PrinterColumn = {
   readonly description?: string;
   /** Above 0: only with `-o wide`. */
   readonly priority?: number;
+  /** In the definitions of Tables, instead of the above: built-in kinds call an age a string. */
+  readonly shown?: Required<Pick<PrinterColumn, "name" | "format" | "description" | "priority">> & {
+    readonly type: string;
+  };
   /** A simple JSONPath (`.spec.user`), or a function of the object; null prints as `<none>`. */
   readonly value: string | ((object: KubeObject, now: number) => string | number | boolean | null);
 };

@@ -9,7 +9,7 @@ import { checkDuration } from "./time-limits.ts";
 
 const ORDERED = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"] as const;
 
-/** What the macro `sortBy` calls: no expression can name it. */
+/** The function that the macro `sortBy` calls: no expression can name it. */
 export const SORT_BY_KEYS = "@sortByAssociatedKeys";
 
 export const listFunctions: readonly CelOverload[] = [

@@ -128,10 +128,10 @@ function namedNumber(value: number): string | undefined {
 function grouped(value: number, precision: number): string {
   const named = namedNumber(value);
   if (named !== undefined) return named;
-  const [whole = "", ...fraction] = fixed(value, precision).split(".");
-  return [whole.replace(/^-(?=0*$)/, "").replace(/(?<=\d)(?=(?:\d{3})+$)/g, ","), ...fraction]
-    .join(".")
-    .replace(/^-(?=[0.]*$)/, "");
+  const [whole = "", ...fraction] = fixed(Math.abs(value), precision).split(".");
+  const groups: string[] = [];
+  for (let end = whole.length; end > 0; end -= 3) groups.unshift(whole.slice(Math.max(0, end - 3), end));
+  return `${value < 0 ? "-" : ""}${[groups.join(","), ...fraction].join(".")}`;
 }
 
 const DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";

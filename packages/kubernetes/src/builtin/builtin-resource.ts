@@ -6,9 +6,41 @@ import {
   type PrinterColumn,
   type ResourceDefinition,
 } from "@postern/apiserver/registry/resource-definition";
+import { UPSTREAM_COLUMNS } from "./upstream-columns.ts";
+
+export const ageColumn: PrinterColumn = {
+  name: "Age",
+  type: "date",
+  description: "The time since the server created the object.",
+  value: ".metadata.creationTimestamp",
+};
 
 export const defineBuiltin = (definition: ResourceDefinition): ResourceDefinition =>
-  defineResource({ strategicMergePatch: true, tracksGeneration: false, ...definition });
+  defineResource({
+    strategicMergePatch: true,
+    tracksGeneration: false,
+    ...definition,
+    ...describedColumns(definition),
+  });
+
+/** Columns as upstream describes them: clients may show the descriptions, and choose columns by priority. */
+function describedColumns({
+  group,
+  plural,
+  columns = [ageColumn],
+  hasOwnNameColumn = false,
+}: ResourceDefinition): Pick<ResourceDefinition, "columns"> {
+  const upstream = UPSTREAM_COLUMNS[group === "" ? plural : `${plural}.${group}`];
+  if (upstream === undefined) return {};
+  const described = columns.flatMap((column): readonly PrinterColumn[] => {
+    const found = upstream.find(([name]) => name.toLowerCase() === column.name.toLowerCase());
+    if (found === undefined) return [];
+    const [name, type, format, priority, description] = found;
+    return [{ ...column, name, priority, shown: { name, type, format, description, priority } }];
+  });
+  const placeOf = ({ name }: PrinterColumn): number => upstream.findIndex(([other]) => other === name);
+  return { columns: hasOwnNameColumn ? described : described.toSorted((a, b) => placeOf(a) - placeOf(b)) };
+}
 
 /** A list that strategic merge patches merge item by item: objects by their `key`, scalars (no key) by value. */
 export const mergedInPatches = <T>(list: Field<T, boolean>, key?: string): Field<T> =>
@@ -29,13 +61,6 @@ export const retainingKeys = <T>({ schema }: Field<T, boolean>): Field<T> => {
     ...schema,
     "x-kubernetes-patch-strategy": strategy === undefined ? "retainKeys" : `${strategy},retainKeys`,
   });
-};
-
-export const ageColumn: PrinterColumn = {
-  name: "Age",
-  type: "date",
-  description: "The time since the server created the object.",
-  value: ".metadata.creationTimestamp",
 };
 
 /** The time itself, for kinds whose age says little. */

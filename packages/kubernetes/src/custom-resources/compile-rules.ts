@@ -215,8 +215,9 @@ function compileRule(
   const isOldSelfOptional = source["optionalOldSelf"] === true;
   const oldSelf: CelType = isOldSelfOptional ? { kind: "optional", of: type } : type;
   const expression = compile(source, "rule", { self: type, oldSelf }, path, faults, estimate);
+  // Upstream looks at the message of a rule that compiles.
   const messageExpression =
-    textOf(source, "messageExpression").trim() === ""
+    expression === undefined || textOf(source, "messageExpression").trim() === ""
       ? undefined
       : compile(source, "messageExpression", { self: type, oldSelf }, path, faults, estimate);
   const fieldPath = fieldPathOf(source, schema, path, errors);

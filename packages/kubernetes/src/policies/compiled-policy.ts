@@ -2,14 +2,21 @@
 // Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go, k8s.io/apiserver/pkg/admission/plugin/cel/compile.go
 
 import type { Steps } from "@postern/apimachinery/steps/steps";
-import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
-import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxErrors } from "@postern/cel/cel-expression";
-import { type CelType, formatCelType, readCelType } from "@postern/cel/cel-type";
-import { type CelMessages, checkCel } from "@postern/cel/check-cel";
+import {
+  type FieldError,
+  indexPath,
+  internalError,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { type CelExpression, CelSyntaxError, textOfSyntaxErrors } from "@postern/cel/cel-expression";
+import { type CelField, type CelType, formatGoType, readCelType } from "@postern/cel/cel-type";
+import { type CelMessages, type CelVariables, checkCel } from "@postern/cel/check-cel";
 import { constantFault } from "@postern/cel/constant-fault";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
 import { parseCel } from "@postern/cel/parse-cel";
 import type { NamedExpression, SourcedExpression } from "./evaluate-expression.ts";
+import { NAMESPACE_TYPE, REQUEST_TYPE } from "./expression-types.ts";
 import type { Policy } from "./validating-admission-policy.ts";
 
 export type CompiledPolicy = {
@@ -25,15 +32,15 @@ export type CompiledPolicy = {
 
 const DYN: CelType = { kind: "dyn" };
 const AUTHORIZER = readCelType("authorizer");
-const OUTER = { object: DYN, oldObject: DYN, request: DYN, params: DYN };
+const OUTER = { object: DYN, oldObject: DYN, request: REQUEST_TYPE, params: DYN };
 /**
  * Names that expressions of each place may use. `params` and `variables` may be missing, and are known all the same: they fail where they are asked for.
  */
 export const EXPRESSION_NAMES = {
   matchCondition: { ...OUTER, authorizer: AUTHORIZER },
-  webhook: { object: DYN, oldObject: DYN, request: DYN, authorizer: AUTHORIZER },
-  message: { ...OUTER, namespaceObject: DYN, variables: DYN },
-  policy: { ...OUTER, namespaceObject: DYN, variables: DYN, authorizer: AUTHORIZER },
+  webhook: { object: DYN, oldObject: DYN, request: REQUEST_TYPE, authorizer: AUTHORIZER },
+  message: { ...OUTER, namespaceObject: NAMESPACE_TYPE, variables: DYN },
+  policy: { ...OUTER, namespaceObject: NAMESPACE_TYPE, variables: DYN, authorizer: AUTHORIZER },
 } as const;
 
 type Wanted = readonly CelType["kind"][];
@@ -43,55 +50,73 @@ type Place = keyof typeof EXPRESSION_NAMES;
 
 type CompileOptions = {
   readonly wanted: Wanted;
-  /** The type, as messages show it, that the expression has to have. Absent: one of `wanted`. */
+  /** The type, as messages of upstream show it, that the expression has to have. Absent: one of `wanted`. */
   readonly exactly?: string;
   /** Types of which the expression may make objects. Absent: none. */
   readonly messages?: CelMessages;
   readonly place: Place;
-  readonly known: ReadonlySet<string>;
+  /** The type of `variables`, with those that are known so far; undefined for a policy without variables. */
+  readonly known: CelType | undefined;
+  /** The text is shown with the space around it. Default: without. */
+  readonly keepsSpace?: boolean;
   /** Expressions know `params`. Default: they do. */
   readonly hasParams?: boolean;
 };
 
 /** Undefined for what cannot be evaluated. A stored expression with other faults is: a policy must not lapse with a later version of the server. */
-export function compileExpression(
+export const compileExpression = (
   text: string,
   path: string,
-  { wanted, exactly, messages, place, known, hasParams = true }: CompileOptions,
+  options: CompileOptions,
   faults: FieldError[],
-): CelExpression | undefined {
+): CelExpression | undefined => compileTyped(text, path, options, faults)?.expression;
+
+type Typed = { readonly expression: CelExpression; readonly type: CelType };
+
+function compileTyped(
+  source: string,
+  path: string,
+  { wanted, exactly, messages, place, known, hasParams = true, keepsSpace = false }: CompileOptions,
+  faults: FieldError[],
+): Typed | undefined {
+  const text = keepsSpace ? source : source.trim();
   if (text.trim() === "") {
     faults.push(requiredError(path, "expression is not specified"));
     return undefined;
   }
-  const refuse = (errors: readonly CelSyntaxError[]): undefined => {
-    faults.push(invalidError(path, text, `compilation failed: ${textOfSyntaxErrors(errors, text)}`));
-  };
+  const refuse = (why: string): void => void faults.push(invalidError(path, text, why));
+  const refuseFor = (errors: readonly CelSyntaxError[]): void =>
+    refuse(`compilation failed: ${textOfSyntaxErrors(errors, text)}`);
   try {
     const expression = parseCel(text, CEL_NAMES);
-    // Those of webhooks never know `params`.
-    const { params, ...others } = { params: undefined, ...EXPRESSION_NAMES[place] };
-    const checked = checkCel(expression, hasParams && params !== undefined ? { ...others, params } : others, messages);
-    if (checked.faults.length > 0) refuse(checked.faults);
+    const checked = checkCel(expression, namesAt(place, known, hasParams), messages);
+    const { type } = checked;
+    if (checked.faults.length > 0) refuseFor(checked.faults);
     if (!checked.isTyped) return undefined;
-    const unknown = unknownVariable(expression, known);
-    if (unknown !== undefined) return refuse([unknown]);
-    if (wanted.length > 0 && !wanted.includes(checked.type.kind)) {
-      faults.push(invalidError(path, text, `must evaluate to ${wantedText(wanted)} but got ${checked.type.kind}`));
-      return undefined;
-    }
-    const given = formatCelType(checked.type);
-    if (exactly !== undefined && given !== exactly) {
-      faults.push(invalidError(path, text, `must evaluate to ${exactly} but got ${given}`));
-      return undefined;
-    }
-    const broken = checked.faults.length > 0 ? undefined : constantFault(expression);
-    if (broken !== undefined) faults.push(invalidError(path, text, `program instantiation failed: ${broken}`));
-    return expression;
+    if (checked.faults.length > 0) return { expression, type };
+    const given = formatGoType(type);
+    const asked = exactly ?? wantedText(wanted);
+    const fits = exactly === undefined ? wanted.length === 0 || wanted.includes(type.kind) : given === exactly;
+    const broken = fits ? constantFault(expression) : undefined;
+    if (!fits) refuse(`must evaluate to ${asked} but got ${given}`);
+    if (broken !== undefined) faults.push(internalError(path, `program instantiation failed: ${broken}`));
+    return fits || type.kind === "dyn" ? { expression, type } : undefined;
   } catch (error) {
     if (!(error instanceof CelSyntaxError)) throw error;
-    return refuse([error]);
+    refuseFor([error]);
+    return undefined;
   }
+}
+
+/** Expressions of webhooks never know `params`, and those of a policy without variables no `variables`. */
+function namesAt(place: Place, known: CompileOptions["known"], hasParams: boolean): CelVariables {
+  const names = Object.entries<CelType>(EXPRESSION_NAMES[place]).filter(
+    ([name]) => (name !== "params" || hasParams) && (name !== "variables" || known !== undefined),
+  );
+  return {
+    ...Object.fromEntries(names),
+    ...("variables" in EXPRESSION_NAMES[place] && known !== undefined ? { variables: known } : {}),
+  };
 }
 
 const wantedText = (wanted: Wanted): string => (wanted.length === 1 ? String(wanted[0]) : "one of [string null_type]");
@@ -102,7 +127,7 @@ export function compileMatchCondition(
   path: string,
 ): { readonly expression: CelExpression | undefined; readonly faults: readonly FieldError[] } {
   const faults: FieldError[] = [];
-  const expression = compileExpression(text, path, { wanted: ["bool"], place: "webhook", known: new Set() }, faults);
+  const expression = compileExpression(text, path, { wanted: ["bool"], place: "webhook", known: undefined }, faults);
   return { expression, faults };
 }
 
@@ -111,10 +136,16 @@ export function* compilePolicy(
   { spec }: Pick<Policy, "spec">,
   // A policy that was stored before `params` needed a kind is still evaluated, and fails.
   hasParams = true,
-): Steps<{ readonly compiled: CompiledPolicy; readonly faults: readonly FieldError[] }> {
+): Steps<{
+  readonly compiled: CompiledPolicy;
+  readonly faults: readonly FieldError[];
+  /** The type of `variables`. */
+  readonly known: CelType | undefined;
+}> {
   const faults: FieldError[] = [];
   const variables = spec?.variables ?? [];
-  const known = new Set<string>();
+  const fields = new Map<string, CelField>();
+  const known: CelType | undefined = variables.length > 0 ? { kind: "object", fields } : undefined;
   const compileAt = (text: string, path: string, wanted: Wanted, place: Place = "policy") =>
     compileExpression(text, path, { wanted, place, known, hasParams }, faults);
 
@@ -129,8 +160,14 @@ export function* compilePolicy(
   for (const [index, { name, expression }] of variables.entries()) {
     yield;
     const path = `${indexPath("spec.variables", index)}.expression`;
-    compiled.variables.push(...named(name, expression, compileAt(expression, path, [])));
-    known.add(name);
+    const typed = compileTyped(
+      expression,
+      path,
+      { wanted: [], place: "policy", known, hasParams, keepsSpace: true },
+      faults,
+    );
+    compiled.variables.push(...named(name, expression, typed?.expression));
+    fields.set(name, { property: name, type: typed?.type ?? DYN });
   }
   for (const [index, { name, expression }] of (spec?.matchConditions ?? []).entries()) {
     yield;
@@ -155,23 +192,5 @@ export function* compilePolicy(
       ...named(key, valueExpression, compileAt(valueExpression, path, ["string", "null"])),
     );
   }
-  return { compiled, faults };
-}
-
-/** `variables.x` where there is no `x`, or where it comes later. */
-function unknownVariable(expression: CelExpression, known: ReadonlySet<string>): CelSyntaxError | undefined {
-  if (
-    expression.type === "select" &&
-    expression.operand.type === "identifier" &&
-    expression.operand.name === "variables"
-  ) {
-    return known.has(expression.field)
-      ? undefined
-      : new CelSyntaxError(`undefined field '${expression.field}'`, expression.at);
-  }
-  for (const part of childrenOf(expression)) {
-    const fault = unknownVariable(part, known);
-    if (fault !== undefined) return fault;
-  }
-  return undefined;
+  return { compiled, faults, known };
 }

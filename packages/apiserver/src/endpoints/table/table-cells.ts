@@ -116,7 +116,7 @@ export function tableColumns({ columns = [AGE_COLUMN], hasOwnNameColumn = false 
   };
 }
 
-const definitionOf = ({ name, type, format = "", description, priority = 0, value }: PrinterColumn) => ({
+const definitionOf = ({ name, type, format = "", description, priority = 0, value, shown }: PrinterColumn) => ({
   name,
   type,
   format,
@@ -124,6 +124,7 @@ const definitionOf = ({ name, type, format = "", description, priority = 0, valu
     description ??
     (typeof value === "string" ? `Custom resource definition column (in JSONPath format): ${value}` : ""),
   priority,
+  ...shown,
 });
 
 function cellOf({ type, value }: PrinterColumn): Cell {

@@ -155,7 +155,6 @@ export const ipAddresses: ResourceDefinition = defineBuiltin({
       description: "ParentRef references the resource that an IPAddress is attached to.",
       value: (object) => parentText(object as IpAddress),
     },
-    ageColumn,
   ],
   strategy: {
     allowUnconditionalUpdate: true,

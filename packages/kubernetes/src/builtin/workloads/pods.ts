@@ -11,7 +11,7 @@ import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PrinterColumn, ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
-import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { defineBuiltin } from "../builtin-resource.ts";
 import { EPHEMERAL_SUBRESOURCE, validateEphemeralChange, validateEphemeralContainers } from "./ephemeral-containers.ts";
 import { podTableColumns } from "./pod-columns.ts";
 import { withPodDefaults, withRequests, withTemplateDefaults } from "./pod-defaults.ts";
@@ -306,7 +306,6 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
       description: "The labels of pods that are made from it.",
       value: (o) => labelSelectorText({ matchLabels: (o as PodTemplateObject).template?.metadata?.labels ?? {} }),
     },
-    ageColumn,
   ],
   // Bodies of built-in kinds have passed their types by now.
   setDefaults: (object) => {

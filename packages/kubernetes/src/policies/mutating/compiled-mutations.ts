@@ -38,6 +38,9 @@ const patchMessages: CelMessages = (name) => {
 
 export const isPatchType = (text: string): text is PatchType => Object.hasOwn(PATCH_TYPES, text);
 
+/** Mutations know the name also in a policy without variables. */
+const NO_VARIABLES: CelType = { kind: "object", fields: new Map() };
+
 /** A step for each expression. */
 export function* compileMutations(
   { spec = {} }: MutatingPolicy,
@@ -46,7 +49,6 @@ export function* compileMutations(
   const { variables = [], matchConditions = [], mutations = [] } = spec;
   const named = yield* compilePolicy({ spec: { variables, matchConditions } }, hasParams);
   const faults = [...named.faults];
-  const known = new Set(variables.map(({ name }) => name));
   const compiled: Mutation[] = [];
   for (const [index, mutation] of mutations.entries()) {
     const { patchType } = mutation;
@@ -59,7 +61,14 @@ export function* compileMutations(
     const expression = compileExpression(
       text,
       path,
-      { wanted: [], exactly: type, messages: patchMessages, place: "policy", known, hasParams },
+      {
+        wanted: [],
+        exactly: type,
+        messages: patchMessages,
+        place: "policy",
+        known: named.known ?? NO_VARIABLES,
+        hasParams,
+      },
       faults,
     );
     if (expression !== undefined) compiled.push({ patchType, text, expression });
