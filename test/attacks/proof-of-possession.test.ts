@@ -256,6 +256,22 @@ describe("an access key that is bound to a client certificate", () => {
     expect(stdout).toBe("200");
   });
 
+  it("provisions by SCIM with its certificate and for its receivers alone, at one use a request", async () => {
+    const certificate = { certificateSHA256: await fingerprintOf("own") };
+    const scim = { user: "admin", confirmation: certificate, scope: { roles: [{ role: "scim" }] }, maxUses: 2 };
+    const at = "/scim/v2/Users";
+    const made = async (name: string, audience: string): Promise<string> =>
+      (await create(name, { ...scim, audiences: [audience] })).body.spec.key;
+    const elsewhere = await made("scim-elsewhere", "postern:vcluster:p-default:demo");
+    expect(await statuses(at, elsewhere)).toEqual([401, 401, 401]);
+    const key = await made("scim-here", "postern:platform");
+    expect(await statuses(at, key)).toEqual([200, 401, 401]);
+    const user = { schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"], userName: "provisioned" };
+    const headers = { "content-type": "application/scim+json" };
+    expect((await curl(at, key, "own", { body: user, headers })).status).toBe(201);
+    expect((await curl(at, key, "own")).status).toBe(401);
+  });
+
   it("takes a certificate that has expired: the key has an end of its own", async () => {
     const clock = { ...systemRuntime.clock, now: () => Date.parse("2001-01-01T00:00:00Z") };
     const made = createSelfSignedCertificate("old", { clock, random: systemRuntime.random });

@@ -1,6 +1,6 @@
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "../testing/access-key-server.ts";
 
 const { user: master } = { ...createTestContext({ url: "/" }), user: { name: "root", groups: ["system:masters"] } };
@@ -296,6 +296,40 @@ describe("ownedaccesskeys/rotate", () => {
     const seen = await send("GET", "ownedaccesskeys/k");
     expect(seen.text).not.toContain("retired");
     expect(JSON.stringify(server.events)).not.toContain(body.status.key);
+  });
+
+  it("is refused for a key that is deleted and created again meanwhile", async () => {
+    const storage = createMemoryStorage();
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const update = storage.update.bind(storage);
+    vi.spyOn(storage, "update").mockImplementation(async (...args) => {
+      const work = meanwhile;
+      meanwhile = undefined;
+      await work?.();
+      return await update(...args);
+    });
+    await using raced = await createAccessKeyServer({ allows: () => true, storage });
+    const call = (method: string, url: string, body?: object) =>
+      raced.send({
+        ...{ method, url, user: master, headers: { "content-type": "application/json" } },
+        ...(body === undefined ? {} : { body }),
+      });
+    await call("POST", "users", { metadata: { name: "jane" }, spec: {} });
+    const made = (name: string) => call("POST", "ownedaccesskeys", { metadata: { name }, spec: { user: "jane" } });
+    const value = (await made("k")).body.spec.key;
+    await made("another");
+    // By another server.
+    meanwhile = async () => {
+      const { entries } = await storage.list("/");
+      const entryOf = (name: string) => entries.find(({ key }) => key.endsWith(`/ownedaccesskeys/${name}`));
+      const [old, again] = [entryOf("k"), entryOf("another")];
+      if (old === undefined || again === undefined) throw new Error("no such record");
+      await storage.delete(old.key, old.revision);
+      await storage.create(old.key, again.value);
+    };
+    const { status, body } = await call("POST", "ownedaccesskeys/k/rotate", { spec: { nonce: "a" } });
+    expect([status, body.message]).toEqual([409, expect.stringContaining("deleted and created again")]);
+    await expect(raced.login(value)).rejects.toThrow();
   });
 
   it("is a change of the key: an edit that began before it is a conflict, and is made again", async () => {
