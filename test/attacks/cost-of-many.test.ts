@@ -15,7 +15,7 @@ const MANY = 80;
 const TIMES = 4;
 /** More calls for each object that came are work that grows with their number. */
 const CALLS_FOR_EACH = 1;
-/** What follows a write in the same turn of the event loop, and shortly after it, counts for it. */
+/** Work that follows a write in the same turn of the event loop, and shortly after it, counts for it. */
 const SETTLED_MS = 3;
 
 /** There may be few of them, each is of another form, starts something that runs, goes on being deleted for a while, or needs another object. */
