@@ -10,6 +10,8 @@ export type AuditRecord = {
   readonly origins: readonly string[];
   readonly user: string;
   readonly impersonatedUser?: string;
+  /** Of a request that starts a session, whose `user` is not known when it arrives. */
+  readonly signedInUser?: string;
   /** Empty for the management API itself. */
   readonly cluster: string;
   readonly verb: string;

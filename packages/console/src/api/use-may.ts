@@ -1,11 +1,15 @@
 // Access reviews for the signed-in user. The console never guesses permissions.
 
+import type { Project } from "@postern/api/project";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
 import { useQuery } from "@tanstack/react-query";
-import { settings } from "../settings.ts";
+import { useMemo } from "react";
+import { namespaceOf, settings } from "../settings.ts";
 import { t } from "../texts/text.tsx";
 import { useApi } from "./api-context.tsx";
+import { projectsToAsk } from "./project-roles.ts";
+import { useSelf } from "./use-self.ts";
 
 export type Wish = ResourceWish | PathWish;
 
@@ -34,48 +38,53 @@ export type Right = {
 export function useMay(wish: Wish): Right {
   const { client } = useApi();
   const { data } = useQuery({
-    queryKey: ["may", wish],
+    // With the default group: the same question is asked once, however it is put.
+    queryKey: ["may", specOf(wish)],
     queryFn: ({ signal }) => review(client, wish, signal),
     staleTime: FRESH_MS,
   });
   return rightOf(wish, data);
 }
 
-/** Whether it is allowed in any, or in every, one of `namespaces`: reviews them one after the other until the result is known. */
-export function useMaySomewhere(wish: Omit<ResourceWish, "namespace">, namespaces: readonly string[]): Right {
+/** Whether it is allowed everywhere, or in one of `projects`: in those of `projectsToAsk`, one after the other until the result is known. */
+export function useMaySomewhere(wish: Omit<ResourceWish, "namespace">, projects: readonly Project[]): Right {
   const { client } = useApi();
+  const everywhere = useMay(wish);
+  const isWanted = everywhere.isKnown && !everywhere.isAllowed && projects.length > 0;
+  const { data: self } = useSelf({ isWanted });
+  const asked = useMemo(() => (self === undefined ? undefined : projectsToAsk(projects, self)), [projects, self]);
   const { data } = useQuery({
-    queryKey: ["may", wish, namespaces],
+    queryKey: ["may", wish, asked],
+    enabled: isWanted && asked !== undefined,
     async queryFn({ signal }) {
-      const everywhere = await review(client, wish, signal);
-      if (everywhere.allowed) return everywhere;
-      for (const namespace of namespaces) {
-        const there = await review(client, { ...wish, namespace }, signal);
+      for (const project of asked ?? []) {
+        const there = await review(client, { ...wish, namespace: namespaceOf(project) }, signal);
         if (there.allowed) return there;
       }
-      return everywhere;
+      return { allowed: false };
     },
     staleTime: FRESH_MS,
   });
-  return rightOf(wish, data);
+  return isWanted && data?.allowed === true ? rightOf(wish, data) : everywhere;
 }
 
 const FRESH_MS = 30_000;
 
+const specOf = (wish: Wish): JsonObject =>
+  "path" in wish
+    ? { nonResourceAttributes: { ...wish } }
+    : { resourceAttributes: { group: settings.managementGroup, ...wish } };
+
 type Verdict = { readonly allowed: boolean; readonly reason?: string };
 
 async function review(client: ApiClient, wish: Wish, signal: AbortSignal): Promise<Verdict> {
-  const spec: JsonObject =
-    "path" in wish
-      ? { nonResourceAttributes: { ...wish } }
-      : { resourceAttributes: { group: settings.managementGroup, ...wish } };
   const answer = (await client.request({
     method: "POST",
     path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
     body: {
       apiVersion: "authorization.k8s.io/v1",
       kind: "SelfSubjectAccessReview",
-      spec,
+      spec: specOf(wish),
     },
     signal,
   })) as { readonly status: Verdict };

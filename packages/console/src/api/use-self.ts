@@ -7,11 +7,14 @@ import { settings } from "../settings.ts";
 import { useApi } from "./api-context.tsx";
 import { managementVersion } from "./resources.ts";
 
-export function useSelf() {
+export type SelfStatus = NonNullable<Self["status"]>;
+
+export function useSelf({ isWanted = true }: { readonly isWanted?: boolean } = {}) {
   const { client } = useApi();
   return useQuery({
     queryKey: ["self"],
-    async queryFn({ signal }) {
+    enabled: isWanted,
+    async queryFn({ signal }): Promise<SelfStatus> {
       const body: JsonObject = { apiVersion: managementVersion, kind: "Self", metadata: {}, spec: {} };
       const path = `/apis/${settings.managementGroup}/v1/selves`;
       const answer = (await client.request({ method: "POST", path, body, signal })) as Self;

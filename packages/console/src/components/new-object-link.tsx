@@ -1,22 +1,23 @@
 // The link to the form for a new object.
 
+import type { Project } from "@postern/api/project";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useMaySomewhere } from "../api/use-may.ts";
 
-const NONE: readonly string[] = [];
+const NONE: readonly Project[] = [];
 
-/** Hidden without permission to create one. `namespaces`: permission in one of them is enough. */
+/** Hidden without permission to create one. `projects`: permission in one of them is enough. */
 export function NewObjectLink(props: {
   readonly to: string;
   /** Default: the group of the management API. */
   readonly group?: string;
   readonly resource: string;
   readonly label: string;
-  readonly namespaces?: readonly string[];
+  readonly projects?: readonly Project[];
 }) {
-  const { to, group, resource, label, namespaces = NONE } = props;
-  const right = useMaySomewhere({ verb: "create", resource, ...(group === undefined ? {} : { group }) }, namespaces);
+  const { to, group, resource, label, projects = NONE } = props;
+  const right = useMaySomewhere({ verb: "create", resource, ...(group === undefined ? {} : { group }) }, projects);
   if (!right.isAllowed) return null;
   return (
     <Link to={to} className="button primary">

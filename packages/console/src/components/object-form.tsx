@@ -5,7 +5,12 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
+import {
+  createResourceClient,
+  type ResourceAddress,
+  type ResourceClient,
+  type WriteOptions,
+} from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
@@ -83,11 +88,11 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
   const save = useMutation({
     async mutationFn() {
       api.warnings.take();
-      const objects = createResourceClient(api.client, address);
+      const objects = createResourceClient<T>(api.client, address);
       const options = { fieldValidation: "Strict", fieldManager: "console" } as const;
       const saved = isNew
         ? await objects.create(texts.manifest, options)
-        : await objects.patch(name, { type: "merge", patch: guarded(texts.patch, object) }, options);
+        : await patchShown(objects, object, texts.patch, (current) => contentOf(draftOf(current)), options);
       return { name: nameOf(saved), warnings: api.warnings.take() };
     },
     onSuccess({ name: saved, warnings }) {
@@ -225,11 +230,35 @@ function textsOf(given: {
   };
 }
 
-/** Fails with a conflict if the object was changed since the form was opened. */
-const guarded = (patch: JsonObject, { metadata }: KubeObject): JsonObject => ({
-  ...patch,
-  metadata: { resourceVersion: metadata.resourceVersion ?? null },
-});
+/** Status and members of a project, for example, change meanwhile: so often the patch is sent again. */
+const TRIES = 5;
+
+/**
+ * Rejects with a conflict if what the form shows was changed since the form was opened. Changes of the rest, such as the status, are kept.
+ * `contentOf`: what the form shows of an object.
+ */
+async function patchShown<T extends KubeObject>(
+  objects: ResourceClient<T>,
+  opened: T,
+  patch: JsonObject,
+  contentOf: (object: T) => JsonObject,
+  options: WriteOptions,
+): Promise<T> {
+  const shown = JSON.stringify(contentOf(opened));
+  const name = nameOf(opened);
+  let { metadata } = opened;
+  for (let sent = 1; ; sent++) {
+    const { resourceVersion = null } = metadata;
+    try {
+      return await objects.patch(name, { type: "merge", patch: { ...patch, metadata: { resourceVersion } } }, options);
+    } catch (error) {
+      if (!isApiError(error, "Conflict") || sent === TRIES) throw error;
+      const current = await objects.get(name);
+      if (current.metadata.uid !== metadata.uid || JSON.stringify(contentOf(current)) !== shown) throw error;
+      metadata = current.metadata;
+    }
+  }
+}
 
 const NAME_PATHS = ["spec.displayName", "spec.description"];
 

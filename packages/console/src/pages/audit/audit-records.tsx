@@ -7,7 +7,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { t } from "../../texts/text.tsx";
 import { RecordDialog } from "./record-dialog.tsx";
 import { KeyOf, LogTime, PlaceOf, UserOf } from "./record-parts.tsx";
-import { outcomeOf, recordWords } from "./record-words.ts";
+import { actorOf, outcomeOf, recordWords } from "./record-words.ts";
 
 const columnsWith = (open: (record: AuditRecord) => void): readonly Column<AuditRecord>[] => [
   {
@@ -22,13 +22,15 @@ const columnsWith = (open: (record: AuditRecord) => void): readonly Column<Audit
     id: "user",
     header: t("audit.column.who"),
     from: "medium",
-    sortBy: ({ user }) => user,
-    text: ({ user, impersonatedUser, key }) =>
-      longer(impersonatedUser === undefined ? user : `${user} → ${impersonatedUser}`, key),
+    sortBy: actorOf,
+    text: (record) => {
+      const { impersonatedUser, key } = record;
+      return longer(impersonatedUser === undefined ? actorOf(record) : `${record.user} → ${impersonatedUser}`, key);
+    },
     cell: (record) => (
-      <span className="two-lines above" title={[record.user, record.key].filter(Boolean).join(", ")}>
+      <span className="two-lines above" title={[actorOf(record), record.key].filter(Boolean).join(", ")}>
         <span>
-          <UserOf user={record.user} />
+          <UserOf user={actorOf(record)} />
           {record.impersonatedUser !== undefined && ` → ${record.impersonatedUser}`}
         </span>
         <span className="muted">
@@ -51,8 +53,8 @@ const columnsWith = (open: (record: AuditRecord) => void): readonly Column<Audit
         <span className="muted mono" title={`${record.verb} ${record.object}`}>
           {record.verb} {record.object}
         </span>
-        <span className="muted narrow-only" title={record.user}>
-          <LogTime at={record.time} /> · {record.user}
+        <span className="muted narrow-only" title={actorOf(record)}>
+          <LogTime at={record.time} /> · {actorOf(record)}
         </span>
       </span>
     ),

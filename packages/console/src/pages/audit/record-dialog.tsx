@@ -10,11 +10,11 @@ import { Dialog } from "../../components/dialog.tsx";
 import { absoluteTime } from "../../format/ages.ts";
 import { sentence, t } from "../../texts/text.tsx";
 import { KeyOf, PlaceOf, UserOf } from "./record-parts.tsx";
-import { objectOf, outcomeOf, recordWords } from "./record-words.ts";
+import { actorOf, objectOf, outcomeOf, recordWords } from "./record-words.ts";
 
 export function RecordDialog({ record, onClose }: { readonly record: AuditRecord; readonly onClose: () => void }) {
-  const { user, impersonatedUser, key, origins, cluster, refusal, message, accessRequest, sourceIP, time, auditID } =
-    record;
+  const { impersonatedUser, key, origins, cluster, refusal, message, accessRequest, sourceIP, time, auditID } = record;
+  const user = actorOf(record);
   const object = objectOf(record);
   const outcome = outcomeOf(record);
   const others = origins.filter((origin) => origin !== key);

@@ -62,5 +62,9 @@ export function placeOf(cluster: string): { readonly title: string; readonly to:
   return undefined;
 }
 
+/** The user of the request; of a sign-in, the one who signed in. */
+export const actorOf = ({ user, signedInUser }: Pick<AuditRecord, "user" | "signedInUser">): string =>
+  signedInUser ?? user;
+
 /** Users of the platform, whose names may lead to their pages; others have a colon. */
 export const isPerson = (user: string): boolean => /^[a-z0-9][a-z0-9.-]{0,252}$/.test(user);

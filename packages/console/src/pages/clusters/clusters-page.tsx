@@ -17,7 +17,7 @@ import { PageHead } from "../../components/page-head.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { NARROW, useMedia } from "../../components/use-media.ts";
 import { versionText } from "../../format/version-text.ts";
-import { namespaceOf, projectOf } from "../../settings.ts";
+import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
@@ -32,10 +32,6 @@ export function ClustersPage() {
   const list = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const { items } = list;
   const projects = useLive<Project>(PROJECTS);
-  const namespaces = useMemo(
-    () => projects.items.map((project) => namespaceOf(nameOf(project))).sort(),
-    [projects.items],
-  );
   const [chosen, setChosen] = useState<VirtualClusterInstance>();
   const isNarrow = useMedia(NARROW);
   const columns = useMemo(
@@ -53,7 +49,7 @@ export function ClustersPage() {
             to="/new/virtual-cluster"
             resource="virtualclusterinstances"
             label={t("cluster.new")}
-            namespaces={namespaces}
+            projects={projects.items}
           />
         }
       />

@@ -3,7 +3,6 @@
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { Project } from "@postern/api/project";
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
 import { KUBECONFIG_GENERATORS, nameOf, PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
@@ -16,7 +15,7 @@ import { Loading } from "../../components/loading.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
-import { namespaceOf, projectOf } from "../../settings.ts";
+import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { GeneratorBadge, readyOf } from "./generator-badge.tsx";
 
@@ -91,10 +90,6 @@ export function GeneratorsPage() {
   const right = useMay({ verb: "list", resource: "kubeconfiggenerators" });
   const list = useLive<KubeconfigGenerator>(KUBECONFIG_GENERATORS, { isWanted: right.isAllowed });
   const projects = useLive<Project>(PROJECTS);
-  const namespaces = useMemo(
-    () => projects.items.map((project) => namespaceOf(nameOf(project))).sort(),
-    [projects.items],
-  );
   const { shown, field } = useListSearch(list.items, t("generators.search"), searchedIn);
   return (
     <>
@@ -106,7 +101,7 @@ export function GeneratorsPage() {
             to="/new/kubeconfig-generator"
             resource="kubeconfiggenerators"
             label={t("generator.new")}
-            namespaces={namespaces}
+            projects={projects.items}
           />
         }
       />

@@ -4,6 +4,7 @@ import type { AccessRequest } from "@postern/api/access-request";
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link } from "@tanstack/react-router";
+import { memberRoles } from "../../api/project-roles.ts";
 import { ACCESS_REQUESTS, nameOf, PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useSelf } from "../../api/use-self.ts";
@@ -21,12 +22,8 @@ export function MemberHome({ clusters }: { readonly clusters: readonly VirtualCl
   const requests = useLive<AccessRequest>(ACCESS_REQUESTS);
   const self = useSelf();
   const user = self.data?.user?.name ?? "";
-  const teams = (self.data?.user?.teams ?? []).map(({ name }) => name);
-  const rolesIn = (project: Project): string =>
-    (project.spec?.members ?? [])
-      .filter(({ kind, name = "" }) => (kind === "Team" ? teams.includes(name) : name === user))
-      .map(({ clusterRole = "" }) => roleName(clusterRole))
-      .join(", ") || t("home.can.owner");
+  const rolesOf = memberRoles(self.data ?? {});
+  const rolesIn = (project: Project): string => rolesOf(project).map(roleName).join(", ") || t("home.can.owner");
   const open = requests.items.filter(
     ({ status }) => status?.requester?.user === user && ["Pending", "Approved"].includes(status?.phase ?? ""),
   );

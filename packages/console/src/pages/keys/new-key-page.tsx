@@ -43,13 +43,12 @@ export function NewKeyPage() {
   const [draft, setDraft] = useState<KeyDraft>(
     cluster === undefined ? EMPTY_DRAFT : { ...EMPTY_DRAFT, ...presetDraft("ci"), virtualClusters: [cluster] },
   );
-  const [isNameOwn, setNameOwn] = useState(false);
   // Nothing is chosen: the form asks once whether that is meant.
   const [empty, setEmpty] = useState<"asked" | "meant">();
   const form = useRef<HTMLFormElement>(null);
   const set = (changes: Partial<KeyDraft>): void => setDraft((before) => ({ ...before, ...changes }));
   const create = useMutation({
-    async mutationFn() {
+    async mutationFn(): Promise<Made> {
       api.warnings.take();
       const keys = createResourceClient<OwnedAccessKey>(api.client, ACCESS_KEYS);
       const made = await keys.create(manifestOf(draft), { fieldValidation: "Strict", fieldManager: "console" });
@@ -61,7 +60,6 @@ export function NewKeyPage() {
   const scope = scopeOf(draft);
   const isEmpty = scope !== undefined && Object.keys(scope).length === 0;
   const isOver = draft.ttl === ON_A_DAY && secondsUntil(draft.day, Date.now()) === 0;
-  const texts = useMemo(() => ({ yaml: stringify(manifestOf(draft)), command: commandOf(draft) }), [draft]);
   const errors = placeErrors(create.error, PATHS);
   const isAsked = isEmpty && empty !== undefined;
   const isWrong = create.isError || (isAsked && empty === "asked");
@@ -74,93 +72,31 @@ export function NewKeyPage() {
     else if (isEmpty && empty !== "meant") setEmpty("asked");
     else create.mutate();
   };
-  if (create.data !== undefined) {
-    const { name, value, warnings } = create.data;
+  if (create.data !== undefined)
     return (
-      <>
-        <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("new.made", { name })} />
-        <div className="card narrow">
-          <SecretValue name={name} value={value} />
-        </div>
-        {warnings.map((text) => (
-          <Notice key={text} tone="warn">
-            {text}
-          </Notice>
-        ))}
-        <div className="actions">
-          <Button
-            kind="primary"
-            onPress={() => {
-              create.reset();
-              void navigate({ to: "/keys/$name", params: { name } });
-            }}
-          >
-            {t("secret.stored")}
-          </Button>
-        </div>
-      </>
+      <MadeKey
+        made={create.data}
+        onStored={(name) => {
+          create.reset();
+          void navigate({ to: "/keys/$name", params: { name } });
+        }}
+      />
     );
-  }
   return (
     <>
       <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("new.title")} lead={t("new.lead")} />
       <form ref={form} className="beside" onSubmit={submit}>
         <div className="form">
-          <div className="presets">
-            <RadioField
-              label={t("new.preset")}
-              value={preset}
-              choices={PRESETS.map((id) => ({
-                id,
-                label: t(`new.preset.${id}`),
-                description: t(`new.preset.${id}.hint`),
-              }))}
-              onChange={(id) => {
-                setPreset(id);
-                set(presetDraft(id));
-              }}
-            />
-          </div>
-          <TextField
-            label={t("new.displayName")}
-            description={t("new.displayName.hint")}
-            value={draft.displayName}
-            onChange={(displayName) => set({ displayName, ...(isNameOwn ? {} : { name: nameFrom(displayName) }) })}
-            error={errors.at("spec.displayName")}
-            autoFocus
-          />
-          <TextField
-            label={t("new.name")}
-            description={t("new.name.hint")}
-            value={draft.name}
-            onChange={(name) => {
-              setNameOwn(name !== "");
-              set({ name });
-            }}
-            error={errors.at("metadata.name")}
-            isMonospace
-          />
-          <TextField
-            label={t("new.description")}
-            value={draft.description}
-            onChange={(description) => set({ description })}
-            error={errors.at("spec.description")}
-            isMultiline
-          />
-          <OwnerField draft={draft} onChange={set} error={errors.at("spec.user")} />
-          <KeyLimits
+          <Fields
             draft={draft}
-            onChange={set}
+            preset={preset}
             errorAt={errors.at}
-            {...(preset === "ci" ? { picker: <ClusterChoice draft={draft} onChange={set} /> } : {})}
+            onChange={set}
+            onPreset={(id) => {
+              setPreset(id);
+              set(presetDraft(id));
+            }}
           />
-          <Checkbox
-            isSelected={draft.isReadOnly}
-            onChange={(isReadOnly) => set({ isReadOnly })}
-            description={t("new.readOnly.hint")}
-          >
-            {t("new.readOnly")}
-          </Checkbox>
           {isAsked && (
             <div className="stack">
               <GroupError text={t("new.scope.empty")} />
@@ -184,18 +120,124 @@ export function NewKeyPage() {
             </Link>
           </div>
         </div>
-        <aside className="aside-panel">
-          <Section title={t("new.preview")}>
-            <ScopeList limits={{ scope, rules: draft.isReadOnly ? readOnlyRules() : undefined }} />
-          </Section>
-          {texts.command !== undefined && <Code label={t("new.command")} text={texts.command} />}
-          <Code
-            label={t("new.yaml")}
-            text={texts.yaml}
-            actions={<DownloadButton text={texts.yaml} fileName={`${draft.name || "key"}.yaml`} />}
-          />
-        </aside>
+        <Preview draft={draft} scope={scope} />
       </form>
+    </>
+  );
+}
+
+type FieldProps = {
+  readonly draft: KeyDraft;
+  readonly onChange: (changes: Partial<KeyDraft>) => void;
+};
+
+function Fields(
+  props: FieldProps & {
+    readonly preset: Preset;
+    readonly errorAt: (path: string) => string | undefined;
+    readonly onPreset: (preset: Preset) => void;
+  },
+) {
+  const { draft, preset, errorAt, onChange, onPreset } = props;
+  // Until a name is typed, it follows the display name.
+  const [isNameOwn, setNameOwn] = useState(false);
+  return (
+    <>
+      <div className="presets">
+        <RadioField
+          label={t("new.preset")}
+          value={preset}
+          choices={PRESETS.map((id) => ({
+            id,
+            label: t(`new.preset.${id}`),
+            description: t(`new.preset.${id}.hint`),
+          }))}
+          onChange={onPreset}
+        />
+      </div>
+      <TextField
+        label={t("new.displayName")}
+        description={t("new.displayName.hint")}
+        value={draft.displayName}
+        onChange={(displayName) => onChange({ displayName, ...(isNameOwn ? {} : { name: nameFrom(displayName) }) })}
+        error={errorAt("spec.displayName")}
+        autoFocus
+      />
+      <TextField
+        label={t("new.name")}
+        description={t("new.name.hint")}
+        value={draft.name}
+        onChange={(name) => {
+          setNameOwn(name !== "");
+          onChange({ name });
+        }}
+        error={errorAt("metadata.name")}
+        isMonospace
+      />
+      <TextField
+        label={t("new.description")}
+        value={draft.description}
+        onChange={(description) => onChange({ description })}
+        error={errorAt("spec.description")}
+        isMultiline
+      />
+      <OwnerField draft={draft} onChange={onChange} error={errorAt("spec.user")} />
+      <KeyLimits
+        draft={draft}
+        onChange={onChange}
+        errorAt={errorAt}
+        {...(preset === "ci" ? { picker: <ClusterChoice draft={draft} onChange={onChange} /> } : {})}
+      />
+      <Checkbox
+        isSelected={draft.isReadOnly}
+        onChange={(isReadOnly) => onChange({ isReadOnly })}
+        description={t("new.readOnly.hint")}
+      >
+        {t("new.readOnly")}
+      </Checkbox>
+    </>
+  );
+}
+
+/** Beside the form: the scope in words, and the command and the manifest that make the same key. */
+function Preview({ draft, scope }: { readonly draft: KeyDraft; readonly scope: ReturnType<typeof scopeOf> }) {
+  const texts = useMemo(() => ({ yaml: stringify(manifestOf(draft)), command: commandOf(draft) }), [draft]);
+  return (
+    <aside className="aside-panel">
+      <Section title={t("new.preview")}>
+        <ScopeList limits={{ scope, rules: draft.isReadOnly ? readOnlyRules() : undefined }} />
+      </Section>
+      {texts.command !== undefined && <Code label={t("new.command")} text={texts.command} />}
+      <Code
+        label={t("new.yaml")}
+        text={texts.yaml}
+        actions={<DownloadButton text={texts.yaml} fileName={`${draft.name || "key"}.yaml`} />}
+      />
+    </aside>
+  );
+}
+
+type Made = { readonly name: string; readonly value: string; readonly warnings: readonly string[] };
+
+/** The value of the new key, once. */
+function MadeKey({ made, onStored }: { readonly made: Made; readonly onStored: (name: string) => void }) {
+  const { name, value, warnings } = made;
+  return (
+    <>
+      <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("new.made", { name })} />
+      <div className="card narrow">
+        <SecretValue name={name} value={value} />
+      </div>
+      {warnings.map((text) => (
+        <Notice key={text} tone="warn">
+          {text}
+        </Notice>
+      ))}
+      <div className="actions">
+        <Button kind="primary" onPress={() => onStored(name)}>
+          {t("secret.stored")}
+        </Button>
+      </div>
     </>
   );
 }
@@ -226,11 +268,6 @@ function ClusterChoice({ draft, onChange }: FieldProps) {
     />
   );
 }
-
-type FieldProps = {
-  readonly draft: KeyDraft;
-  readonly onChange: (changes: Partial<KeyDraft>) => void;
-};
 
 /** The user, their teams, and others if the user may create keys for them. */
 function OwnerField({ draft, onChange, error }: FieldProps & { readonly error: string | undefined }) {

@@ -23,6 +23,9 @@ type Part = { readonly list: PartList; readonly path: string; readonly title: st
 const ROLES = ["platform-cli", "metrics-reader", "scim", "vcluster", "agent"] as const;
 /** With more than this many entries, the picker has a search field. */
 const SEARCHED_FROM = 8;
+/** Shown at first: each line is a checkbox, and ten thousand projects may have as many virtual clusters each. */
+const PROJECTS_SHOWN = 20;
+const PARTS_SHOWN = 5;
 
 type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
 
@@ -91,8 +94,12 @@ export function ScopePicker(props: {
         isWanted(nameOf(project), titleOf(project)) ||
         inProject.get(nameOf(project))?.some(({ path, title }) => isWanted(path, title)) === true,
     ),
+    PROJECTS_SHOWN,
   );
-  const inClusters = useFirst(clusters.items.filter((cluster) => isWanted(nameOf(cluster), titleOf(cluster))));
+  const inClusters = useFirst(
+    clusters.items.filter((cluster) => isWanted(nameOf(cluster), titleOf(cluster))),
+    PROJECTS_SHOWN,
+  );
   const toggle = (list: List, value: string, isOn: boolean): void =>
     onChange({ [list]: isOn ? [...draft[list], value] : draft[list].filter((each) => each !== value) });
 
@@ -198,7 +205,12 @@ function ProjectLine(props: {
   readonly onToggle: (list: List, value: string, isOn: boolean) => void;
 }) {
   const { name, title, parts, draft, onToggle } = props;
-  const { first, more } = useFirst(parts);
+  // As for projects: what was chosen when the form was opened comes first.
+  const [chosen] = useState(() => new Set([...draft.virtualClusters, ...draft.spaces]));
+  const { first, more } = useFirst(
+    [...parts.filter(({ path }) => chosen.has(path)), ...parts.filter(({ path }) => !chosen.has(path))],
+    PARTS_SHOWN,
+  );
   const isWhole = draft.projects.includes(name);
   return (
     <li>

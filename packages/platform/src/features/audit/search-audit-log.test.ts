@@ -28,6 +28,22 @@ it("ends with its signal, also where nothing is found", async () => {
   expect(more).toBeLessThan(LINES);
 });
 
+it("a sign-in is found by the user who signed in", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const line = {
+    stage: "ResponseComplete",
+    verb: "post",
+    requestURI: "/login/session",
+    user: { username: "system:anonymous" },
+    annotations: { "example.com/sign-in-user": "jane" },
+  };
+  await writeFile(file, `${JSON.stringify(line)}\n`);
+  const { value } = await searchAuditLog([file], { user: "jane" }).next();
+  expect(value).toMatchObject({ user: "system:anonymous", signedInUser: "jane" });
+  expect((await searchAuditLog([file], { user: "ben" }).next()).value).toBeUndefined();
+});
+
 it.each([
   [403, 'projects "shop" is forbidden', 'projects "shop" is forbidden'],
   [500, "", undefined],

@@ -34,6 +34,8 @@ export type AuditQuery = {
 
 const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
 const REFUSAL_ANNOTATION = "authentication.kubernetes.io/refusal";
+/** Below the domain of the server that wrote the log: see audit-sign-in.ts. */
+const SIGN_IN_USER = "/sign-in-user";
 
 /** The oldest file first. Lines that are no events are passed over. Rejects with the reason of the signal. */
 export async function* searchAuditLog(
@@ -100,6 +102,7 @@ function toRecord(event: LoggedEvent): AuditRecord {
   const refusal = annotations[REFUSAL_ANNOTATION];
   const { code = 0, message = "" } = responseStatus ?? {};
   const accessRequest = annotations[ACCESS_REQUEST_ANNOTATION];
+  const signedInUser = Object.entries(annotations).find(([name]) => name.endsWith(SIGN_IN_USER))?.[1];
   return {
     time: event.requestReceivedTimestamp ?? "",
     key: annotations[ACCESS_KEY_ANNOTATION] ?? "",
@@ -107,6 +110,7 @@ function toRecord(event: LoggedEvent): AuditRecord {
     origins: annotations[ACCESS_KEY_ORIGINS_ANNOTATION]?.split(",") ?? [],
     user: user?.username ?? "",
     ...(impersonatedUser?.username === undefined ? {} : { impersonatedUser: impersonatedUser.username }),
+    ...(signedInUser === undefined ? {} : { signedInUser }),
     cluster: annotations[PROXY_TARGET_ANNOTATION] ?? "",
     verb: event.verb ?? "",
     object: objectRef === undefined ? (event.requestURI ?? "").split("?", 1).join("") : objectText(objectRef),
@@ -130,7 +134,7 @@ function matches(
   { key, user, request, cluster, verb, object, since, until, refused }: AuditQuery,
 ): boolean {
   if (key !== undefined && ![record.key, record.keyID, ...record.origins].includes(key)) return false;
-  if (user !== undefined && record.user !== user && record.impersonatedUser !== user) return false;
+  if (user !== undefined && ![record.user, record.impersonatedUser, record.signedInUser].includes(user)) return false;
   if (request !== undefined && record.accessRequest !== request) return false;
   if (cluster !== undefined && record.cluster !== cluster && !record.cluster.endsWith(`/${cluster}`)) return false;
   if (verb !== undefined && record.verb !== verb) return false;
