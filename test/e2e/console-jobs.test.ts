@@ -55,10 +55,10 @@ class Job {
     );
   choose = (label: string, option: string) => this.hands.choose(this.button(new RegExp(`${label}$`)), option);
   /** In a list: by its search, and on to its page. */
-  async find(search: string, title = this.name): Promise<void> {
+  async find(search: string): Promise<void> {
     await this.type(search, this.name);
-    await this.follow(title);
-    await this.page.getByRole("heading", { level: 1, name: title }).waitFor();
+    await this.hands.press(this.page.locator("tbody .row-link").filter({ hasText: this.name }).first());
+    await this.page.getByRole("heading", { level: 1, name: this.name }).waitFor();
   }
 
   make = (path: string, spec: object = {}) => this.platform.create(path, { metadata: { name: this.name }, spec });

@@ -57,7 +57,7 @@ export function keyboardOf(page: Page): Hands {
       if (await box.isChecked()) return;
       if ((await box.getAttribute("type")) === "radio") {
         // One of a group takes the focus; arrows lead to the others, and choose them.
-        const group = page.getByRole("radiogroup").filter({ has: box });
+        const group = box.locator("xpath=ancestor::*[@role='radiogroup']");
         await leadTo(group.getByRole("radio", { checked: true }), "Tab");
         await leadTo(box, "ArrowDown");
         return;

@@ -214,9 +214,16 @@ const Row = memo(
             />
           </td>
         )}
-        {columns.map(({ id, cell }) => (
-          <td key={id}>{cell(row)}</td>
-        ))}
+        {columns.map(({ id, cell, width, text }) => {
+          const content = cell(row);
+          // A text may be cut where there is little room.
+          const title = typeof content === "string" ? content : width === undefined ? text?.(row) : undefined;
+          return (
+            <td key={id} title={title === "" ? undefined : title}>
+              {content}
+            </td>
+          );
+        })}
       </tr>
     );
   },

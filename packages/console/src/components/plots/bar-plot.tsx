@@ -2,7 +2,6 @@
 
 import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
-import { numberText } from "../../texts/text.tsx";
 import { highestOf } from "./plot-scale.ts";
 
 const HEIGHT = 100;
@@ -22,6 +21,9 @@ export type Bar = {
   readonly link?: { readonly to: string; readonly search: { readonly [name: string]: string }; readonly words: string };
 };
 
+/** Above a bar, where four digits would reach over the next one. The table has the exact number. */
+const shortNumber = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 2 });
+
 /** So that one of many is still seen. */
 const heightOf = (count: number, end: number): number => (count === 0 ? 1 : Math.max((count / end) * HEIGHT, 3));
 
@@ -32,7 +34,7 @@ export function BarPlot({ label, bars }: { readonly label: string; readonly bars
     <div className="plot-box">
       <div className="bar-counts" aria-hidden="true">
         {bars.map(({ label: name, count }) => (
-          <span key={name}>{count === 0 ? "" : numberText(count)}</span>
+          <span key={name}>{count === 0 ? "" : shortNumber.format(count)}</span>
         ))}
       </div>
       <svg

@@ -41,7 +41,7 @@ const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessK
   {
     id: "state",
     header: t("keys.column.state"),
-    width: isNarrow ? "112px" : "134px",
+    width: isNarrow ? "120px" : "134px",
     sortBy: (key) => keyState(key, now).id,
     text: (key) => named("key.state", keyState(key, now).id),
     cell: (key) => <KeyStateBadge accessKey={key} />,
