@@ -21,8 +21,9 @@ export type Bar = {
   readonly link?: { readonly to: string; readonly search: { readonly [name: string]: string }; readonly words: string };
 };
 
-/** Above a bar, where four digits would reach over the next one. The table has the exact number. */
-const shortNumber = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 2 });
+/** From 1,000 on, a number would reach over the next bar on a phone. The table has it exactly. */
+const rounded = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 1 });
+const shortNumber = (count: number): string => (count < 1_000 ? String(count) : rounded.format(count));
 
 /** So that one of many is still seen. */
 const heightOf = (count: number, end: number): number => (count === 0 ? 1 : Math.max((count / end) * HEIGHT, 3));
@@ -34,7 +35,7 @@ export function BarPlot({ label, bars }: { readonly label: string; readonly bars
     <div className="plot-box">
       <div className="bar-counts" aria-hidden="true">
         {bars.map(({ label: name, count }) => (
-          <span key={name}>{count === 0 ? "" : shortNumber.format(count)}</span>
+          <span key={name}>{count === 0 ? "" : shortNumber(count)}</span>
         ))}
       </div>
       <svg

@@ -1,4 +1,6 @@
 import { expect, it } from "vitest";
+import * as resources from "../../api/resources.ts";
+import { named } from "../../texts/text.tsx";
 import { objectOf, outcomeOf, placeOf, recordWords } from "./record-words.ts";
 
 it.each([
@@ -42,4 +44,12 @@ it("has an outcome for every code, and the page of a cluster", () => {
   ]);
   expect(placeOf("virtualcluster/shop/dev")).toEqual({ title: "shop / dev", to: "/clusters/shop/dev" });
   expect(placeOf("")).toBeUndefined();
+});
+
+it("has words for each kind that the console shows", () => {
+  const shown = Object.values(resources).flatMap((each) =>
+    typeof each === "object" && each.group !== "" ? [each.resource] : [],
+  );
+  expect(shown.length).toBeGreaterThan(10);
+  expect(shown.filter((resource) => named("kind", resource) === resource)).toEqual([]);
 });
