@@ -14,7 +14,7 @@ const SHOWN = new Set(["title", "label", "header", "placeholder", "aria-label", 
 const NOT_TRANSLATED = new Set([
   "Postern",
   "postern key create laptop --ttl 30d",
-  "ownedaccesskeys/ci",
+  "users/jane",
   "jane, john",
   "edit",
   "clientSecret",
