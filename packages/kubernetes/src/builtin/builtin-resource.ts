@@ -30,7 +30,7 @@ function describedColumns({
   columns = [ageColumn],
   hasOwnNameColumn = false,
 }: ResourceDefinition): Pick<ResourceDefinition, "columns"> {
-  const upstream = UPSTREAM_COLUMNS[group === "" ? plural : `${plural}.${group}`];
+  const upstream = UPSTREAM_COLUMNS.get(group === "" ? plural : `${plural}.${group}`);
   if (upstream === undefined) return {};
   const described = columns.flatMap((column): readonly PrinterColumn[] => {
     const found = upstream.find(([name]) => name.toLowerCase() === column.name.toLowerCase());
