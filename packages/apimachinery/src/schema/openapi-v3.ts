@@ -32,7 +32,7 @@ export function toOpenApiV3(schema: StructuralSchema, options: OpenApiOptions = 
 
 const OF_REFERENCES = ["description", "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key"] as const;
 
-/** What a schema says of the place that it is in, and not of its type. */
+/** The members of a schema that are about its place, and not about its type. */
 export const referenceMembers = (schema: StructuralSchema): StructuralSchema =>
   Object.fromEntries(OF_REFERENCES.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
 

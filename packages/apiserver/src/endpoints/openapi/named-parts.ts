@@ -70,7 +70,7 @@ const FORMS: { readonly [name: string]: StructuralSchema } = {
 const formOf = (schema: StructuralSchema): string | undefined =>
   schema.isQuantity === true ? QUANTITY : schema["x-kubernetes-int-or-string"] === true ? INT_OR_STRING : undefined;
 
-/** What a list or a map holds. */
+/** The schema of the elements of a list or a map. */
 function partOf(schema: StructuralSchema): StructuralSchema {
   const { items, additionalProperties } = schema;
   if (items !== undefined) return partOf(items);

@@ -8,6 +8,7 @@ import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schem
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { quantity } from "../quotas/quantities.ts";
 import { CORE_TYPES } from "./core-types.ts";
+import { VOLUME_TYPES } from "./volume-types.ts";
 
 const SCALARS: { readonly [type: string]: StructuralSchema } = {
   string: s.string().schema,
@@ -29,18 +30,14 @@ const KEYWORDS: { readonly [flag: string]: keyof StructuralSchema } = {
 };
 
 const tables = new Map(
-  CORE_TYPES.trim()
-    .split(/\n(?! )/)
+  [CORE_TYPES, VOLUME_TYPES]
+    .flatMap((text) => text.trim().split(/\n(?! )/))
     .map((table): [string, string] => [/^\w+/.exec(table)?.[0] ?? "", table]),
 );
 const schemas = new Map<string, StructuralSchema>();
 
 /** A field of a published type of core/v1, such as `Affinity`. `T`: as its readers see it. */
 export const publishedField = <T>(type: string): Field<T> => s.field<T>(schemaOf(type));
-
-/** The members of a published type, for types that have more. */
-export const publishedMembers = (type: string): NonNullable<StructuralSchema["properties"]> =>
-  schemaOf(type).properties ?? {};
 
 function schemaOf(type: string): StructuralSchema {
   const schema = SCALARS[type] ?? schemas.get(type) ?? makeSchema(type);

@@ -51,7 +51,7 @@ export const assignablePods = (evictions: EvictionDeps): ResourceDefinition => (
   ],
 });
 
-/** What connects to a pod says first that there is none. */
+/** A connection to an absent pod is 404. */
 function ofExistingPod({ connect, ...subresource }: Subresource, store: PodStore): Subresource {
   if (connect === undefined) return subresource;
   return {

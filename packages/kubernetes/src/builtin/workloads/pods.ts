@@ -8,11 +8,12 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
-import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PrinterColumn, ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
 import { defineBuiltin } from "../builtin-resource.ts";
 import { EPHEMERAL_SUBRESOURCE, validateEphemeralChange, validateEphemeralContainers } from "./ephemeral-containers.ts";
+import { listAt, objectAt, optionalObjectAt } from "./json-members.ts";
 import { podTableColumns } from "./pod-columns.ts";
 import { withPodDefaults, withRequests, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
@@ -91,8 +92,26 @@ function tolerationFaults(next: Tolerations, old: Tolerations): readonly FieldEr
     : [forbiddenError("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
 }
 
+/** A projected token is one of the ServiceAccount of the pod. */
+function tokenFaults({ serviceAccountName = "", volumes = [] }: PodSpec = {}): readonly FieldError[] {
+  if (serviceAccountName !== "") return [];
+  // Its type names no source.
+  return volumes.flatMap((volume, at) =>
+    listAt(objectAt(volume as unknown as JsonValue, "projected"), "sources").flatMap((source, index) =>
+      optionalObjectAt(source, "serviceAccountToken") === undefined
+        ? []
+        : [
+            forbiddenError(
+              `${indexPath(`${indexPath("spec.volumes", at)}.projected.sources`, index)}.serviceAccountToken`,
+              "must not be specified when serviceAccountName is not set",
+            ),
+          ],
+    ),
+  );
+}
+
 const podStrategy = statusStrategy<Pod>(
-  ({ spec }) => [...validatePodSpec(spec, "spec"), ...validateImages(spec, "spec")],
+  ({ spec }) => [...validatePodSpec(spec, "spec"), ...tokenFaults(spec), ...validateImages(spec, "spec")],
   validateChange,
   {
     phase: "Pending",
@@ -128,6 +147,7 @@ const withGates = (pod: Pod): Pod =>
 
 const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
   ...validatePodSpec(spec, "spec"),
+  ...tokenFaults(spec),
   ...validateImages(spec, "spec"),
   ...((spec?.ephemeralContainers ?? []).length > 0
     ? [forbiddenError("spec.ephemeralContainers", "cannot be set on create")]
