@@ -52,7 +52,7 @@ test("addresses that are taken, out of range or changed are refused in the words
     `spec.clusterIPs: Invalid value: ["${taken}"]: failed to allocate IP ${taken}: provided IP is already allocated`,
   );
   expect(await kubectl.fails("create service clusterip outside --tcp=80 --clusterip=192.168.0.1")).toContain(
-    "the provided IP (192.168.0.1) is not in the valid range. The range of valid IPs is 10.96.0.0/12",
+    "failed to allocate IP 192.168.0.1: the provided network does not match the current range",
   );
   expect(await kubectl.fails('patch service web -p {"spec":{"clusterIP":"10.96.7.7"}}')).toContain(
     "may not change once set",

@@ -16,6 +16,8 @@ import { startTwoOnEtcd, type TwoOnEtcd } from "./testing/two-on-etcd.ts";
 import { MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts";
 
 const WAIT = { timeout: 60_000, interval: 200 };
+/** Two to each thread that serves requests, of two servers. */
+const TUNNELS = 4 * Number(process.env["FRONT_THREADS"] ?? 1);
 
 describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
   let two: TwoOnEtcd<Server>;
@@ -61,12 +63,12 @@ describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
 
   it("is opened to each of them, which reach the cluster by themselves", async () => {
     agent = await connect("edge");
-    await expect.poll(() => agent?.output().match(/"tunnel opened"/g)?.length, WAIT).toBe(4);
+    await expect.poll(() => agent?.output().match(/"tunnel opened"/g)?.length, WAIT).toBe(TUNNELS);
   });
 
   it("is closed at each of them when the cluster leaves", async () => {
     await first().send(`${MANAGEMENT}/clusters/edge`, { spec: { networkPeer: false } }, "PATCH");
-    await expect.poll(() => agent?.output().match(/"tunnel closed"/g)?.length, WAIT).toBe(4);
+    await expect.poll(() => agent?.output().match(/"tunnel closed"/g)?.length, WAIT).toBe(TUNNELS);
     for (const server of servers) expect(await reasonAt(server)).not.toBe("APIVersions");
   });
 

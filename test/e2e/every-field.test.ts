@@ -80,6 +80,7 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/^spec\.role$/, () => "view"],
   [/selector\.matchLabels\.\*$|matchExpressions\[\]\.values\[\]$/, () => "dev"],
   [/matchExpressions\[\]\.operator$/, () => "In"],
+  [/matchExpressions\[\]\.key$/, () => "environment"],
 ];
 const valueAt = (place: string): unknown => VALUES.find(([fits]) => fits.test(place))?.[1]();
 
