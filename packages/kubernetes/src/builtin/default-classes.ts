@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/plugin/pkg/admission/{network/defaultingressclass,storage/storageclass/setdefault}/admission.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 
@@ -39,6 +40,9 @@ export function createDefaultClass(
 ): AdmissionPlugin {
   const isDefault = ({ metadata: { annotations = {} } }: KubeObject): boolean =>
     marks.some((mark) => annotations[mark] === "true");
+  const members = marks.map((mark) => Buffer.from(`"${mark}":`));
+  // Most classes are none: there may be very many, and every new object looks for one.
+  const mayBeDefault = (object: CachedObject): boolean => members.some((member) => object.mayHave(member));
 
   return {
     name,
@@ -49,6 +53,7 @@ export function createDefaultClass(
       if (spec[member] !== undefined || object.metadata.annotations?.[annotation] !== undefined) return object;
       const [chosen] = classes.view
         .list(classes.keys.prefix)
+        .filter(mayBeDefault)
         .map((cached) => cached.decode())
         .filter(isDefault)
         .toSorted((a, b) => createdAt(b) - createdAt(a) || (nameOf(a) < nameOf(b) ? -1 : 1));

@@ -42,13 +42,13 @@ export function createEndSweeper<Item>(
     };
     planned.set(name, scheduler.schedule(left, end));
   };
-  const isOver = (item: Item): boolean => {
+  const isOver = (item: Item, restMs: number): boolean => {
     const left = endOf(item) - clock.now();
-    if (left > 0 && left <= INTERVAL_MS) plan(item, left);
+    if (left > 0 && left <= restMs) plan(item, left);
     return left <= 0;
   };
   const sweeper = createSweeper<Item>(port, { ...ending, intervalMs: INTERVAL_MS, isOver });
-  const following = follow?.((item) => void isOver(item));
+  const following = follow?.((item) => void isOver(item, sweeper.restMs));
   return {
     idle: () => sweeper.idle(),
     [Symbol.dispose]() {

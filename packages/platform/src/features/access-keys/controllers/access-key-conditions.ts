@@ -26,7 +26,7 @@ const SHORT: ReadonlySet<string> = new Set(["Expired", "Revoked", "TrustWithdraw
 /** Uses on other replicas are written within a minute. */
 export const ACTIVITY_GRACE_MS = 2 * 60_000;
 
-/** Changes without a notification, such as an expiration, are noticed by then. */
+/** Changes without a notification are noticed by then, unless a look at all keys takes long. */
 const INTERVAL_MS = 15_000;
 
 export function createAccessKeyConditions(deps: {
@@ -75,18 +75,18 @@ export function createAccessKeyConditions(deps: {
   const queue = new WorkQueue(port, { name: "access_key_conditions", process: write });
   const scans = createScans();
   /** An end is written at once: after a restart, when the clock may differ, the written end decides. */
-  const planEnd = (record: AccessKeyRecord): void => {
+  const planEnd = (record: AccessKeyRecord, restMs: number): void => {
     if (record.ttl === 0 || record.countsFromActivity || record.grant !== undefined) return;
     const left = (keys.ownExpiration(record) ?? Number.POSITIVE_INFINITY) - clock.now();
-    if (left > 0 && left <= INTERVAL_MS) queue.addAfter(record.name, left);
+    if (left > 0 && left <= restMs) queue.addAfter(record.name, left);
   };
 
   const sweeper = createSweeper<AccessKeyRecord>(port, {
     intervalMs: INTERVAL_MS,
     begin: keys.whenRead(),
     items: () => keys.all(),
-    isOver(record) {
-      planEnd(record);
+    isOver(record, restMs) {
+      planEnd(record, restMs);
       return newsOf(record) !== undefined;
     },
     remove: ({ name }) => write(name),
@@ -98,7 +98,7 @@ export function createAccessKeyConditions(deps: {
     if (record === undefined || !keys.isRead) return;
     // Most writes change nothing of it.
     if (newsOf(record) !== undefined) queue.add(record.name);
-    else planEnd(record);
+    else planEnd(record, sweeper.restMs);
     for (const child of keys.childrenOf(record.uid)) queue.add(child.name);
   };
   const followers = [

@@ -36,7 +36,7 @@ export function createAccessKeyGracePeriods(deps: {
   function plan(record: AccessKeyRecord): void {
     const left = isPending(record) ? (keys.graceLeft(record) ?? 0) : Number.POSITIVE_INFINITY;
     if (left <= 0) queue.add(record.name);
-    else if (left <= INTERVAL_MS) queue.addAfter(record.name, left);
+    else if (left <= sweeper.restMs) queue.addAfter(record.name, left);
   }
 
   const sweeper = createSweeper<AccessKeyRecord>(port, {
