@@ -40,7 +40,7 @@ test.each([
   const saving = page.waitForEvent("download");
   await press("Download");
   const download = await saving;
-  expect(download.suggestedFilename()).toBe("demo.kubeconfig");
+  expect(download.suggestedFilename()).toBe("default-demo.kubeconfig");
   const text = await readFile(await download.path(), "utf8");
   expect(text).toMatch(expected);
   const path = join(served.platform.directory, "demo.kubeconfig");
@@ -76,7 +76,7 @@ test("a kubeconfig is saved with one press, as it was chosen the last time", asy
   const saving = page.waitForEvent("download");
   await press("Save kubeconfig");
   const download = await saving;
-  expect(download.suggestedFilename()).toBe("demo.kubeconfig");
+  expect(download.suggestedFilename()).toBe("default-demo.kubeconfig");
   expect(await readFile(await download.path(), "utf8")).toMatch(/^ {4}client-certificate-data: /m);
   await page.getByText("Saved. Treat it like a password.").waitFor();
   await press("Another kubeconfig");
@@ -184,6 +184,7 @@ test("a virtual cluster is created with roles inside, changed, and deleted after
   ]);
 
   await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Edit default / staging" }).waitFor();
   await page.getByLabel("ClusterRole", { exact: true }).fill("view");
   await press("Save");
   await page.getByRole("listitem").filter({ hasText: "view inside" }).waitFor();
@@ -195,6 +196,9 @@ test("a virtual cluster is created with roles inside, changed, and deleted after
   const dialog = page.getByRole("dialog");
   await dialog.getByText("Everything in it is deleted.").waitFor();
   await dialog.getByText("There are no valid credentials for it.").waitFor();
+  await dialog.getByRole("heading", { name: "Delete default / staging?" }).waitFor();
+  await dialog.getByRole("button", { name: "Delete", exact: true, disabled: true }).waitFor();
+  await dialog.getByLabel("Type default/staging to confirm").fill("default/staging");
   await dialog.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Virtual clusters" }).waitFor();
   await page.getByRole("link", { name: "Staging" }).waitFor({ state: "detached" });

@@ -46,7 +46,7 @@ test("a virtual cluster is found by project and name, and opened", async () => {
 test("a kubeconfig is one entry away, and its dialog closes for good", async () => {
   await find("kubeconfig shop-00", "Kubeconfig for shop-00 / dev");
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog").getByRole("heading", { name: "Kubeconfig for dev" }).waitFor();
+  await page.getByRole("dialog").getByRole("heading", { name: "Kubeconfig for shop-00 / dev" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   expect(new URL(page.url()).search).toBe("");

@@ -13,6 +13,8 @@ export type ConfirmProps = {
   readonly consequences: readonly ReactNode[];
   readonly action: string;
   readonly isDangerous?: boolean;
+  /** Default: true. */
+  readonly isReady?: boolean;
   readonly isOpen: boolean;
   readonly onClose: () => void;
   /** The dialog closes when it resolves, and shows the error when it rejects. Work of many steps reports how many are done. */
@@ -21,7 +23,17 @@ export type ConfirmProps = {
 };
 
 export function Confirm(props: ConfirmProps) {
-  const { title, consequences, action, isDangerous = false, isOpen, onClose, onConfirm, children } = props;
+  const {
+    title,
+    consequences,
+    action,
+    isDangerous = false,
+    isReady = true,
+    isOpen,
+    onClose,
+    onConfirm,
+    children,
+  } = props;
   const [steps, setSteps] = useState<{ readonly done: number; readonly all: number }>();
   const work = useMutation({
     mutationFn: () => onConfirm((done, all) => setSteps({ done, all })),
@@ -49,7 +61,12 @@ export function Confirm(props: ConfirmProps) {
       {work.isError && <ErrorNotice error={work.error} />}
       <footer className="dialog-actions">
         <Button onPress={close}>{t("action.cancel")}</Button>
-        <Button kind={isDangerous ? "danger" : "primary"} isPending={work.isPending} onPress={() => work.mutate()}>
+        <Button
+          kind={isDangerous ? "danger" : "primary"}
+          isPending={work.isPending}
+          isDisabled={!isReady}
+          onPress={() => work.mutate()}
+        >
           {action}
         </Button>
       </footer>

@@ -10,7 +10,8 @@ import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
 import { Confirm } from "./confirm.tsx";
-import { LISTS, type PageKind } from "./object-page.tsx";
+import { LISTS, type PageKind, titleIn } from "./object-page.tsx";
+import { TextField } from "./text-field.tsx";
 
 export function ObjectActions(props: {
   readonly kind: PageKind;
@@ -22,8 +23,10 @@ export function ObjectActions(props: {
   readonly isDeletable?: boolean;
   /** The consequences of its deletion, one sentence each. */
   readonly consequences: readonly string[];
+  /** To be typed before it can be deleted: for objects that take much with them. */
+  readonly typed?: string;
 }) {
-  const { kind, address, object, editedAt, isDeletable = true, consequences } = props;
+  const { kind, address, object, editedAt, isDeletable = true, consequences, typed = "" } = props;
   const { client } = useApi();
   const navigate = useNavigate();
   const name = nameOf(object);
@@ -32,6 +35,7 @@ export function ObjectActions(props: {
   const mayUpdate = useMay({ verb: "update", ...wish });
   const mayDelete = useMay({ verb: "delete", ...wish });
   const [isAsked, setAsked] = useState(false);
+  const [text, setText] = useState("");
   const remove = async (): Promise<void> => {
     const { uid } = object.metadata;
     await createResourceClient(client, address).delete(name, uid === undefined ? {} : { preconditions: { uid } });
@@ -51,13 +55,27 @@ export function ObjectActions(props: {
       )}
       <Confirm
         isOpen={isAsked}
-        onClose={() => setAsked(false)}
-        title={t("key.delete.title", { name })}
+        onClose={() => {
+          setAsked(false);
+          setText("");
+        }}
+        title={t("key.delete.title", { name: titleIn(address, name) })}
         action={t("action.delete")}
         isDangerous
         consequences={[...consequences, t("object.delete.final")]}
+        isReady={text.trim() === typed}
         onConfirm={remove}
-      />
+      >
+        {typed !== "" && (
+          <TextField
+            label={t("object.delete.type", { name: typed })}
+            value={text}
+            onChange={setText}
+            autoComplete="off"
+            isMonospace
+          />
+        )}
+      </Confirm>
     </>
   );
 }

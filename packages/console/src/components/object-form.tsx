@@ -24,7 +24,7 @@ import { type TextId, t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
 import { Code, DownloadButton } from "./copy-text.tsx";
 import { ErrorNotice, Notice } from "./notice.tsx";
-import { LISTS, ListLink, ObjectPage, type PageKind } from "./object-page.tsx";
+import { LISTS, ListLink, ObjectPage, type PageKind, titleIn } from "./object-page.tsx";
 import { PageHead } from "./page-head.tsx";
 import { type ErrorAt, placeErrors } from "./place-errors.ts";
 import { MayNot } from "./why-not.tsx";
@@ -322,7 +322,7 @@ export function EditObject<Draft extends { readonly name: string }, T extends Ku
     <ObjectPage<T> kind={form.page} address={address} name={name}>
       {(object) => (
         <>
-          <PageHead above={<ListLink kind={form.page} />} title={t("form.edit", { name })} />
+          <PageHead above={<ListLink kind={form.page} />} title={t("form.edit", { name: titleIn(address, name) })} />
           <Opened form={form} object={object} />
         </>
       )}

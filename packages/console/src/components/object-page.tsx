@@ -51,6 +51,10 @@ export function ObjectHead(props: {
   );
 }
 
+/** A name as titles have it: after its project, where objects of several projects have the same name. */
+export const titleIn = ({ namespace }: Pick<ResourceAddress, "namespace">, name: string): string =>
+  namespace === undefined ? name : `${projectOf(namespace)} / ${name}`;
+
 type Titled = {
   readonly metadata: { readonly name?: string };
   readonly spec?: { readonly displayName?: string; readonly description?: string };

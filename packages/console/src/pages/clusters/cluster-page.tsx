@@ -147,6 +147,7 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
         address={inNamespace(VIRTUAL_CLUSTERS, namespace)}
         object={cluster}
         editedAt={`/clusters/${project}/${name}/edit`}
+        typed={`${project}/${name}`}
         consequences={[
           t(isExternal ? "cluster.delete.external" : "cluster.delete.content"),
           ...(credentials.data === undefined

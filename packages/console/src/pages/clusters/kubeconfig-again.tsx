@@ -4,13 +4,12 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useApi } from "../../api/api-context.tsx";
-import { nameOf } from "../../api/resources.ts";
 import { Button } from "../../components/button.tsx";
 import { saveFile } from "../../components/copy-text.tsx";
 import { ErrorNotice } from "../../components/notice.tsx";
 import { t } from "../../texts/text.tsx";
 import { lifeText, lifeWithin, secondsLeft } from "./kubeconfig-lives.ts";
-import { issueKubeconfig, rememberedWish } from "./kubeconfig-wish.ts";
+import { fileOf, issueKubeconfig, rememberedWish } from "./kubeconfig-wish.ts";
 
 /** `onOther` opens the dialog. */
 export function KubeconfigAgain(props: { readonly cluster: VirtualClusterInstance; readonly onOther: () => void }) {
@@ -21,7 +20,7 @@ export function KubeconfigAgain(props: { readonly cluster: VirtualClusterInstanc
     async mutationFn() {
       if (wish === undefined) return;
       const left = secondsLeft(session.expiresAt, Date.now());
-      saveFile((await issueKubeconfig(client, cluster, wish, left)).text, `${nameOf(cluster)}.kubeconfig`);
+      saveFile((await issueKubeconfig(client, cluster, wish, left)).text, fileOf(cluster));
     },
     gcTime: 0,
   });

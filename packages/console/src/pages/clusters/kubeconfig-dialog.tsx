@@ -12,12 +12,14 @@ import { Dialog } from "../../components/dialog.tsx";
 import { DialogEnd } from "../../components/dialog-end.tsx";
 import { Checkbox, RadioField, SelectField } from "../../components/fields.tsx";
 import { Notice } from "../../components/notice.tsx";
+import { titleIn } from "../../components/object-page.tsx";
 import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { isBuiltIn } from "./cluster-badge.tsx";
 import { FLAGS, lifeText, lifeWithin, livesWithin, REST, secondsLeft } from "./kubeconfig-lives.ts";
 import {
+  fileOf,
   issueKubeconfig,
   KINDS,
   rememberedWish,
@@ -61,7 +63,12 @@ export function KubeconfigDialog({
   });
   const { data } = issue;
   return (
-    <Dialog title={t("kubeconfig.title", { name: cluster.spec?.displayName || name })} isOpen onClose={onClose} isWide>
+    <Dialog
+      title={t("kubeconfig.title", { name: titleIn(cluster.metadata, cluster.spec?.displayName || name) })}
+      isOpen
+      onClose={onClose}
+      isWide
+    >
       {data === undefined ? (
         <>
           <RadioField
@@ -129,10 +136,10 @@ export function KubeconfigDialog({
             </p>
           </Notice>
           <div className="actions">
-            <DownloadButton text={data.text} fileName={`${name}.kubeconfig`} />
+            <DownloadButton text={data.text} fileName={fileOf(cluster)} />
             <CopyButton text={data.text} />
           </div>
-          <Code label={t("kubeconfig.use")} text={`kubectl --kubeconfig ${name}.kubeconfig get namespaces`} />
+          <Code label={t("kubeconfig.use")} text={`kubectl --kubeconfig ${fileOf(cluster)} get namespaces`} />
           <footer className="dialog-actions">
             <Button kind="primary" onPress={onClose}>
               {t("action.done")}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { rememberedWish, textOfWish, USUAL_WISH } from "./kubeconfig-wish.ts";
+import { fileOf, rememberedWish, textOfWish, USUAL_WISH } from "./kubeconfig-wish.ts";
 
 it("is read as it was remembered", () => {
   const wish = { ...USUAL_WISH, kind: "certificate", isReadOnly: true } as const;
@@ -8,4 +8,8 @@ it("is read as it was remembered", () => {
 
 it.each(["", "token", "password 3600 true false", "token forever false false"])("has none in %j", (text) => {
   expect(rememberedWish(text)).toBeUndefined();
+});
+
+it("saves clusters of the same name in different files", () => {
+  expect(fileOf({ metadata: { namespace: "p-shop", name: "dev" } })).toBe("shop-dev.kubeconfig");
 });

@@ -45,6 +45,10 @@ export function serverOf(cluster: VirtualClusterInstance, { kind, isDirect }: Wi
   return `${location.origin}/kubernetes/project/${projectOf(namespace)}/virtualcluster/${name}`;
 }
 
+/** The name of a saved file: projects have virtual clusters of the same name. */
+export const fileOf = ({ metadata: { namespace = "", name = "" } }: VirtualClusterInstance): string =>
+  `${projectOf(namespace)}-${name}.kubeconfig`;
+
 export type IssuedKubeconfig = { readonly text: string; readonly expires: string | undefined };
 
 /** `left`: seconds of the session, which the kubeconfig ends with. Rejects with an ApiError. */

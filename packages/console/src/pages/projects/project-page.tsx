@@ -64,6 +64,7 @@ function ProjectView({ project }: { readonly project: Project }) {
             address={PROJECTS}
             object={project}
             editedAt={`/projects/${name}/edit`}
+            typed={name}
             consequences={[t("project.delete.content"), t("project.delete.credentials")]}
           />
         }
