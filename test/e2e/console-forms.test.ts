@@ -291,6 +291,22 @@ test("an existing cluster becomes a virtual cluster of a project, and kubectl re
   expect(stdout).toContain("namespace/default");
 });
 
+test.each(["virtual-cluster", "kubeconfig-generator"])(
+  "a new %s needs the choice of one of several projects",
+  async (kind) => {
+    await page.goto(`${served.platform.server.url}/new/${kind}`);
+    await field("Name").fill("chosen");
+    await press("Create");
+    await page.locator(".field-error", { hasText: "Choose a project" }).waitFor();
+    const choice = page.getByRole("button", { name: "Choose a project" });
+    await choice.and(page.locator(":focus")).waitFor();
+    await choice.click();
+    await page.getByRole("option", { name: /^default$/i }).click();
+    await press("Create");
+    await page.getByRole("heading", { level: 1, name: /chosen$/ }).waitFor();
+  },
+);
+
 test("a role is created, given to a user, changed and taken away, as kubectl sees it", async () => {
   const mayList = async () => (await run("kubectl auth can-i list clusterroles --as jane").catch(() => "no\n")).trim();
   await go("Roles");

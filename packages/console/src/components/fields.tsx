@@ -46,10 +46,12 @@ export function SelectField<Id extends string>(props: {
   readonly onChange: (value: Id) => void;
   readonly description?: ReactNode;
   readonly error?: string | undefined;
+  /** Shown while `value` is none of the choices. */
+  readonly placeholder?: string;
   /** The label is only for screen readers. */
   readonly isCompact?: boolean;
 }) {
-  const { label, value, choices, onChange, description, error, isCompact = false } = props;
+  const { label, value, choices, onChange, description, error, placeholder = "", isCompact = false } = props;
   const isSearched = choices.length > SEARCHED_FROM;
   const [text, setText] = useState("");
   const wanted = text.trim().toLowerCase();
@@ -68,7 +70,7 @@ export function SelectField<Id extends string>(props: {
       {!isCompact && <Label>{label}</Label>}
       <Button className="button plain select">
         {/* The chosen one may not be among those that are shown. */}
-        <SelectValue>{() => choices.find(({ id }) => id === value)?.label ?? ""}</SelectValue>
+        <SelectValue>{() => choices.find(({ id }) => id === value)?.label ?? placeholder}</SelectValue>
         <ChevronDown aria-hidden="true" />
       </Button>
       {description !== undefined && (

@@ -10,11 +10,11 @@ import { t } from "../texts/text.tsx";
 import { EmptyState } from "./empty-state.tsx";
 import { Loading } from "./loading.tsx";
 import { ErrorNotice } from "./notice.tsx";
-import { type FormDefinition, NewObject } from "./object-form.tsx";
+import { type FormDefinition, type Missing, NewObject } from "./object-form.tsx";
 import { ListLink, type PageKind } from "./object-page.tsx";
 import { PageHead } from "./page-head.tsx";
 
-/** `formFor`: with a preselected project, that of the address if there is one. Give the same function each time. */
+/** `formFor`: with a preselected project, that of the address or the only one; otherwise "". Give the same function each time. */
 export function NewInProject<Draft extends { readonly name: string }, T extends KubeObject>(props: {
   readonly kind: PageKind;
   readonly title: string;
@@ -24,8 +24,8 @@ export function NewInProject<Draft extends { readonly name: string }, T extends 
   const { kind, title, lead, formFor } = props;
   const { project = "" }: { readonly project?: string } = useSearch({ strict: false });
   const { items, isLoading, error, retry } = useLive<Project>(PROJECTS);
-  const [first = ""] = items.map(nameOf).sort();
-  const chosen = items.some((each) => nameOf(each) === project) ? project : first;
+  const [only] = items.length === 1 ? items.map(nameOf) : [];
+  const chosen = items.some((each) => nameOf(each) === project) ? project : (only ?? "");
   const form = useMemo(() => formFor(chosen), [formFor, chosen]);
   if (isLoading) return <Loading />;
   if (error !== null || items.length === 0)
@@ -41,6 +41,10 @@ export function NewInProject<Draft extends { readonly name: string }, T extends 
     );
   return <NewObject form={form} title={title} lead={lead} />;
 }
+
+/** A new object in the wrong project gives its members access to it: the choice is made by the user. */
+export const missingProject = ({ project }: { readonly project: string }): Missing | undefined =>
+  project === "" ? { path: "metadata.namespace", text: t("form.project.choose") } : undefined;
 
 /** Choices of a field, by display name. A form is rendered with each letter that is typed. */
 export const useProjectChoices = (projects: readonly Project[]) =>

@@ -47,10 +47,14 @@ export type FormDefinition<Draft extends { readonly name: string }, T extends Ku
   readonly addressOf: (draft: Draft) => ResourceAddress;
   /** The address of the object's page. */
   readonly viewOf: (draft: Draft) => string;
+  /** The path of a choice that has to be made before the form is sent, and the words for that. */
+  readonly missingOf?: (draft: Draft) => Missing | undefined;
   /** Field paths as the server names them. Names and description are added. */
   readonly paths: readonly string[];
   readonly fieldsOf: (props: FieldsProps<Draft>) => ReactNode;
 };
+
+export type Missing = { readonly path: string; readonly text: string };
 
 type ObjectFormProps<Draft extends { readonly name: string }, T extends KubeObject> = {
   readonly form: FormDefinition<Draft, T>;
@@ -62,12 +66,14 @@ type ObjectFormProps<Draft extends { readonly name: string }, T extends KubeObje
 
 function ObjectForm<Draft extends { readonly name: string }, T extends KubeObject>(props: ObjectFormProps<Draft, T>) {
   const { form: definition, object, onReload } = props;
-  const { kindOf, empty, draftOf, contentOf, addressOf, viewOf, fieldsOf, page, paths } = definition;
+  const { kindOf, empty, draftOf, contentOf, addressOf, viewOf, fieldsOf, page, paths, missingOf } = definition;
   const api = useApi();
   const navigate = useNavigate();
   const [draft, setDraft] = useState<Draft>(() => (object === undefined ? empty : draftOf(object)));
   const isNew = object === undefined;
+  const [tried, setTried] = useState(0);
   const { name } = draft;
+  const missing = missingOf?.(draft);
   const address = addressOf(draft);
   const { group, resource, namespace } = address;
   const right = useMay({
@@ -81,6 +87,7 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
     address,
     kind: kindOf(draft),
     name,
+    isPlaced: missing === undefined,
     content: contentOf(draft),
     before: object === undefined ? undefined : contentOf(draftOf(object)),
   });
@@ -101,15 +108,15 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
   });
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
-    if (save.isError)
+    if (save.isError || tried > 0)
       form.current?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid] button, [data-error]')?.focus();
-  }, [save.isError]);
+  }, [save.isError, tried]);
 
   const errors = placeErrors(save.error, [...(isNew ? ["metadata.name"] : []), ...NAME_PATHS, ...paths]);
   const content = fieldsOf({
     draft,
     isNew,
-    errorAt: errors.at,
+    errorAt: (path) => (tried > 0 && missing?.path === path ? missing.text : errors.at(path)),
     onChange: (changes) => setDraft((before) => ({ ...before, ...changes })),
   });
   const isConflict = isApiError(save.error, "Conflict") && onReload !== undefined;
@@ -134,7 +141,8 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
       className="beside"
       onSubmit={(event) => {
         event.preventDefault();
-        save.mutate();
+        if (missing === undefined) save.mutate();
+        else setTried(tried + 1);
       }}
     >
       <div className="form">
@@ -151,13 +159,13 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
             <Button onPress={onReload}>{t("form.reload")}</Button>
           </div>
         )}
-        <MayNot right={right} />
+        {missing === undefined && <MayNot right={right} />}
         <div className="actions">
           <Button
             kind="primary"
             type="submit"
             isPending={save.isPending}
-            isDisabled={!right.isAllowed || (!isNew && texts.isUnchanged)}
+            isDisabled={missing === undefined && (!right.isAllowed || (!isNew && texts.isUnchanged))}
           >
             {isNew ? t("form.create") : t("form.save")}
           </Button>
@@ -196,12 +204,14 @@ function textsOf(given: {
   readonly address: ResourceAddress;
   readonly kind: string;
   readonly name: string;
+  /** False while the project is not chosen. */
+  readonly isPlaced: boolean;
   readonly content: JsonObject;
   readonly before: JsonObject | undefined;
 }): Texts {
-  const { address, kind, name, content, before } = given;
+  const { address, kind, name, isPlaced, content, before } = given;
   const { group, version, resource, namespace } = address;
-  const place = namespace === undefined ? {} : { namespace };
+  const place = namespace === undefined || !isPlaced ? {} : { namespace };
   const manifest = { apiVersion: formatApiVersion({ group, version }), kind, metadata: { name, ...place }, ...content };
   const patch = before === undefined ? content : mergePatchOf(before, content);
   const where = namespace === undefined ? [] : ["--namespace", namespace];

@@ -10,7 +10,7 @@ import { CLUSTERS, inNamespace, nameOf, PROJECTS, TEAMS, USERS, VIRTUAL_CLUSTERS
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { RowsField, SelectField } from "../../components/fields.tsx";
-import { NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
+import { missingProject, NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
 import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { namesIn } from "../../format/text-lists.ts";
@@ -69,6 +69,7 @@ const formFor = (project: string): FormDefinition<Draft, VirtualClusterInstance>
   contentOf: (draft) => ({ spec: specOf(draft) }),
   addressOf: (draft) => addressIn(draft.project),
   viewOf: (draft) => `/clusters/${draft.project}/${draft.name}`,
+  missingOf: missingProject,
   paths: ["metadata.namespace", "spec.owner", "spec.clusterRef", "spec.extraAccessRules"],
   fieldsOf: (props) => <Fields {...props} />,
 });
@@ -100,6 +101,7 @@ function Fields(props: FieldsProps<Draft>) {
               onChange={(name) => onChange({ project: name, where: ANYWHERE })}
               description={t("cluster.project.hint")}
               error={errorAt("metadata.namespace")}
+              placeholder={t("form.project.choose")}
             />
             <Where project={project} where={draft.where} error={errorAt("spec.clusterRef")} onChange={onChange} />
           </>

@@ -8,7 +8,7 @@ import { PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Checkbox, RowsField, SelectField } from "../../components/fields.tsx";
 import { NameFields } from "../../components/name-fields.tsx";
-import { NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
+import { missingProject, NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
 import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { duration } from "../../format/ages.ts";
@@ -32,6 +32,7 @@ const formFor = (project: string): FormDefinition<GeneratorDraft, KubeconfigGene
   contentOf: (draft) => ({ spec: generatorSpecOf(draft) }),
   addressOf: (draft) => generatorsIn(draft.project),
   viewOf: (draft) => `/kubeconfig-generators/${draft.project}/${draft.name}`,
+  missingOf: missingProject,
   paths: ["metadata.namespace", "spec.selector", "spec.role", "spec.ttlSeconds", "spec.format", "spec.secretRef"],
   fieldsOf: (props) => <Fields {...props} />,
 });
@@ -62,6 +63,7 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
           onChange={(project) => onChange({ project })}
           description={t("generator.project.hint")}
           error={errorAt("metadata.namespace")}
+          placeholder={t("form.project.choose")}
         />
       )}
       <RowsField<LabelRow>

@@ -116,16 +116,22 @@ function AskForm({
   return <NewObject form={form} title={t("request.new")} lead={t("request.new.lead")} />;
 }
 
-/** The draft's values for a policy: the first of its places, the first role there, and its longest duration up to an hour. */
+/** The draft's values for a policy: its only place, the first role there, and its longest duration up to an hour. */
 function chooseOffer(offer: Offer, seen: Seen, asked?: Place, role = ""): Partial<AskDraft> {
-  const place = asked ?? placesOf(offer, seen)[0] ?? { project: "", virtualCluster: "", cluster: "" };
+  const [first = NO_PLACE, ...others] = placesOf(offer, seen);
+  const place = asked ?? (others.length === 0 ? first : NO_PLACE);
   const durations = durationsUpTo(offer.policy.spec.maxDurationSeconds);
   const usual = durations.filter((seconds) => seconds <= 3_600).at(-1) ?? durations[0];
   return { policy: offer.id, ...choosePlace(offer, place, role), duration: String(usual), emergency: false };
 }
 
+const NO_PLACE: Place = { project: "", virtualCluster: "", cluster: "" };
+
+/** Whether the user has still to choose one of several places. */
+const isToChoose = (draft: AskDraft, places: readonly Place[]): boolean => places.length > 0 && placeId(draft) === "";
+
 function choosePlace(offer: Offer, place: Place, role = ""): Partial<AskDraft> {
-  const roles = rolesAt(offer, place);
+  const roles = placeId(place) === "" ? [] : rolesAt(offer, place);
   return { ...place, role: roles.includes(role) ? role : (roles[0] ?? "") };
 }
 
@@ -138,6 +144,12 @@ const askForm = (empty: AskDraft, offers: readonly Offer[], seen: Seen): FormDef
   contentOf: (draft) => ({ spec: specOfAsk(draft) }),
   addressOf: () => ACCESS_REQUESTS,
   viewOf: ({ name }) => `/access-requests/${name}`,
+  missingOf(draft) {
+    if (placeId(draft) !== "") return undefined;
+    const offer = offers.find(({ id }) => id === draft.policy);
+    const isMissing = offer !== undefined && isToChoose(draft, placesOf(offer, seen));
+    return isMissing ? { path: "spec.target", text: t("request.place.choose") } : undefined;
+  },
   paths: ["spec.policy", "spec.target", "spec.role", "spec.durationSeconds", "spec.reason", "spec.emergency"],
   fieldsOf: (props) => <Fields {...props} offers={offers} seen={seen} />,
 });
@@ -164,7 +176,8 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
     [offers],
   );
   const place: Place = { project: draft.project, virtualCluster: draft.virtualCluster, cluster: draft.cluster };
-  const roles = offer === undefined ? [] : rolesAt(offer, place);
+  const isOpen = isToChoose(draft, places);
+  const roles = offer === undefined || isOpen ? [] : rolesAt(offer, place);
   const spec = offer?.policy.spec;
   const isListed = places.some((each) => placeId(each) === placeId(place));
   return (
@@ -179,7 +192,7 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
         }}
         error={errorAt("spec.policy")}
       />
-      {places.length > 0 && isListed ? (
+      {isOpen || isListed ? (
         <SelectField
           label={t("request.place")}
           value={placeId(place)}
@@ -189,6 +202,7 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
             if (chosen !== undefined && offer !== undefined) onChange(choosePlace(offer, chosen));
           }}
           error={errorAt("spec.target")}
+          placeholder={t("request.place.choose")}
         />
       ) : (
         <PlaceFields place={place} error={errorAt("spec.target")} onChange={(to) => onChange({ ...place, ...to })} />
