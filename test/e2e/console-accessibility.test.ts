@@ -37,7 +37,7 @@ const STATES: {
   },
   "prepare-rotation": { view: "/clusters/default/demo", open: (page) => press(page, "Prepare rotation") },
   "add-member": { view: "/projects/shop", open: (page) => press(page, "Add member") },
-  "give-role": { view: "/roles/cluster-reader", open: (page) => press(page, "Grant to a user or team") },
+  "give-role": { view: "/roles/cluster-reader", open: (page) => press(page, "Grant on the whole platform") },
   "choose-owner": {
     view: "/new/project",
     async open(page) {

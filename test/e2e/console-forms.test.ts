@@ -325,7 +325,7 @@ test("a role is created, given to a user, changed and taken away, as kubectl see
     { apiGroups: ["rbac.authorization.k8s.io"], resources: ["clusterroles"], verbs: ["get", "list"] },
   ]);
   expect(await mayList()).toBe("no");
-  await press("Grant to a user or team");
+  await press("Grant on the whole platform");
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("nobody");
   await press("Add", dialog);

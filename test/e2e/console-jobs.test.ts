@@ -302,7 +302,7 @@ const JOBS: { readonly [route: string]: (job: Job) => Promise<void> } = {
   async "/roles/$name"(job) {
     await makeRole(job);
     await job.open(`/roles/${job.name}`);
-    await job.press("Grant to a user or team");
+    await job.press("Grant on the whole platform");
     await job.type("Name", "jobs");
     await job.confirm("Add");
     await job.button("Remove User jobs").waitFor();
