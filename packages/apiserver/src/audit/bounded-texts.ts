@@ -35,8 +35,9 @@ export function withBoundedTexts(event: AuditEvent): AuditEvent {
   set("requestURI", event.requestURI, cut(event.requestURI, MAX_URI));
   for (const member of BOUNDED) {
     const value = event[member];
+    if (charactersIn(value) < MAX_MEMBER) continue;
     // Events are JSON.
-    if (value !== undefined) set(member, value, bounded(value as JsonValue, { left: MAX_MEMBER }));
+    set(member, value, bounded(value as JsonValue, { left: MAX_MEMBER }));
   }
   if (!isChanged) return event;
   const cutEvent: AuditEvent = { ...event, ...changed };
@@ -46,6 +47,23 @@ export function withBoundedTexts(event: AuditEvent): AuditEvent {
 
 const cut = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max)}…[${text.length - max} more characters]`;
+
+/** Of all names and texts, counted as `bounded` does; infinite where they are too long. The usual case makes nothing. */
+function charactersIn(value: unknown): number {
+  if (typeof value === "string") return value.length <= MAX_TEXT ? value.length : Number.POSITIVE_INFINITY;
+  if (typeof value !== "object" || value === null) return 0;
+  let sum = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      sum += charactersIn(item) + 1;
+      if (sum >= MAX_MEMBER) return Number.POSITIVE_INFINITY;
+    }
+    return sum;
+  }
+  const members = value as { readonly [name: string]: unknown };
+  for (const name in members) sum += charactersIn(name) + charactersIn(members[name]);
+  return sum;
+}
 
 type Budget = { left: number };
 

@@ -1,4 +1,4 @@
-// What came of a body and was not read yet. A client may send a byte at a time, and each piece is an object of some hundred bytes: many are copied into one.
+// Bytes of a body that were not read yet. A client may send a byte at a time, and each piece is an object of some hundred bytes: many are copied into one.
 
 const MAX_PIECES = 256;
 
