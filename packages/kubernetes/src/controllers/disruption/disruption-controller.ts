@@ -4,9 +4,10 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
-import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import { type ParsedLabelSelector, selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
@@ -17,6 +18,9 @@ import type { InstalledResource } from "@postern/apiserver/registry/resource-reg
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Budget } from "../../builtin/policy/pod-disruption-budgets.ts";
 import { isPodReady, type Pod } from "../../builtin/workloads/pods.ts";
+import { createAllowance, LOOKS } from "../workloads/allowance.ts";
+import { createSummaries, readStored } from "../workloads/read-stored.ts";
+import { again } from "../workloads/workload-port.ts";
 
 export type DisruptionDeps = {
   readonly budgets: InstalledResource;
@@ -25,57 +29,87 @@ export type DisruptionDeps = {
   readonly owners: readonly InstalledResource[];
 };
 
+/** Pods that changed in a namespace, of which each may belong to any budget there; undefined: too many to look at each. */
+type Changed = CachedObject[] | undefined;
+
+/** More are not remembered: all budgets of the namespace count again. */
+const MOST_CHANGED = 1_000;
+
 export function createDisruptionController(
   port: ControllerPort,
   { budgets, pods, owners }: DisruptionDeps,
 ): Controller {
   const { scheduler, clock } = port.runtime;
-  /** Keys are namespaces: a pod may belong to any budget of its own. */
+  // Budgets times pods are very many.
+  const looks = createAllowance(clock, LOOKS);
+  const summaries = createSummaries<Pod, SelectedPod>({ looks, runtime: port.runtime }, summaryOf);
+  const pause = createTurns(clock);
+  const changed = new Map<string, Changed>();
+  /** Keys are namespaces with changed pods, and keys of budgets. */
   const queue = new WorkQueue(port, { name: "disruption", process, concurrency: 1 });
 
-  async function process(namespace: string, signal: AbortSignal): Promise<void> {
-    const pause = createTurns(clock);
-    for (const { key } of budgets.view.list(budgets.keys.inNamespace(namespace))) {
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    const busy = looks.delayMs();
+    if (busy > 0) return again(queue, key, busy);
+    if (key.startsWith(budgets.keys.prefix)) await count(key, signal);
+    else await findBudgets(key, signal);
+  }
+
+  async function findBudgets(namespace: string, signal: AbortSignal): Promise<void> {
+    const states = changed.get(namespace);
+    changed.delete(namespace);
+    for (const budget of budgets.view.list(budgets.keys.inNamespace(namespace))) {
       await pause();
       if (signal.aborted) return;
-      // Stored objects have passed the schema of their kind, here and below.
-      const budget = budgets.view.get(key)?.decode() as Budget | undefined;
-      if (budget === undefined || isBeingDeleted(budget)) continue;
-      const selected: Pod[] = [];
-      for (const cached of selectedPods(budget, namespace)) {
-        await pause();
-        const pod = cached.decode() as Pod;
-        const { phase } = pod.status ?? {};
-        if (phase !== "Succeeded" && phase !== "Failed") selected.push(pod);
-      }
-      const disrupted = stillDisrupted(budget, selected);
-      if (disrupted.again !== undefined) queue.addAfter(namespace, disrupted.again);
-      const status = statusOf(budget, selected, disrupted.pods);
-      if (equalJson(withoutTime(budget.status as JsonValue), withoutTime(status))) continue;
-      const transform = (current: KubeObject): KubeObject => ({ ...current, status });
-      await ignoringConflicts(() =>
-        updateControlled(port, budgets, budget, { subresource: "status", transform }, signal),
-      );
+      looks.spend(1 + (states?.length ?? 0));
+      const selector = selectorOf(budget);
+      if (states === undefined || states.some(({ labels }) => selector.matches(labels))) queue.add(budget.key);
     }
   }
 
-  function selectedPods({ spec }: Budget, namespace: string): readonly CachedObject[] {
-    if (spec?.selector === undefined) return [];
-    // Its type says less than the schema that it has passed.
-    const selector = selectorFromLabelSelector(spec.selector as never);
-    return pods.view.list(pods.keys.inNamespace(namespace)).filter(({ labels }) => selector.matches(labels));
+  async function count(key: string, signal: AbortSignal): Promise<void> {
+    const stored = budgets.view.get(key);
+    const budget = readStored<Budget>({ looks }, budgets, key);
+    if (stored === undefined || budget === undefined || isBeingDeleted(budget)) return;
+    const found: CachedObject[] = [];
+    const selector = selectorOf(stored);
+    for (const pod of pods.view.list(pods.keys.inNamespace(budget.metadata.namespace ?? ""))) {
+      await pause();
+      if (signal.aborted) return;
+      looks.spend(1);
+      if (selector.matches(pod.labels)) found.push(pod);
+    }
+    const selected = (await summaries(found)).filter(({ hasEnded }) => !hasEnded);
+    const disrupted = stillDisrupted(budget, selected);
+    if (disrupted.again !== undefined) queue.addAfter(key, disrupted.again);
+    const status = statusOf(budget, selected, disrupted.pods);
+    if (equalJson(withoutTime(budget.status as JsonValue), withoutTime(status))) return;
+    const transform = (current: KubeObject): KubeObject => ({ ...current, status });
+    await ignoringConflicts(() =>
+      updateControlled(port, budgets, budget, { subresource: "status", transform }, signal),
+    );
+  }
+
+  const selectors = new WeakMap<CachedObject, ParsedLabelSelector>();
+  function selectorOf(budget: CachedObject): ParsedLabelSelector {
+    const known = selectors.get(budget);
+    if (known !== undefined) return known;
+    // Stored objects have passed the schema of their kind, which says more than its type.
+    const { spec } = budget.read(readSelector) as { readonly spec?: { readonly selector?: never } };
+    const selector = selectorFromLabelSelector(spec?.selector);
+    selectors.set(budget, selector);
+    return selector;
   }
 
   /** Evictions whose pods are still there: they count as gone until they are, or for two minutes. `again` in milliseconds. */
-  function stillDisrupted({ status }: Budget, selected: readonly Pod[]) {
+  function stillDisrupted({ status }: Budget, selected: readonly SelectedPod[]) {
     const pods: { [name: string]: string } = {};
     let again: number | undefined;
     // The schema holds timestamps in this member.
     const known = (status?.disruptedPods ?? {}) as { readonly [name: string]: string };
-    for (const { metadata } of selected) {
-      const { name = "" } = metadata;
+    for (const { name, isGoing } of selected) {
       const at = Object.hasOwn(known, name) ? known[name] : undefined;
-      if (at === undefined || metadata.deletionTimestamp !== undefined) continue;
+      if (at === undefined || isGoing) continue;
       const left = (parseTimestamp(at) ?? 0) + EVICTION_MS - clock.now();
       if (left <= 0) continue;
       pods[name] = at;
@@ -86,18 +120,20 @@ export function createDisruptionController(
 
   function statusOf(
     { metadata, spec = {}, status }: Budget,
-    selected: readonly Pod[],
+    selected: readonly SelectedPod[],
     disruptedPods: { readonly [name: string]: string },
   ): JsonObject {
     const now = formatTimestamp(clock.now());
     const expectedPods =
-      spec.maxUnavailable === undefined && !isShare(spec.minAvailable) ? selected.length : scaleOf(selected);
+      spec.maxUnavailable === undefined && !isShare(spec.minAvailable)
+        ? selected.length
+        : scaleOf(metadata.namespace, selected);
     const desiredHealthy =
       spec.maxUnavailable !== undefined
         ? Math.max(0, expectedPods - amountOf(spec.maxUnavailable, expectedPods))
         : amountOf(spec.minAvailable ?? 0, expectedPods);
     const currentHealthy = selected.filter(
-      (pod) => !isBeingDeleted(pod) && isPodReady(pod) && !Object.hasOwn(disruptedPods, pod.metadata.name ?? ""),
+      ({ name, isGoing, isReady }) => !isGoing && isReady && !Object.hasOwn(disruptedPods, name),
     ).length;
     const disruptionsAllowed = expectedPods <= 0 ? 0 : Math.max(0, currentHealthy - desiredHealthy);
     const observedGeneration = metadata.generation ?? 0;
@@ -125,24 +161,20 @@ export function createDisruptionController(
   }
 
   /** The pods that the owners of these pods want; a pod without one is not counted. A Deployment counts once for all of its ReplicaSets. */
-  function scaleOf(selected: readonly Pod[]): number {
+  function scaleOf(namespace: string | undefined, selected: readonly SelectedPod[]): number {
     const counted = new Map<string, number>();
     const seen = new Set<string>();
-    for (const { metadata } of selected) {
-      const owner = controllerOf(metadata);
+    for (const { owner } of selected) {
       if (owner === undefined || seen.has(owner.uid)) continue;
       seen.add(owner.uid);
-      const found = ownerOf(metadata.namespace, owner);
+      const found = ownerOf(namespace, owner);
       const above = found === undefined ? undefined : controllerOf(found.metadata);
-      const scaled = (above === undefined ? undefined : ownerOf(metadata.namespace, above)) ?? found;
+      const scaled = (above === undefined ? undefined : ownerOf(namespace, above)) ?? found;
       const { replicas } = (scaled?.["spec"] ?? {}) as { readonly replicas?: number };
       if (scaled !== undefined) counted.set(scaled.metadata.uid ?? "", replicas ?? 1);
     }
     return [...counted.values()].reduce((sum, replicas) => sum + replicas, 0);
   }
-
-  const controllerOf = ({ ownerReferences }: KubeObject["metadata"]): OwnerReference | undefined =>
-    ownerReferences?.find(({ controller }) => controller === true);
 
   function ownerOf(namespace = "", { kind, name, uid }: OwnerReference): KubeObject | undefined {
     const resource = owners.find(({ definition }) => definition.kind === kind);
@@ -150,18 +182,45 @@ export function createDisruptionController(
     return found?.metadata.uid === uid ? found : undefined;
   }
 
-  const recount = ({ key }: CachedObject): void => {
-    const { namespace } = pods.keys.parse(key);
-    if (budgets.view.count(budgets.keys.inNamespace(namespace)) > 0) queue.add(namespace);
+  const note = (pod: CachedObject, previous?: CachedObject): void => {
+    const { namespace } = pods.keys.parse(pod.key);
+    if (budgets.view.count(budgets.keys.inNamespace(namespace)) === 0) return;
+    const known = changed.has(namespace) ? changed.get(namespace) : [];
+    known?.push(pod, ...(previous === undefined ? [] : [previous]));
+    changed.set(namespace, known !== undefined && known.length <= MOST_CHANGED ? known : undefined);
+    queue.add(namespace);
   };
-  const followBudgets = followKeys(budgets, scheduler, (key) => queue.add(budgets.keys.parse(key).namespace));
+  const followBudgets = followKeys(budgets, scheduler, (key) => queue.add(key));
   const followPods = followView({ view: pods.view, prefix: pods.keys.prefix }, scheduler, {
     // Those that are there are counted with their budgets.
     replace() {},
-    put: recount,
-    delete: recount,
+    put: note,
+    delete: (pod) => note(pod),
   });
   return createQueueController(queue, [followBudgets, followPods]);
+}
+
+const readSelector = createMemberReader({ spec: { selector: true } });
+
+/** Parts of a pod that budgets count. */
+type SelectedPod = {
+  readonly name: string;
+  readonly hasEnded: boolean;
+  readonly isGoing: boolean;
+  readonly isReady: boolean;
+  readonly owner: OwnerReference | undefined;
+};
+
+const summaryOf = (pod: Pod): SelectedPod => ({
+  name: pod.metadata.name ?? "",
+  hasEnded: pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed",
+  isGoing: isBeingDeleted(pod),
+  isReady: isPodReady(pod),
+  owner: controllerOf(pod.metadata),
+});
+
+function controllerOf({ ownerReferences }: KubeObject["metadata"]): OwnerReference | undefined {
+  return ownerReferences?.find(({ controller }) => controller === true);
 }
 
 /** As upstream: an eviction whose pod is there for longer has failed. */

@@ -18,6 +18,9 @@ export type Allowance = {
 
 const MOST_WAIT_MS = 5_000;
 
+/** Objects that controllers look at: about a twentieth of a processor. */
+export const LOOKS = { perSecond: 200_000, burst: 1_000_000 };
+
 /** Full at first. */
 export function createAllowance(
   clock: Pick<Clock, "elapsed">,

@@ -3,7 +3,7 @@
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import { createAllowance } from "./allowance.ts";
+import { createAllowance, LOOKS } from "./allowance.ts";
 import { createCronJobController } from "./cron-job-controller.ts";
 import { createDaemonSetController } from "./daemon-set-controller.ts";
 import { createDeploymentController } from "./deployment-controller.ts";
@@ -24,8 +24,6 @@ export type WorkloadControllersDeps = {
 const CHECK_MS = 2_000;
 /** Pods, Jobs and the like that the controllers of one cluster create and delete. */
 const WRITES = { perSecond: 50, burst: 500 };
-/** Objects that they look at: about a twentieth of a processor. */
-const LOOKS = { perSecond: 200_000, burst: 1_000_000 };
 
 export function createWorkloadControllers(port: ControllerPort, deps: WorkloadControllersDeps): Controller {
   const { scheduler } = port.runtime;
