@@ -25,6 +25,8 @@ const LEFT_OUT = new Set([
   ...["SpaceInstance", "VirtualClusterInstance"],
   // Each request of their members is audited with its groups.
   "Team",
+  // Objects of other kinds are held against all of them.
+  ...["IngressClass", "LimitRange", "PodDisruptionBudget", "StorageClass"],
 ]);
 /** Answered at once, and not stored. */
 const isReview = (kind: string): boolean => kind.endsWith("Review") || kind === "Self";

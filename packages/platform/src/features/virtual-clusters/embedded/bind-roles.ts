@@ -33,6 +33,7 @@ export async function bindRoles(
   const wanted = bindingsByName(clusterRoles, names);
   const pause = createTurns(clock);
   for (const object of bindings.view.list(bindings.keys.prefix)) {
+    if (!hasNameOfGroup(object, names)) continue;
     await pause();
     const binding = object.decode();
     if (isAsWanted(binding, wanted, names)) continue;
@@ -50,6 +51,7 @@ export function* areRolesBound(
   const wanted = bindingsByName(clusterRoles, names);
   let found = 0;
   for (const object of bindings) {
+    if (!hasNameOfGroup(object, names)) continue;
     yield;
     const binding = object.decode();
     if (!isAsWanted(binding, wanted, names)) return false;
@@ -58,15 +60,20 @@ export function* areRolesBound(
   return found === wanted.size;
 }
 
+/** Others are nothing to this, and each of them may change at any time. */
+const hasNameOfGroup = ({ key }: CachedObject, { insideRoleGroup }: BindingNames): boolean =>
+  key.startsWith(insideRoleGroup(""), key.lastIndexOf("/") + 1);
+
+/** Of a binding that has the name of a group. */
 function isAsWanted(
   binding: KubeObject,
   wanted: ReadonlyMap<string, KubeObject>,
-  { name: managedBy, insideRoleGroup }: BindingNames,
+  { name: managedBy }: BindingNames,
 ): boolean {
   const { name = "", labels } = binding.metadata;
   const same = wanted.get(name);
   const isManaged = labels?.[MANAGED_BY] === managedBy;
-  if (same === undefined) return !isManaged || !name.startsWith(insideRoleGroup(""));
+  if (same === undefined) return !isManaged;
   return (
     isManaged && equalJson(binding["subjects"], same["subjects"]) && equalJson(binding["roleRef"], same["roleRef"])
   );
