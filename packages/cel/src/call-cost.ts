@@ -1,7 +1,7 @@
 // Cost of calls, in the units of upstream, by the values that they have to look at.
 // Source: github.com/google/cel-go/interpreter/runtimecost.go, k8s.io/apiserver/pkg/cel/library/cost.go
 
-import { CelBytes, CelList, CelMap, type CelValue } from "./cel-value.ts";
+import { CelBytes, CelList, CelMap, CelOptional, type CelValue } from "./cel-value.ts";
 import { SORT_BY_KEYS } from "./functions/list-functions.ts";
 
 /** Cost of reading a text, for each character. */
@@ -25,15 +25,35 @@ function listTraversal(value: CelValue | undefined): number {
   return value.items.reduce<number>((sum, item) => sum + (isText(item) ? traversal(item) : 1), 0);
 }
 
+/**
+ * A list may have one list in several places, and that one another: written out, a short expression makes more values than can ever be counted. So each
+ * is counted once.
+ */
+function countedOnce(count: (value: CelList | CelMap | CelOptional) => number) {
+  const known = new WeakMap<object, number>();
+  return (value: CelList | CelMap | CelOptional): number => {
+    const before = known.get(value) ?? count(value);
+    known.set(value, before);
+    return before;
+  };
+}
+
 const isText = (value: CelValue | undefined): boolean => typeof value === "string" || value instanceof CelBytes;
 
 /** All values in a value, itself included, and more for long texts. */
 function deepSizeOf(value: CelValue | undefined): number {
   if (isText(value)) return 1 + sizeOf(value) * SCAN;
-  if (value instanceof CelList) return value.items.reduce<number>((sum, item) => sum + deepSizeOf(item), 1);
-  if (!(value instanceof CelMap)) return 1;
-  return value.keys().reduce<number>((sum, key) => sum + deepSizeOf(value.get(key)), 1);
+  return isContainer(value) ? deepSizeIn(value) : 1;
 }
+
+const isContainer = (value: CelValue | undefined): value is CelList | CelMap | CelOptional =>
+  value instanceof CelList || value instanceof CelMap || value instanceof CelOptional;
+
+const deepSizeIn = countedOnce((value) => {
+  if (value instanceof CelOptional) return 1 + deepSizeOf(value.value);
+  const parts = value instanceof CelList ? value.items : value.keys().map((key) => value.get(key));
+  return parts.reduce<number>((sum, part) => sum + deepSizeOf(part), 1);
+});
 
 /** How much longer it takes to compare with a value than with a scalar. */
 const weightOf = (value: CelValue | undefined): number => Math.max(1, deepSizeOf(value) * TRAVERSAL);
@@ -65,16 +85,35 @@ const setCost = (a: CelValue | undefined, b: CelValue | undefined, passes = 1): 
 /** All items that flattening a list so deep visits. */
 function flatSize(list: CelValue | undefined, depth: number): number {
   if (!(list instanceof CelList) || depth === 0) return 1;
-  return list.items.reduce<number>((sum, item) => sum + flatSize(item, depth - 1), 1);
+  let size = 0;
+  /** How often each list stands so far below the outermost one. */
+  let layer: ReadonlyMap<CelList, number> = new Map([[list, 1]]);
+  for (let left = depth; layer.size > 0; left--) {
+    const below = new Map<CelList, number>();
+    for (const [{ items }, times] of layer) {
+      size += times;
+      for (const item of items) {
+        if (item instanceof CelList && left > 1) below.set(item, (below.get(item) ?? 0) + times);
+        else size += times;
+      }
+    }
+    layer = below;
+  }
+  return size;
 }
 
 /** All texts in a value, and some characters for each value that is none. */
 function textSizeOf(value: CelValue | undefined): number {
   if (isText(value)) return sizeOf(value);
-  if (value instanceof CelList) return value.items.reduce<number>((sum, item) => sum + textSizeOf(item), 2);
-  if (!(value instanceof CelMap)) return 5;
-  return value.keys().reduce<number>((sum, key) => sum + textSizeOf(key) + textSizeOf(value.get(key)), 2);
+  return isContainer(value) ? textSizeIn(value) : 5;
 }
+
+const textSizeIn = countedOnce((value) => {
+  // An optional value has no text.
+  if (value instanceof CelOptional) return 5;
+  if (value instanceof CelList) return value.items.reduce<number>((sum, item) => sum + textSizeOf(item), 2);
+  return value.keys().reduce<number>((sum, key) => sum + textSizeOf(key) + textSizeOf(value.get(key)), 2);
+});
 
 /** The text that a list of texts becomes. */
 const joinedSize = (list: CelValue | undefined, separator: CelValue | undefined): number =>

@@ -22,6 +22,12 @@ test.each([
   expect(result.type === "json" && JSON.parse(result.json)).toEqual(made);
 });
 
+test("a list that stands in very many places costs as much as it would be written out", () => {
+  const lists = `[[1]]${".map(a, [a, a])".repeat(40)}`;
+  for (const text of [lists, `Object{data: {'k': ${lists}}}`, `[JSONPatch{op: 'add', path: '/x', value: ${lists}}]`])
+    expect(evaluate(text)).toMatchObject({ type: "limit" });
+});
+
 test("an object of another type than its field is a fault of the expression", () => {
   expect(evaluate("Object{spec: Object.other{}}")).toMatchObject({
     type: "fault",

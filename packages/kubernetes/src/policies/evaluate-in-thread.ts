@@ -28,7 +28,7 @@ export function evaluateInThread(work: ExpressionWork): ExpressionResult {
     const value = evaluateCel(parseCel(work.text, CEL_NAMES), { names: namesOf(work, meter), meter });
     const isPlain = value === null || typeof value === "string" || typeof value === "boolean";
     if (value instanceof CelList || value instanceof CelMessage)
-      return { type: "json", json: stringifyJson(jsonOfValue(value)), spent: meter.spent };
+      return { type: "json", json: stringifyJson(jsonOfValue(value, meter.spend)), spent: meter.spent };
     return isPlain ? { type: "value", value, spent: meter.spent } : { type: "other", spent: meter.spent };
   } catch (error) {
     const { spent } = meter;

@@ -13,7 +13,7 @@ import {
   type AdmissionPlugin,
   forbiddenByAdmission,
 } from "@postern/apiserver/registry/admission-plugin";
-import { CelLimitError } from "@postern/cel/cel-budget";
+import { CelLimitError, type CelMeter } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
 import { type BoundPolicyDeps, createBoundPolicies, type MeantPolicy } from "../bound-policies.ts";
 import { readChanged } from "../changed-object.ts";
@@ -148,7 +148,7 @@ export function createMutationAdmission({ authorizer, ...deps }: MutationAdmissi
     for (const mutation of code.mutations) {
       if (object === undefined || shown === undefined) break;
       try {
-        const patched = await mutate(mutation, shown, evaluateNow(), seen);
+        const patched = await mutate(mutation, shown, evaluateNow(), seen, spendOf(evaluation));
         if (patched === undefined) continue;
         const { seenAs, back } = seen;
         const changed = await readChanged(
@@ -168,16 +168,30 @@ export function createMutationAdmission({ authorizer, ...deps }: MutationAdmissi
   }
 }
 
+/** Takes the cost of a patch from what all expressions for a request may have between them. */
+const spendOf =
+  ({ left }: RequestEvaluation): CelMeter["spend"] =>
+  (cost) => {
+    left.cost -= cost;
+    if (left.cost < 0) throw new CelLimitError("operation cancelled: actual cost limit exceeded");
+  };
+
 /** Undefined where a test of its patch fails. */
-async function mutate(mutation: Mutation, object: KubeObject, evaluate: Evaluate, { seenAs }: SeenRequest) {
+async function mutate(
+  mutation: Mutation,
+  object: KubeObject,
+  evaluate: Evaluate,
+  { seenAs }: SeenRequest,
+  spend: CelMeter["spend"],
+) {
   const value = await evaluate(mutation).catch((error: unknown) => {
     if (!(error instanceof CelEvaluationError)) throw error;
     throw new CelEvaluationError(`expression '${mutation.text.trim()}' resulted in error: ${error.message}`);
   });
   if (mutation.patchType === "ApplyConfiguration") {
-    return applyConfiguration(object, jsonOfValue(value, PATCH_TYPES.ApplyConfiguration.type), seenAs);
+    return applyConfiguration(object, jsonOfValue(value, spend, PATCH_TYPES.ApplyConfiguration.type), seenAs);
   }
-  const operations = jsonOfValue(value);
+  const operations = jsonOfValue(value, spend);
   try {
     return applyOperations(object, operations);
   } catch (error) {
