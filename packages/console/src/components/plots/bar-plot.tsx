@@ -2,7 +2,7 @@
 
 import { Link } from "@tanstack/react-router";
 import { Fragment } from "react";
-import { highestOf } from "./plot-scale.ts";
+import { barHeights, highestOf } from "./plot-scale.ts";
 
 const HEIGHT = 100;
 /** Width of a bar, and of its part of the drawing. */
@@ -25,9 +25,6 @@ export type Bar = {
 const rounded = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 1 });
 const shortNumber = (count: number): string => (count < 1_000 ? String(count) : rounded.format(count));
 
-/** So that one of many is still seen. */
-const heightOf = (count: number, end: number): number => (count === 0 ? 1 : Math.max((count / end) * HEIGHT, 3));
-
 /** `label`: the plot in words. */
 export function BarPlot({ label, bars }: { readonly label: string; readonly bars: readonly Bar[] }) {
   const end = Math.max(highestOf(bars.map(({ count }) => count)), 1);
@@ -46,8 +43,7 @@ export function BarPlot({ label, bars }: { readonly label: string; readonly bars
       >
         <title>{label}</title>
         {bars.map(({ label: name, count, tone = "accent", bad = 0 }, at) => {
-          const height = heightOf(count, end);
-          const ofBad = bad === 0 ? 0 : heightOf(bad, end);
+          const { all: height, bad: ofBad } = barHeights(count, bad, end, HEIGHT);
           const place = { x: at * PART + (PART - BAR) / 2, width: BAR };
           return (
             <Fragment key={name}>

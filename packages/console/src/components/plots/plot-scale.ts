@@ -20,6 +20,13 @@ export function roundUp(value: number): number {
   return [1, 2, 5, 10].map((step) => step * power).find((end) => end >= value) ?? value;
 }
 
+/** Heights of a bar and of its bad part, of `full` for `end`. A bar with one of many is still seen, and its bad part never has more than its share. */
+export function barHeights(count: number, bad: number, end: number, full: number): { all: number; bad: number } {
+  if (count === 0) return { all: 1, bad: 0 };
+  const all = Math.max((count / end) * full, 3);
+  return { all, bad: bad === 0 ? 0 : Math.max((bad / count) * all, 1) };
+}
+
 /** The points of a line through the middle of each value's part, in a box of `width` x `height`; zero is at the bottom. */
 export function pointsOf(values: readonly number[], end: number, width: number, height: number): string {
   const step = width / Math.max(values.length, 1);
