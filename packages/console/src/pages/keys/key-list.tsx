@@ -4,8 +4,11 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { Link } from "@tanstack/react-router";
 import { nameOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
+import { Badge } from "../../components/badge.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../texts/text.tsx";
 import { KeyStateBadge } from "./key-state-badge.tsx";
 
 /** `keys`: the keys of `list` to show; `none`: the text without keys; `noteOf`: a note for one key. */
@@ -28,10 +31,31 @@ export function KeyList(props: {
               {key.spec?.displayName || nameOf(key)}
             </Link>
             {noteOf !== undefined && <span className="muted mono">{noteOf(key)}</span>}
+            <Times accessKey={key} />
           </span>
-          <KeyStateBadge accessKey={key} />
+          <span className="holders">
+            {key.status?.expirationTimestamp == null && <Badge tone="warn">{t("key.permanent")}</Badge>}
+            <KeyStateBadge accessKey={key} />
+          </span>
         </li>
       )}
     </LongList>
+  );
+}
+
+/** Whether the key is still needed, and when it ends. */
+function Times({ accessKey: { status = {} } }: { readonly accessKey: OwnedAccessKey }) {
+  const { lastActivity, expirationTimestamp } = status;
+  return (
+    <span className="muted">
+      {lastActivity != null && `${t("home.lastUsed")} `}
+      <Time at={lastActivity} otherwise={t("key.neverUsed")} />
+      {expirationTimestamp != null && (
+        <>
+          {` · ${t("key.expires")} `}
+          <Time at={expirationTimestamp} otherwise="" />
+        </>
+      )}
+    </span>
   );
 }
