@@ -122,7 +122,13 @@ test("a team gains and loses a member", async () => {
   await inDialog().getByRole("button", { name: "Remove" }).click();
   await page.getByRole("button", { name: "Remove ben" }).waitFor({ state: "detached" });
   await served.platform.create("ownedaccesskeys", { metadata: { name: "of-team" }, spec: { team: "shop-team" } });
-  await page.getByRole("link", { name: "of-team" }).waitFor();
+  const key = page.getByRole("listitem").filter({ hasText: "of-team" });
+  await key.getByText("never used").waitFor();
+  await key.getByText("never expires").waitFor();
+  await page.getByRole("link", { name: "New access key" }).click();
+  await page.getByRole("button", { name: "Owner" }).getByText("Team Shop").waitFor();
+  await page.goBack();
+  await key.waitFor();
   expect((await served.platform.send({ path: "teams/shop-team" })).body.spec.users).toEqual(["jane"]);
 });
 

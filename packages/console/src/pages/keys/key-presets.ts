@@ -18,3 +18,18 @@ export function presetDraft(preset: Preset): Partial<KeyDraft> {
   if (preset === "gitops") return { ...plain, ttl: String(90 * DAY), restarts: true };
   return plain;
 }
+
+/** As the query of the page has it: `cluster` as `<project>/<name>`, `owner` as `user/<name>` or `team/<name>`. */
+export type KeySearch = { readonly cluster?: string; readonly project?: string; readonly owner?: string };
+
+/** The form as the page of a virtual cluster, project, user or team opens it. */
+export function draftFor({ cluster, project, owner = EMPTY_DRAFT.owner }: KeySearch): {
+  readonly preset: Preset;
+  readonly draft: KeyDraft;
+} {
+  const draft = { ...EMPTY_DRAFT, owner };
+  // A pipeline is what most keys for one virtual cluster are made for.
+  if (cluster !== undefined)
+    return { preset: "ci", draft: { ...draft, ...presetDraft("ci"), virtualClusters: [cluster] } };
+  return { preset: "own", draft: { ...draft, projects: project === undefined ? [] : [project] } };
+}

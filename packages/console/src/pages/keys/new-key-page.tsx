@@ -23,10 +23,10 @@ import { TextField } from "../../components/text-field.tsx";
 import { nameFrom } from "../../format/name-from.ts";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
-import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
+import { commandOf, type KeyDraft, manifestOf } from "./key-draft.ts";
 import { ON_A_DAY, secondsUntil } from "./key-end.ts";
 import { KeyLimits } from "./key-limits.tsx";
-import { PRESETS, type Preset, presetDraft } from "./key-presets.ts";
+import { draftFor, type KeySearch, PRESETS, type Preset, presetDraft } from "./key-presets.ts";
 import { readOnlyRules } from "./read-only-rules.ts";
 import { scopeOf } from "./scope-draft.ts";
 import { ScopeList } from "./scope-list.tsx";
@@ -37,12 +37,10 @@ const PATHS = ["metadata.name", "spec.displayName", "spec.description", "spec.us
 export function NewKeyPage() {
   const api = useApi();
   const navigate = useNavigate();
-  // The page of a virtual cluster leads here with its name: a pipeline is what most keys for one are made for.
-  const { cluster } = useSearch({ strict: false }) as { readonly cluster?: string };
-  const [preset, setPreset] = useState<Preset>(cluster === undefined ? "own" : "ci");
-  const [draft, setDraft] = useState<KeyDraft>(
-    cluster === undefined ? EMPTY_DRAFT : { ...EMPTY_DRAFT, ...presetDraft("ci"), virtualClusters: [cluster] },
-  );
+  const search: KeySearch = useSearch({ strict: false });
+  const [given] = useState(() => draftFor(search));
+  const [preset, setPreset] = useState(given.preset);
+  const [draft, setDraft] = useState(given.draft);
   // Nothing is chosen: the form asks once whether that is meant.
   const [empty, setEmpty] = useState<"asked" | "meant">();
   const form = useRef<HTMLFormElement>(null);

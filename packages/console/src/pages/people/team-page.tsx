@@ -81,7 +81,15 @@ function TeamKeys({ name }: { readonly name: string }) {
     [keys.items, name],
   );
   return (
-    <Section title={t("team.keys.title")} lead={t("team.keys.lead")}>
+    <Section
+      title={t("team.keys.title")}
+      lead={t("team.keys.lead")}
+      actions={
+        <Link to="/new/key" search={{ owner: `team/${name}` }} className="button plain">
+          {t("keys.create")}
+        </Link>
+      }
+    >
       <KeyList list={keys} keys={own} none={t("team.keys.none")} />
     </Section>
   );

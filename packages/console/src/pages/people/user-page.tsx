@@ -36,6 +36,8 @@ export function UserPage() {
 
 function UserView({ user }: { readonly user: User }) {
   const name = nameOf(user);
+  const { session } = useApi();
+  const mayActFor = useMay({ verb: "impersonate", group: "", resource: "users", name });
   const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { spec = {}, status = {}, metadata } = user;
   const own = useMemo(() => keysOf(keys.items, name), [keys.items, name]);
@@ -83,9 +85,20 @@ function UserView({ user }: { readonly user: User }) {
       <Section
         title={t("user.keys.title")}
         actions={
-          <Link to="/access" search={{ user: name }} className="button plain">
-            {t("access.ask")}
-          </Link>
+          <>
+            <Link to="/access" search={{ user: name }} className="button plain">
+              {t("access.ask")}
+            </Link>
+            {(mayActFor.isAllowed || name === session.user) && (
+              <Link
+                to="/new/key"
+                search={name === session.user ? {} : { owner: `user/${name}` }}
+                className="button plain"
+              >
+                {t("keys.create")}
+              </Link>
+            )}
+          </>
         }
       >
         <KeyList list={keys} keys={own.filter((key) => !isLogin(key))} none={t("user.keys.none")} />
