@@ -148,7 +148,7 @@ test("a user finds out who revoked a key, and exports the records", async () => 
   await go("Audit log");
   await type(field("Object"), "ownedaccesskeys/gone");
   await page.keyboard.press("Enter");
-  await page.getByText("2 requests", { exact: true }).waitFor();
+  await page.getByText("2 changes", { exact: true }).waitFor();
   await page.getByRole("row", { name: /admin.*delete ownedaccesskeys\.management\.postern\/gone.*200/ }).waitFor();
   const saving = page.waitForEvent("download");
   await press(button("Export as JSON"));

@@ -65,13 +65,7 @@ function AuditSearch() {
   const objects = useMemo(() => objectsIn(items), [items]);
   return (
     <>
-      <PageHead
-        title={t("audit.title")}
-        lead={t("audit.lead")}
-        actions={
-          shownOf(search) !== "refused" && <Button onPress={() => go({ show: "refused" })}>{t("audit.refused")}</Button>
-        }
-      />
+      <PageHead title={t("audit.title")} lead={t("audit.lead")} />
       <Filters search={search} objects={objects} isSearching={found.isFetching} onSearch={go} />
       {found.error !== null && <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Loading />}
@@ -93,7 +87,7 @@ function AuditSearch() {
                 label={t("audit.export")}
               />
               <span className="count" aria-live="polite">
-                {counted("audit.count", items.length)}
+                {counted(shownOf(search) === "changes" ? "audit.changes" : "audit.count", items.length)}
               </span>
             </div>
           )}

@@ -53,3 +53,11 @@ it("has words for each kind that the console shows", () => {
   expect(shown.length).toBeGreaterThan(10);
   expect(shown.filter((resource) => named("kind", resource) === resource)).toEqual([]);
 });
+
+it.each([
+  [403, "Refused 403"],
+  [404, "Failed 404"],
+  [500, "Failed 500"],
+])("calls %i refused only where access was refused", (code, words) => {
+  expect(outcomeOf({ code }).words).toBe(words);
+});

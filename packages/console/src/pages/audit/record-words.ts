@@ -50,8 +50,7 @@ export function outcomeOf({ code }: Pick<AuditRecord, "code">): Outcome {
   if (code === 0) return { tone: "warn", words: t("audit.outcome.none") };
   if (code < 400) return { tone: "good", words: t("audit.outcome.done", { code: String(code) }) };
   if (code === 401 || code === 403) return { tone: "bad", words: t("audit.outcome.refused", { code: String(code) }) };
-  if (code >= 500) return { tone: "bad", words: t("audit.outcome.failed", { code: String(code) }) };
-  return { tone: "warn", words: t("audit.outcome.invalid", { code: String(code) }) };
+  return { tone: code >= 500 ? "bad" : "warn", words: t("audit.outcome.failed", { code: String(code) }) };
 }
 
 /** The page of a target of the proxy, such as `virtualcluster/shop/dev`. Undefined where there is none. */
