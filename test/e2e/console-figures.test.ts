@@ -128,7 +128,7 @@ test("the table of ten thousand keys is shown, searched, sorted and scrolled wit
       await page.getByRole("button", { name: "Name", exact: true }).click();
       await page.evaluate("scrollTo(0, 200_000)");
       await page
-        .getByRole("link", { name: /^Pipeline 50/ })
+        .getByRole("link", { name: /^Pipeline 45\d\d/ })
         .first()
         .waitFor();
     }, devtools),

@@ -14,6 +14,12 @@ export type Hands = {
 /** Of a select with many choices. */
 const searchOf = (page: Page): Locator => page.locator(".select-search input");
 
+/** Choices of a long list come a moment after the select is opened, and the search with them. */
+async function isSearched(page: Page, wanted: Locator): Promise<boolean> {
+  await wanted.or(searchOf(page)).first().waitFor();
+  return (await searchOf(page).count()) > 0;
+}
+
 export const mouseOf = (page: Page): Hands => ({
   press: (target) => target.click(),
   type: (field, text) => field.fill(text),
@@ -22,9 +28,9 @@ export const mouseOf = (page: Page): Hands => ({
   async choose(select, option) {
     await select.click();
     await page.getByRole("listbox").waitFor();
-    const search = searchOf(page);
-    if ((await search.count()) > 0) await search.fill(option);
-    await page.getByRole("option", { name: option, exact: true }).click();
+    const wanted = page.getByRole("option", { name: option, exact: true });
+    if (await isSearched(page, wanted)) await searchOf(page).fill(option);
+    await wanted.click();
   },
 });
 
@@ -70,7 +76,7 @@ export function keyboardOf(page: Page): Hands {
       await keyboard.press("Enter");
       await page.getByRole("listbox").waitFor();
       const wanted = page.getByRole("option", { name: option, exact: true });
-      if ((await searchOf(page).count()) > 0) {
+      if (await isSearched(page, wanted)) {
         await keyboard.insertText(option);
         await wanted.waitFor();
         await keyboard.press("ArrowDown");

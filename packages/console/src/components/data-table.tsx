@@ -3,6 +3,7 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
 import { type KeyboardEvent, memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { inNaturalOrder } from "../format/natural-order.ts";
 import { t } from "../texts/text.tsx";
 import { fitColumns, type SizedColumn } from "./table-layout.ts";
 import { useDensity } from "./table-settings.ts";
@@ -300,6 +301,10 @@ function sortedRows<T>(rows: readonly T[], columns: readonly Column<T>[], sort: 
   if (sortBy === undefined || sort === undefined) return rows;
   const sign = sort.isDescending ? -1 : 1;
   const keyed = rows.map((row) => [sortBy(row), row] as const);
-  keyed.sort(([one], [other]) => (one < other ? -sign : one > other ? sign : 0));
+  keyed.sort(([one], [other]) =>
+    typeof one === "number" && typeof other === "number"
+      ? (one - other) * sign
+      : inNaturalOrder(String(one), String(other)) * sign,
+  );
   return keyed.map(([, row]) => row);
 }

@@ -6,6 +6,7 @@ import { useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { nameOf, PROJECTS } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
+import { inNaturalOrder } from "../format/natural-order.ts";
 import { t } from "../texts/text.tsx";
 import { EmptyState } from "./empty-state.tsx";
 import { Loading } from "./loading.tsx";
@@ -52,6 +53,6 @@ export const useProjectChoices = (projects: readonly Project[]) =>
     () =>
       projects
         .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
-        .sort((one, other) => (one.label < other.label ? -1 : 1)),
+        .sort((one, other) => inNaturalOrder(one.label, other.label)),
     [projects],
   );

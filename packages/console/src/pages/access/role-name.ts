@@ -1,28 +1,29 @@
 // Names and descriptions of the platform's roles. All other roles go by their names.
 
 import { settings } from "../../settings.ts";
-import { named, type TextId, t } from "../../texts/text.tsx";
+import { t } from "../../texts/text.tsx";
 
 const prefix = `${settings.name}:`;
 
 /** Roles of every server, which makes those that are missing when it starts. */
-const BUILT_IN = {
-  admin: "role.about.admin",
-  authenticated: "role.about.authenticated",
-  directory: "role.about.directory",
-  "project-admin": "role.about.project-admin",
-  "project-user": "role.about.project-user",
-  "project-viewer": "role.about.project-viewer",
-  "public-info-viewer": "role.about.public-info-viewer",
-} as const satisfies { readonly [name: string]: TextId };
+const BUILT_IN = [
+  ...(["admin", "authenticated", "directory", "project-admin", "project-user", "project-viewer"] as const),
+  "public-info-viewer",
+] as const;
 
 export const builtInRole = (role: string): string => prefix + role;
 
-export const roleName = (role: string): string =>
-  role.startsWith(prefix) ? named("role", role.slice(prefix.length)) : role;
+const builtInName = (role: string) => BUILT_IN.find((name) => builtInRole(name) === role);
+
+export const isBuiltInRole = (role: string): boolean => builtInName(role) !== undefined;
+
+export function roleName(role: string): string {
+  const name = builtInName(role);
+  return name === undefined ? role : t(`role.named.${name}`);
+}
 
 /** A sentence about a built-in role; undefined for others. */
 export function aboutRole(role: string): string | undefined {
-  const [, about] = Object.entries(BUILT_IN).find(([name]) => builtInRole(name) === role) ?? [];
-  return about === undefined ? undefined : t(about);
+  const name = builtInName(role);
+  return name === undefined ? undefined : t(`role.about.${name}`);
 }

@@ -13,18 +13,19 @@ import { PageHead } from "../../components/page-head.tsx";
 import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
-import { aboutRole, roleName } from "./role-name.ts";
+import { isBuiltInRole, roleName } from "./role-name.ts";
 import { roleSummary } from "./role-summary.ts";
 
 const isOfSystem = (role: ClusterRole): boolean => nameOf(role).startsWith("system:");
 
-const isBuiltIn = (role: ClusterRole): boolean => aboutRole(nameOf(role)) !== undefined;
+const isBuiltIn = (role: ClusterRole): boolean => isBuiltInRole(nameOf(role));
 
 const COLUMNS: readonly Column<ClusterRole>[] = [
   {
     id: "name",
     header: t("roles.column.name"),
-    sortBy: nameOf,
+    sortBy: (role) => roleName(nameOf(role)).toLowerCase(),
+    text: (role) => roleName(nameOf(role)),
     cell: (role) => <TitleCell to={`/roles/${nameOf(role)}`} title={roleName(nameOf(role))} name={nameOf(role)} />,
   },
   {

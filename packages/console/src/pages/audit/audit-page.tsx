@@ -18,6 +18,7 @@ import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { shortTime } from "../../format/ages.ts";
+import { inNaturalOrder } from "../../format/natural-order.ts";
 import { projectOf } from "../../settings.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 import { AuditHistogram } from "./audit-histogram.tsx";
@@ -198,5 +199,5 @@ function objectsIn(records: readonly { readonly object: string }[]): readonly st
     if (object !== undefined && object.name !== "") found.add(`${object.resource}/${object.name}`);
     if (found.size === SUGGESTED) break;
   }
-  return [...found].sort();
+  return [...found].sort(inNaturalOrder);
 }

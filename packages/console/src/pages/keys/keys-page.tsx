@@ -16,6 +16,7 @@ import { Time } from "../../components/time.tsx";
 import { TitleCell } from "../../components/title-cell.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { NARROW, useMedia } from "../../components/use-media.ts";
+import { inNaturalOrder } from "../../format/natural-order.ts";
 import { counted, named, numberText, t } from "../../texts/text.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
 import { filterKeys, isTemporary, type KeyKind, keyState, kindOf, type Moment, ownerOf } from "./key-state.ts";
@@ -25,7 +26,7 @@ import { scopeSummary } from "./scope-words.ts";
 const STATES = ["", "attention", "good", "ending", "idle", "unused", "permanent", "refused"] as const;
 
 /** Sorts after every time. Times of the API sort as texts, which is much faster than parsing ten thousand of them. */
-const NEVER = "~";
+const NEVER = "9999";
 
 const titleOf = (key: OwnedAccessKey): string => key.spec?.displayName || nameOf(key);
 const rowKey = (key: OwnedAccessKey): string => key.metadata.uid ?? nameOf(key);
@@ -92,7 +93,7 @@ function ownersOf(keys: readonly OwnedAccessKey[]): readonly string[] {
     const { kind, name } = ownerOf(key);
     found.add(`${kind}/${name}`);
   }
-  return [...found].sort();
+  return [...found].sort(inNaturalOrder);
 }
 
 const KINDS: readonly KeyKind[] = ["key", "kubeconfig", "session"];

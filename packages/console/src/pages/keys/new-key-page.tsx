@@ -21,6 +21,7 @@ import { PageHead, Section } from "../../components/page-head.tsx";
 import { placeErrors } from "../../components/place-errors.ts";
 import { TextField } from "../../components/text-field.tsx";
 import { nameFrom } from "../../format/name-from.ts";
+import { inNaturalOrder } from "../../format/natural-order.ts";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { commandOf, type KeyDraft, manifestOf } from "./key-draft.ts";
@@ -252,7 +253,7 @@ function ClusterChoice({ draft, onChange }: FieldProps) {
     () =>
       items
         .map((cluster) => `${projectOf(cluster.metadata.namespace ?? "")}/${nameOf(cluster)}`)
-        .sort()
+        .sort(inNaturalOrder)
         .map((id) => ({ id, label: id.replace("/", " / ") })),
     [items],
   );

@@ -1,6 +1,7 @@
 // The recorded use of a key in groups: the same verbs on the same resource in many places are one row.
 
 import type { ResourceUse } from "@postern/api/owned-access-key-explanation";
+import { inNaturalOrder } from "../../format/natural-order.ts";
 import { scopeSummary } from "./scope-words.ts";
 
 export type UseGroup = {
@@ -29,7 +30,7 @@ export function groupUses(uses: readonly ResourceUse[]): readonly UseGroup[] {
     apiGroup,
     resource,
     verbs,
-    places: targets.map((target) => (target === undefined ? "" : scopeSummary({ scope: target }))).sort(),
+    places: targets.map((target) => (target === undefined ? "" : scopeSummary({ scope: target }))).sort(inNaturalOrder),
     where: scopeOf(targets),
   }));
 }

@@ -12,6 +12,7 @@ import { useFirst } from "../../components/long-list.tsx";
 import { type FieldsProps, formPages } from "../../components/object-form.tsx";
 import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { TextField } from "../../components/text-field.tsx";
+import { inNaturalOrder } from "../../format/natural-order.ts";
 import { named, t } from "../../texts/text.tsx";
 
 /** The quotas that the server enforces. */
@@ -97,7 +98,7 @@ function AllowedClusters(props: {
   const { items } = useLive<Cluster>(CLUSTERS, { isWanted: right.isAllowed });
   // Clusters that are gone, or that the user cannot see, stay until they are removed.
   const titles = new Map(items.map((cluster) => [nameOf(cluster), cluster.spec?.displayName || nameOf(cluster)]));
-  const names = [...new Set([...items.map(nameOf), ...chosen.filter((name) => name !== "*")])].sort();
+  const names = [...new Set([...items.map(nameOf), ...chosen.filter((name) => name !== "*")])].sort(inNaturalOrder);
   const { first, more } = useFirst(names);
   const isAll = chosen.includes("*");
   return (

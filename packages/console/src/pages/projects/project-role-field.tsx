@@ -4,6 +4,7 @@ import { CLUSTER_ROLES, type ClusterRole, nameOf } from "../../api/resources.ts"
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { SelectField } from "../../components/fields.tsx";
+import { inNaturalOrder } from "../../format/natural-order.ts";
 import { t } from "../../texts/text.tsx";
 import { aboutRole, builtInRole, roleName } from "../access/role-name.ts";
 
@@ -34,5 +35,5 @@ function useRoles(): readonly string[] {
   const right = useMay({ verb: "list", group: "rbac.authorization.k8s.io", resource: "clusterroles" });
   const { items } = useLive<ClusterRole>(CLUSTER_ROLES, { isWanted: right.isAllowed });
   const others = items.map(nameOf).filter((name) => !OWN.includes(name) && !name.startsWith("system:"));
-  return [...OWN, ...others.sort()];
+  return [...OWN, ...others.sort(inNaturalOrder)];
 }

@@ -15,6 +15,7 @@ import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name
 import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { duration } from "../../format/ages.ts";
+import { inNaturalOrder } from "../../format/natural-order.ts";
 import { asLines, linesIn } from "../../format/text-lists.ts";
 import { projectOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
@@ -155,7 +156,7 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
       { id: EVERYWHERE, label: t("trust.everywhere") },
       ...projects.items
         .map(nameOf)
-        .sort()
+        .sort(inNaturalOrder)
         .map((id) => ({ id, label: t("place.project", { name: id }) })),
     ],
     [projects.items],
