@@ -59,6 +59,7 @@ const LONG = [
   "test/attacks/expired-key.test.ts",
   "test/attacks/full-budgets.test.ts",
   "test/attacks/linear-work.test.ts",
+  "test/attacks/many-targets.test.ts",
   "test/attacks/silent-connections.test.ts",
   "test/attacks/slow-requests.test.ts",
   "test/attacks/slow-watchers.test.ts",

@@ -59,6 +59,7 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/claims\[\]\.claim$/, () => "repository_id"],
   [/claimMappings\.groups\.expression$/, () => "claims.groups"],
   [/claimValidationRules\[\]\.expression$/, () => "claims.email == 'full@example.com'"],
+  [/^spec\.clientAuthentication$/, () => "PrivateKeyJWT"],
   [/userValidationRules\[\]\.expression$/, () => "user.username != 'root'"],
   [/(claimMappings\.\w+\.expression|valueExpression)$/, () => "claims.email"],
   [/extra\[\]\.key$/, () => "example.com/email"],
@@ -97,6 +98,7 @@ const ONE_OF: { readonly [kind: string]: readonly (readonly RegExp[])[] } = {
   Cluster: [[/^spec\.local$/, /^spec\.kubeConfigRef/, /^spec\.networkPeer/]],
   ClusterTrustRule: [[/issuer\.jwks$/, /issuer\.(discoveryURL|certificateAuthority)$/]],
   IdentityProvider: [
+    [/^spec\.clientSecretRef/, /^spec\.client(Authentication|Assertion)/],
     [/claimMappings\.\w+\.(claim|prefix)$/, /claimMappings\.\w+\.expression$/],
     [/claimValidationRules\[\]\.(claim|requiredValue)$/, /claimValidationRules\[\]\.expression$/],
   ],

@@ -2,9 +2,9 @@
 
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { createTally } from "../../foundation/upstream/tally.ts";
 import type { Dial } from "../../foundation/upstream/upstream-dialer.ts";
-import { busyError, ConnectTimeoutError, unreachableError } from "../../foundation/upstream/upstream-failure.ts";
-import { createTally } from "./tally.ts";
+import { ConnectTimeoutError, unreachableError } from "../../foundation/upstream/upstream-failure.ts";
 import type { Tunnel } from "./tunnel.ts";
 
 /** An agent that was turned away although its key is good. */
@@ -13,11 +13,11 @@ export type RefusedAgent = { readonly at: number; readonly message: string };
 export type TunnelRegistry = Disposable & {
   /** A place for a tunnel, until it is disposed; why there is none otherwise. `namespace`: of a virtual cluster. */
   claim(uid: string, namespace?: string): Disposable | string;
-  /** Of an agent. Ends with the tunnel, or when disposed. `namespace`: as for the place. */
-  add(uid: string, tunnel: Tunnel, namespace?: string): Disposable;
+  /** Of an agent. Ends with the tunnel, or when disposed. */
+  add(uid: string, tunnel: Tunnel): Disposable;
   /** Those that can be used. */
   of(uid: string): readonly Tunnel[];
-  /** For the connections of a cluster; it fails with an ApiError 503 where no tunnel is open, or too many streams are. */
+  /** For the connections of a cluster; it fails with an ApiError 503 where no tunnel is open. */
   dialer(uid: string): Dial;
   /** Remembers the last agent that was refused; undefined forgets it. */
   refuse(uid: string, refused: RefusedAgent | undefined): void;
@@ -38,14 +38,6 @@ export type TunnelRegistry = Disposable & {
 const MAX_TUNNELS_OF_CLUSTER = 16;
 /** The virtual clusters of one project, whose administrators run the agents. */
 const MAX_TUNNELS_OF_NAMESPACE = 128;
-/**
- * The data of a stream waits here for its reader, and each stream may have as much. A tenant that has readers stall in each of its clusters fills
- * its own share, and not the memory of the server. Unused connections count.
- */
-const MAX_STREAMS_OF_NAMESPACE = 2_048;
-const MAX_STREAMS = 16_384;
-/** Of all streams: no uid and no namespace. */
-const ALL = "*";
 /** Opening a stream takes one round trip. */
 const OPEN_TIMEOUT_MS = 10_000;
 
@@ -57,12 +49,9 @@ export const AGENT_NOT_CONNECTED = {
 /** `expected`: the uids of the Clusters that agents are to connect. */
 export function createTunnelRegistry(scheduler: Scheduler, expected: () => readonly string[]): TunnelRegistry {
   const tunnels = new Map<string, Set<Tunnel>>();
-  /** By uid, while there are tunnels. */
-  const namespaces = new Map<string, string>();
   const refused = new Map<string, RefusedAgent>();
   /** By uid and by namespace: a uid is the name of no namespace of a project. */
   const places = createTally();
-  const streams = createTally();
   const listeners = new ChangeListeners<[uid: string]>();
 
   const usable = (uid: string): Tunnel[] => [...(tunnels.get(uid) ?? [])].filter(({ isUsable }) => isUsable);
@@ -73,12 +62,6 @@ export function createTunnelRegistry(scheduler: Scheduler, expected: () => reado
       undefined,
     );
 
-  function countStream(uid: string): Disposable {
-    const namespace = namespaces.get(uid);
-    const isFull = namespace !== undefined && streams.of(namespace) >= MAX_STREAMS_OF_NAMESPACE;
-    if (isFull || streams.of(ALL) >= MAX_STREAMS) throw busyError();
-    return streams.count(ALL, namespace);
-  }
   function* all(): Generator<Tunnel> {
     for (const of of tunnels.values()) yield* of;
   }
@@ -90,16 +73,12 @@ export function createTunnelRegistry(scheduler: Scheduler, expected: () => reado
         return `the virtual clusters of namespace ${namespace} have ${MAX_TUNNELS_OF_NAMESPACE} tunnels already`;
       return places.count(uid, namespace);
     },
-    add(uid, tunnel, namespace) {
+    add(uid, tunnel) {
       const of = tunnels.get(uid) ?? new Set();
       tunnels.set(uid, of.add(tunnel));
-      if (namespace !== undefined) namespaces.set(uid, namespace);
       const remove = (): void => {
         if (!of.delete(tunnel)) return;
-        if (of.size === 0) {
-          tunnels.delete(uid);
-          namespaces.delete(uid);
-        }
+        if (of.size === 0) tunnels.delete(uid);
         listeners.call(uid);
       };
       void tunnel.closed.then(remove);
@@ -110,13 +89,9 @@ export function createTunnelRegistry(scheduler: Scheduler, expected: () => reado
     dialer: (uid) => (callback) => {
       const tunnel = choose(uid);
       if (tunnel === undefined) throw unreachableError(AGENT_NOT_CONNECTED);
-      const counted = countStream(uid);
       let timer: Disposable | undefined;
       const opening = tunnel.open((...result) => {
         timer?.[Symbol.dispose]();
-        const [, socket] = result;
-        if (socket === null) counted[Symbol.dispose]();
-        else socket.once("close", () => counted[Symbol.dispose]());
         callback(...result);
       });
       timer = scheduler.schedule(OPEN_TIMEOUT_MS, () => opening.cancel(new ConnectTimeoutError()));

@@ -3,6 +3,7 @@
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { createAddressRules } from "../../foundation/upstream/address-rules.ts";
+import { createConnectionSums } from "../../foundation/upstream/connection-sums.ts";
 import { tenantAddressRules } from "../../foundation/upstream/tenant-addresses.ts";
 import type { TunnelRegistry } from "../cluster-tunnels/tunnel-registry.ts";
 import { createClusterConnections } from "./kubernetes-backend/cluster-connections.ts";
@@ -16,7 +17,7 @@ export function reachClusters(
   tunnels: Pick<TunnelRegistry, "dialer">,
 ): KubernetesBackends & Disposable {
   const { scheduler } = runtime;
-  const shared = { scheduler, userAgent: names.name, tracing };
+  const shared = { scheduler, userAgent: names.name, tracing, sums: createConnectionSums() };
   const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
   const addresses = tenantAddressRules(configuration);
   const external = createClusterConnections({ ...shared, addresses });

@@ -7,6 +7,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import { Cancellation, whenAborted } from "@postern/apiserver/transport/cancellation";
 import type { AddressRules } from "./address-rules.ts";
+import type { ConnectionSums } from "./connection-sums.ts";
 import { headerList, withoutHeaders } from "./header-list.ts";
 import { createRequestSlots, type SlotLimits } from "./request-slots.ts";
 import type { ResolveHost } from "./resolve-host.ts";
@@ -46,6 +47,10 @@ export type UpstreamDeps = {
   readonly limits?: Partial<UpstreamLimits>;
   /** Opens connections instead of the target's address, in a tunnel. Absent: they go to its address. */
   readonly dial?: Dial;
+  /** Counts its connections beside those to other targets. Absent: it has the limits of its own alone. */
+  readonly sums?: ConnectionSums;
+  /** Of the project that the target belongs to, for `sums`. */
+  readonly namespace?: string | undefined;
   /** Absent: the operating system's. */
   readonly resolve?: ResolveHost;
   /** Absent: no tracing. */
@@ -72,7 +77,8 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
   const { scheduler, addresses, resolve, tracing } = deps;
   const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...deps.limits };
   const { connectTimeoutMs, idleTimeoutMs } = limits;
-  const dial = deps.dial ?? createDialer(target, { scheduler, addresses, resolve, connectTimeoutMs });
+  const own = deps.dial ?? createDialer(target, { scheduler, addresses, resolve, connectTimeoutMs });
+  const dial = deps.sums?.counting(own, deps.namespace) ?? own;
   const { origin, pathname, hostname, port } = new URL(target.server);
   const basePath = trimTrailing(pathname, "/");
   const pool = createUpstreamPool({ origin, dial, idleTimeoutMs });

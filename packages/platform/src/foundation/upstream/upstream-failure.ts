@@ -39,11 +39,11 @@ export const badGatewayError = ({ reason, message }: UpstreamFault, cause?: unkn
     cause,
   });
 
-/** Aborts as soon as one of these does. */
-export const busyError = (): ApiError => {
+/** `fault` goes on after "the cluster cannot be reached". */
+export const busyError = (fault = "too many requests to it are in progress"): ApiError => {
   const { code, reason, message, details } = unreachableError({
     reason: "TooManyConnections",
-    message: "too many requests to it are in progress",
+    message: fault,
   });
   return new ApiError({ code, reason, message, details: { ...details, retryAfterSeconds: BUSY_RETRY_AFTER_SECONDS } });
 };

@@ -135,7 +135,7 @@ async function openAt(
   const { request, signal } = context;
   const { registry, metrics } = tunnels;
   const { target } = agent;
-  const { uid, namespace } = target;
+  const { uid } = target;
   await tunnels.keys.used(agent);
   const count = await servers();
   signal.throwIfAborted();
@@ -160,7 +160,7 @@ async function openAt(
     onChange: () => registry.changed(uid),
   });
   const isFirst = registry.of(uid).length === 0;
-  registry.add(uid, tunnel, namespace);
+  registry.add(uid, tunnel);
   metrics.opened();
   if (isFirst) {
     registry.refuse(uid, undefined);

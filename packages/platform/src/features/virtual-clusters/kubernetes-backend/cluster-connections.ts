@@ -3,12 +3,19 @@
 import { type ClusterConnection, type ClusterConnectionDeps, createClusterConnection } from "./cluster-connection.ts";
 import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 
+export type ClusterOptions = {
+  /** Of the project that the cluster belongs to. Absent for a connected cluster. */
+  readonly namespace?: string | undefined;
+  /** The address if the kubeconfig says localhost. */
+  readonly loopbackServer?: string;
+};
+
 export type ClusterConnections = Disposable & {
   /**
    * The connection of the cluster that `key` names. If its kubeconfig has changed, it is replaced: long-running requests on the old
    * one are closed, since its credential is no longer valid, and all others complete. Throws ApiError 502 for an unusable kubeconfig.
    */
-  connectionOf(key: string, kubeConfig: string, loopbackServer?: string): ClusterConnection;
+  connectionOf(key: string, kubeConfig: string, options?: ClusterOptions): ClusterConnection;
   /** Undefined if it has not been used yet. */
   known(key: string): ClusterConnection | undefined;
   /** Closes requests in progress: the cluster is not connected any more. */
@@ -21,11 +28,11 @@ export function createClusterConnections(deps: ClusterConnectionDeps): ClusterCo
   const entries = new Map<string, Entry>();
 
   return {
-    connectionOf(key, kubeConfig, loopbackServer = "") {
+    connectionOf(key, kubeConfig, { namespace, loopbackServer = "" } = {}) {
       const known = entries.get(key);
       if (known?.kubeConfig === kubeConfig && known.loopbackServer === loopbackServer) return known.connection;
       const target = targetOfKubeconfig(kubeConfig, loopbackServer === "" ? undefined : loopbackServer);
-      const connection = createClusterConnection(target, deps);
+      const connection = createClusterConnection(target, { ...deps, namespace });
       entries.set(key, { kubeConfig, loopbackServer, connection });
       known?.connection.retire();
       return connection;

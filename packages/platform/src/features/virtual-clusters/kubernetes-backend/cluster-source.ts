@@ -23,6 +23,8 @@ export type SecretSourceDeps = {
   readonly connections: ClusterConnections;
   /** Identifies the connections of the cluster: its uid. */
   readonly key: string;
+  /** Of the project that it belongs to. Absent for a connected cluster. */
+  readonly namespace?: string;
   /**
    * The Secret as it is now, the same object as long as it has not changed, undefined when there is none; its key, undefined for the usual ones; and its name for error messages.
    * May throw ApiErrors.
@@ -38,7 +40,7 @@ export type SecretSourceDeps = {
 const DEFAULT_ENTRIES: readonly string[] = ["config", "kubeconfig", "value"];
 
 /** The kubeconfig is in a Secret of the platform, which is looked up for every request, so that a change takes effect immediately. */
-export function createSecretSource({ connections, key, find }: SecretSourceDeps): ClusterSource {
+export function createSecretSource({ connections, key, namespace, find }: SecretSourceDeps): ClusterSource {
   let known:
     | { readonly object: KubeObject | undefined; readonly entry: string | undefined; readonly text: string }
     | undefined;
@@ -49,7 +51,7 @@ export function createSecretSource({ connections, key, find }: SecretSourceDeps)
     known = { object, entry, text };
     return text;
   }
-  const current = (): ClusterConnection => connections.connectionOf(key, kubeConfig());
+  const current = (): ClusterConnection => connections.connectionOf(key, kubeConfig(), { namespace });
   return { current, connect: current, assertReached: () => void current(), invalidate() {} };
 }
 

@@ -398,6 +398,7 @@ describe("a vcluster in a connected cluster", () => {
     const source = createVclusterSource({
       connections: openConnections(),
       key: "uid",
+      ownNamespace: "p-default",
       host: outer.source,
       namespace: "default",
       name: "web",

@@ -8,6 +8,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../../../foundation/upstream/address-rules.ts";
+import type { ConnectionSums } from "../../../foundation/upstream/connection-sums.ts";
 import type { ResolveHost } from "../../../foundation/upstream/resolve-host.ts";
 import type { Dial } from "../../../foundation/upstream/upstream-dialer.ts";
 import { unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
@@ -20,11 +21,23 @@ const { signal } = new AbortController();
 const names = createPlatformNames({ domain: "example.com", name: "example", projectNamespacePrefix: "p-" });
 const alice = { name: "alice", groups: ["example:role:edit"] };
 
-function connections(refuse: readonly string[]) {
+/** Notes whose connections are counted. */
+function noteCounted() {
+  const counted: (string | undefined)[] = [];
+  const sums: ConnectionSums = {
+    counting: (dial, namespace) => (callback) => {
+      counted.push(namespace);
+      return dial(callback);
+    },
+  };
+  return { counted, sums };
+}
+
+function connections(refuse: readonly string[], sums: ConnectionSums) {
   const { scheduler } = systemRuntime;
   const addresses = createAddressRules({ refuse });
   const resolve: ResolveHost = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
-  const made = createClusterConnections({ scheduler, addresses, resolve, userAgent: "example" });
+  const made = createClusterConnections({ scheduler, addresses, resolve, sums, userAgent: "example" });
   onTestFinished(() => made[Symbol.dispose]());
   return made;
 }
@@ -52,6 +65,7 @@ async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: 
   };
   const cluster = connect("cluster-uid");
   const dialled: string[] = [];
+  const { counted, sums } = noteCounted();
   const dialer = (uid: string): Dial => {
     return () => {
       dialled.push(uid);
@@ -61,6 +75,7 @@ async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: 
   const tunnelled = createTunnelConnections(dialer, {
     scheduler: systemRuntime.scheduler,
     userAgent: "test",
+    sums,
     addresses: createAddressRules(),
   });
   onTestFinished(() => tunnelled[Symbol.dispose]());
@@ -69,12 +84,12 @@ async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: 
     runtime: systemRuntime,
     lookup: { cluster: (name) => clusters.get(name) },
     secret: (namespace, name) => secrets.get(`${namespace}/${name}`),
-    connected: connections(LOCAL_TO_A_LINK),
-    external: connections(refuse),
+    connected: connections(LOCAL_TO_A_LINK, sums),
+    external: connections(refuse, sums),
     tunnelled,
     addresses: createAddressRules({ refuse, option: "--allow" }),
   });
-  return { host, secrets, clusters, connect, cluster, backends, dialled };
+  return { host, secrets, clusters, connect, cluster, backends, dialled, counted };
 }
 
 const instance = (spec: VirtualClusterInstance["spec"] & object): VirtualClusterInstance => ({
@@ -187,10 +202,17 @@ describe("an external virtual cluster", () => {
   );
 });
 
+test.each([{}, { networkPeer: true }])("an external virtual cluster counts as its project's: %j", async (spec) => {
+  const { backends, secrets, host, counted } = await createPlatform();
+  secrets.set("p-default/vc-web", secretOf("p-default", "vc-web", host.kubeConfig));
+  await backends.ofVirtualCluster(instance({ external: true, ...spec })).health(signal);
+  expect(counted).toEqual(["p-default"]);
+});
+
 describe("a vcluster in a connected cluster", () => {
   async function withVcluster(namespace: string, name: string, labels = {}, isSpace = false) {
     const platform = await createPlatform();
-    const { host } = platform;
+    const { host, counted } = platform;
     if (isSpace) {
       const clusterRef = { cluster: "host", namespace };
       const metadata = { namespace: "p-default", name: "space", uid: "space-uid" };
@@ -211,8 +233,14 @@ describe("a vcluster in a connected cluster", () => {
     const secret = secretOf(namespace, `vc-${name}`, kubeConfig, labels);
     await host.admin("POST", `/api/v1/namespaces/${namespace}/secrets`, secret);
     const clusterRef = { cluster: "host", namespace, virtualCluster: name };
-    return platform.backends.ofVirtualCluster(instance({ clusterRef }));
+    return Object.assign(platform.backends.ofVirtualCluster(instance({ clusterRef })), { counted });
   }
+
+  test("counts as its project's, and the cluster that it is in as no project's", async () => {
+    const vcluster = await withVcluster("p-default", "web");
+    await vcluster.health(signal);
+    expect(new Set(vcluster.counted)).toEqual(new Set([undefined, "p-default"]));
+  });
 
   test("is reached where it is placed by the names of the instance", async () => {
     expect(await (await withVcluster("p-default", "web")).health(signal)).toMatchObject({ ready: true });

@@ -74,7 +74,7 @@ export function createKubernetesBackends(deps: {
       return { object, entry: key, place: `${namespace}/${secretName}` };
     };
     const bySecret = createSecretSource({ connections: connected, key: uid, find });
-    const byTunnel = createTunnelSource(tunnelled, uid, () => void currentCluster());
+    const byTunnel = createTunnelSource(tunnelled, { uid }, () => void currentCluster());
     // Either closes with the other's next request.
     const chosen = (): ClusterSource => {
       const isTunnelled = currentCluster().spec?.networkPeer === true;
@@ -99,12 +99,12 @@ export function createKubernetesBackends(deps: {
     const { metadata, spec } = instance;
     const { namespace = "", name = "", uid = "" } = metadata;
     // Its tunnels close with spec.networkPeer, and with the instance.
-    if (isTunnelled(instance)) return createTunnelSource(tunnelled, uid, () => undefined);
+    if (isTunnelled(instance)) return createTunnelSource(tunnelled, { uid, namespace }, () => undefined);
     if (isRunByOthers(instance)) {
       const secretName = `vc-${name}`;
       const place = `${namespace}/${secretName}`;
       const find = () => ({ object: secret(namespace, secretName), entry: undefined, place });
-      return createSecretSource({ connections: external, key: uid, find });
+      return createSecretSource({ connections: external, key: uid, namespace, find });
     }
     const { cluster = "", namespace: hostNamespace = "", virtualCluster = "" } = spec?.clusterRef ?? {};
     const isPlacedByName = hostNamespace === namespace && virtualCluster === name;
@@ -112,6 +112,7 @@ export function createKubernetesBackends(deps: {
     return createVclusterSource({
       connections: connected,
       key: uid,
+      ownNamespace: namespace,
       host: hostOf(cluster),
       namespace: hostNamespace,
       name: virtualCluster,

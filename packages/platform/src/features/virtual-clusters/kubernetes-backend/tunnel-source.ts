@@ -8,8 +8,8 @@ import type { ClusterSource } from "./cluster-source.ts";
 const API_SERVER = "http://kubernetes.default.svc";
 
 export type TunnelConnections = Disposable & {
-  /** The one connection of a Cluster, by its uid. Its sockets end with their tunnels. */
-  connectionOf(uid: string): ClusterConnection;
+  /** The one connection of a cluster, by its uid. Its sockets end with their tunnels. `namespace`: of a virtual cluster. */
+  connectionOf(uid: string, namespace?: string): ClusterConnection;
   /** Closes requests in progress. */
   remove(uid: string): void;
 };
@@ -17,10 +17,11 @@ export type TunnelConnections = Disposable & {
 export function createTunnelConnections(dialer: (uid: string) => Dial, deps: ClusterConnectionDeps): TunnelConnections {
   const connections = new Map<string, ClusterConnection>();
   return {
-    connectionOf(uid) {
+    connectionOf(uid, namespace) {
       const known = connections.get(uid);
       if (known !== undefined) return known;
-      const made = createClusterConnection({ server: API_SERVER, credential: {} }, { ...deps, dial: dialer(uid) });
+      const own = { ...deps, dial: dialer(uid), namespace };
+      const made = createClusterConnection({ server: API_SERVER, credential: {} }, own);
       connections.set(uid, made);
       return made;
     },
@@ -36,10 +37,14 @@ export function createTunnelConnections(dialer: (uid: string) => Dial, deps: Clu
 }
 
 /** `check` throws ApiErrors where the Cluster is gone, or no agent is to connect any more. */
-export const createTunnelSource = (connections: TunnelConnections, uid: string, check: () => void): ClusterSource => {
+export const createTunnelSource = (
+  connections: TunnelConnections,
+  { uid, namespace }: { readonly uid: string; readonly namespace?: string },
+  check: () => void,
+): ClusterSource => {
   const current = (): ClusterConnection => {
     check();
-    return connections.connectionOf(uid);
+    return connections.connectionOf(uid, namespace);
   };
   return { current, connect: current, assertReached: check, invalidate() {} };
 };

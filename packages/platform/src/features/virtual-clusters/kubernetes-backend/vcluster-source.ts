@@ -17,6 +17,8 @@ export function createVclusterSource(deps: {
   readonly connections: ClusterConnections;
   /** Identifies the connections of the virtual cluster: the uid of the instance. */
   readonly key: string;
+  /** Of its project. */
+  readonly ownNamespace: string;
   /** Its host cluster. */
   readonly host: ClusterSource;
   /** Namespace there. */
@@ -36,7 +38,7 @@ export function createVclusterSource(deps: {
   readonly isSpace: (namespace: KubeObject) => boolean;
   readonly clock: Clock;
 }): ClusterSource {
-  const { connections, key, host, namespace, name, isOwn, isSpace, clock } = deps;
+  const { connections, key, ownNamespace, host, namespace, name, isOwn, isSpace, clock } = deps;
   const { loopbackServer = `https://${name}.${namespace}.svc` } = deps;
   let readAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<ClusterConnection> | undefined;
@@ -48,7 +50,7 @@ export function createVclusterSource(deps: {
     if (!isOwn(secret)) throw foreign("it belongs to another instance: its Secret is not labelled for this one");
     if (found !== undefined && isSpace(found))
       throw foreign("its namespace is a space, whose users can change its Secret");
-    const own = connections.connectionOf(key, kubeconfigIn(secret), loopbackServer);
+    const own = connections.connectionOf(key, kubeconfigIn(secret), { namespace: ownNamespace, loopbackServer });
     readAt = clock.elapsed();
     return own;
   }
