@@ -1,6 +1,6 @@
 // Attacks where people sign in: at the provider's answers, in the victim's browser, and beside the command line.
 
-import { createHash, createHmac, createPublicKey, KeyObject, randomBytes } from "node:crypto";
+import { createHash, createHmac, createPublicKey, KeyObject, randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -10,6 +10,7 @@ import {
   serveIssuer,
 } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Browse, browserOf, csrfIn, OWN, type PageAnswer, provideSignIn, SESSION } from "./testing/signing-in.ts";
 
@@ -368,16 +369,21 @@ describe("beside the command line", () => {
       ...{ code_challenge: challenge, code_challenge_method: "S256" },
       ...more,
     })}`;
-  const redeem = (form: object) =>
-    browse("/oauth/token", new Map(), {
-      ...{
-        grant_type: "authorization_code",
-        client_id: "postern-cli",
-        redirect_uri: REDIRECT,
-        code_verifier: verifier,
+  const redeem = (form: object, headers: { readonly [name: string]: string } = {}) =>
+    browse(
+      "/oauth/token",
+      new Map(),
+      {
+        ...{
+          grant_type: "authorization_code",
+          client_id: "postern-cli",
+          redirect_uri: REDIRECT,
+          code_verifier: verifier,
+        },
+        ...form,
       },
-      ...form,
-    });
+      headers,
+    );
 
   async function codeOf(): Promise<string> {
     count++;
@@ -427,6 +433,90 @@ describe("beside the command line", () => {
     const code = await codeOf();
     const answers = await Promise.all([1, 2, 3, 4].map(() => redeem({ code })));
     expect(answers.filter(({ status }) => status === 200).length).toBe(1);
+  });
+
+  describe("with a DPoP proof", () => {
+    const TOKEN = "/oauth/token";
+    const SELVES = "/apis/management.postern/v1/selves";
+    const newPair = async () => {
+      const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+      return { jwk: await exportJWK(publicKey), privateKey };
+    };
+    type Pair = Awaited<ReturnType<typeof newPair>>;
+    const proofOf = ({ jwk, privateKey }: Pair, path: string, claims: object, as = jwk): Promise<string> =>
+      new SignJWT({ htm: "POST", htu: platform.server.url + path, jti: randomUUID(), ...claims })
+        .setProtectedHeader({ typ: "dpop+jwt", alg: "ES256", jwk: as })
+        .setIssuedAt()
+        .sign(privateKey);
+    const nonceFor = async (pair: Pair): Promise<string> =>
+      String((await redeem({ code: "x" }, { dpop: await proofOf(pair, TOKEN, {}) })).headers["dpop-nonce"]);
+
+    it("the key of a code is bound to its pair, and a code outlasts the request for a nonce", async () => {
+      const [pair, other] = await Promise.all([newPair(), newPair()]);
+      const code = await codeOf();
+      const asked = await redeem({ code }, { dpop: await proofOf(pair, TOKEN, {}) });
+      expect([asked.status, JSON.parse(asked.text).error]).toEqual([400, "use_dpop_nonce"]);
+      const nonce = String(asked.headers["dpop-nonce"]);
+      const given = await redeem({ code }, { dpop: await proofOf(pair, TOKEN, { nonce }) });
+      expect(given.status, given.text).toBe(200);
+      const { access_token: key, token_type: type } = JSON.parse(given.text);
+      expect(type).toBe("DPoP");
+      const ask = async (by: Pair | undefined) => {
+        const claims = { nonce, ath: createHash("sha256").update(key).digest("base64url") };
+        const headers =
+          by === undefined ? {} : { authorization: `DPoP ${key}`, dpop: await proofOf(by, SELVES, claims) };
+        const body = { apiVersion: "management.postern/v1", kind: "Self", metadata: {}, spec: {} };
+        return await platform.send({ path: SELVES, body, headers, key: by === undefined ? key : "" });
+      };
+      const self = await ask(pair);
+      expect(self.status, self.text).toBe(201);
+      expect((await ask(other)).status).toBe(401);
+      expect((await ask(undefined)).status).toBe(401);
+      const { items } = (await platform.send({ path: "ownedaccesskeys" })).body;
+      const jwkThumbprint = await calculateJwkThumbprint(pair.jwk);
+      expect(
+        items
+          .filter((item: any) => item.spec.confirmation?.jwkThumbprint === jwkThumbprint)
+          .map((one: any) => one.spec.type),
+      ).toEqual(["Login"]);
+    });
+
+    it("a proof by another pair than it names, one for another address and one that was used give no key", async () => {
+      const [pair, other] = await Promise.all([newPair(), newPair()]);
+      const nonce = await nonceFor(pair);
+      const used = await proofOf(pair, TOKEN, { nonce });
+      expect((await redeem({ code: await codeOf() }, { dpop: used })).status).toBe(200);
+      for (const dpop of [
+        used,
+        await proofOf(other, TOKEN, { nonce }, pair.jwk),
+        await proofOf(pair, "/oauth/other", { nonce }),
+        "x",
+      ]) {
+        const { status, text } = await redeem({ code: await codeOf() }, { dpop });
+        expect([status, JSON.parse(text).error]).toEqual([400, "invalid_dpop_proof"]);
+      }
+    });
+
+    it("a device is asked for a nonce before it is answered", async () => {
+      const { text } = await browse("/oauth/device_authorization", new Map(), { client_id: "postern-cli" });
+      const pair = await newPair();
+      const poll = async (claims: object): Promise<string> =>
+        JSON.parse(
+          (
+            await browse(
+              TOKEN,
+              new Map(),
+              {
+                ...{ grant_type: "urn:ietf:params:oauth:grant-type:device_code", client_id: "postern-cli" },
+                device_code: JSON.parse(text).device_code,
+              },
+              { dpop: await proofOf(pair, TOKEN, claims) },
+            )
+          ).text,
+        ).error;
+      expect(await poll({})).toBe("use_dpop_nonce");
+      expect(await poll({ nonce: await nonceFor(pair) })).toBe("authorization_pending");
+    });
   });
 
   it("no other site can approve for the victim", async () => {

@@ -1,13 +1,14 @@
 // Several threads of one server, each with connections of its own, are one server for clients: what is written or revoked over one connection holds on all
 // others when it is answered, each event and audit line comes once, and the metrics are of all.
 
-import { X509Certificate } from "node:crypto";
+import { createHash, randomUUID, X509Certificate } from "node:crypto";
 import { copyFile, readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CONFIG_MAPS, createCluster, metric, POLL, pathOf } from "../attacks/testing/threads/clusters.ts";
 import { makeCompanyPki } from "./testing/company-pki.ts";
@@ -63,6 +64,34 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
     await server?.[Symbol.asyncDispose]();
     await etcd?.[Symbol.asyncDispose]();
     await directory?.[Symbol.asyncDispose]();
+  });
+
+  it("a DPoP proof is accepted once, whichever connection it comes over", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+    const jwk = await exportJWK(publicKey);
+    const confirmation = { jwkThumbprint: await calculateJwkThumbprint(jwk) };
+    const made = await send(KEYS, {
+      key: admin,
+      body: { metadata: { name: "signing" }, spec: { type: "User", user: "admin", confirmation } },
+    });
+    const { key } = made.body.spec;
+    const proofWith = (nonce: string): Promise<string> =>
+      new SignJWT({
+        ...{ htm: "GET", htu: server.url + PROJECTS, jti: randomUUID(), nonce },
+        ath: createHash("sha256").update(key).digest("base64url"),
+      })
+        .setProtectedHeader({ typ: "dpop+jwt", alg: "ES256", jwk })
+        .setIssuedAt()
+        .sign(privateKey);
+    const prove = (client: HttpClient, dpop: string) =>
+      client(PROJECTS, { headers: { authorization: `DPoP ${key}`, dpop } });
+    const nonce = String((await prove(send, await proofWith("none"))).headers["dpop-nonce"]);
+    for (let round = 0; round < 5; round++) {
+      const proof = await proofWith(nonce);
+      const answers = await Promise.all(clients.map((client) => prove(client, proof)));
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(CONNECTIONS - 1).fill(401)]);
+    }
   });
 
   it("a key that was revoked is accepted on no connection after the answer, and its watches end", async ({ skip }) => {

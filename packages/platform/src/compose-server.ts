@@ -19,6 +19,7 @@ import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
 import type { OwnAddresses } from "./features/access-keys/proofs/proof-verifier.ts";
+import { createUsedProofs } from "./features/access-keys/proofs/used-proofs.ts";
 import { snapshotOf } from "./features/activity/activity-snapshot.ts";
 import { openAuditLog } from "./features/audit/audit-log.ts";
 import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
@@ -157,6 +158,7 @@ export async function composeServer(parts: {
     },
     onAuthorityChange: serving.onAuthorityChange,
   };
+  const usedProofs = further?.usedProofs ?? createUsedProofs();
   const platform = composePlatform(
     {
       configuration,
@@ -175,6 +177,7 @@ export async function composeServer(parts: {
       serverKeys: store.serverKeys,
       memory: parts.memory,
       endpoint,
+      usedProofs,
       tracing,
       routes: createNonResourceRoutes({
         store,
@@ -283,7 +286,7 @@ export async function composeServer(parts: {
   if (first !== undefined) {
     teardown.use(serving.onReplaced(first.replaceServing));
     const activity = () => snapshotOf(platform.activity, runtime.clock.now());
-    await first.start({ port, serving: serving.current, audit: log.sink, link, activity });
+    await first.start({ port, serving: serving.current, audit: log.sink, link, usedProofs, activity });
   }
 
   return {

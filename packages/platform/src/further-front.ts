@@ -121,6 +121,7 @@ async function compose(
       isValid: (secret) => link.call("isLinkValid", secret),
       take: (secret) => link.call("takeLink", secret),
     },
+    usedProofs: { take: (proof) => link.call("takeProof", proof) },
     onServing: (listener) => void followers.push(listener),
     scrape: () => link.call("scrape", undefined),
     readActivity: () => link.call("activity", undefined),

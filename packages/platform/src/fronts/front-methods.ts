@@ -2,6 +2,7 @@
 
 import type { ServerTable } from "@postern/stores/sqlite/server-table";
 import type { SqliteConnection } from "@postern/stores/sqlite/sqlite-storage";
+import type { UsedProof } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import type { ServerSecrets } from "../foundation/store/server-keys.ts";
@@ -14,6 +15,7 @@ export type FirstCalls = {
   readonly audit: { readonly args: string; readonly result: undefined };
   readonly isLinkValid: { readonly args: string; readonly result: boolean };
   readonly takeLink: { readonly args: string; readonly result: boolean };
+  readonly takeProof: { readonly args: UsedProof; readonly result: boolean | undefined };
   readonly scrape: { readonly args: undefined; readonly result: string };
   readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
 };

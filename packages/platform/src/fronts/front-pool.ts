@@ -8,6 +8,7 @@ import { metricValuesOf } from "@postern/apiserver/metrics/merge-metrics";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import { publishServer } from "@postern/stores/sqlite/server-table";
+import type { UsedProof } from "../features/access-keys/proofs/used-proofs.ts";
 import { type ActivitySnapshot, addActivity } from "../features/activity/activity-snapshot.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
@@ -91,7 +92,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     crashed: restarts.series({ reason: "crashed" }),
   };
 
-  function begin(place: Place, { port, serving: first, audit, link, activity }: Parts): FrontThread {
+  function begin(place: Place, { port, serving: first, audit, link, usedProofs, activity }: Parts): FrontThread {
     const { number } = place;
     place.startedAt = clock.elapsed();
     const store = deps.store();
@@ -108,7 +109,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
         serving: serving ?? first,
         ...(connection === undefined ? {} : { connection }),
       },
-      calls: firstCalls({ audit, link, scrape, activity: () => readActivity(activity()) }),
+      calls: firstCalls({ audit, link, usedProofs, scrape, activity: () => readActivity(activity()) }),
       isMemoryShort: deps.isMemoryShort,
       scheduler,
       onEnd: (reason, error) => {
@@ -207,9 +208,10 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
 const firstCalls = ({
   audit,
   link,
+  usedProofs,
   scrape,
   activity,
-}: Pick<Parts, "audit" | "link"> & {
+}: Pick<Parts, "audit" | "link" | "usedProofs"> & {
   readonly scrape: () => Promise<string>;
   readonly activity: () => Promise<ActivitySnapshot>;
 }) => ({
@@ -218,6 +220,7 @@ const firstCalls = ({
   },
   isLinkValid: (secret: string) => link.isValid(secret),
   takeLink: (secret: string) => link.take(secret),
+  takeProof: (proof: UsedProof) => usedProofs.take(proof),
   scrape,
   activity,
 });

@@ -2,6 +2,7 @@
 // further ones.
 
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
+import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
 import type { OneTimeLink } from "../features/sign-in/one-time-link.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
@@ -16,6 +17,7 @@ export type FirstFront = {
     readonly serving: ServingIdentity;
     readonly audit: AuditSink;
     readonly link: OneTimeLink;
+    readonly usedProofs: UsedProofs;
     readonly activity: () => ActivitySnapshot;
   }): Promise<void>;
   /** New handshakes use another certificate. */
@@ -42,6 +44,8 @@ export type FurtherFront = {
   /** Hands events to the first. */
   readonly audit: AuditSink;
   readonly link: OneTimeLink;
+  /** Those of the first. */
+  readonly usedProofs: UsedProofs;
   onServing(listener: (serving: ServingIdentity) => void): void;
   scrape(): Promise<string>;
   /** Resolves with that of all, which the first knows. */

@@ -25,6 +25,7 @@ import { type AccessKeys, keyWriters, openAccessKeys } from "../features/access-
 import { accessKeyKinds, credentialsOf, openKeyQuota } from "../features/access-keys/kinds/index.ts";
 import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
 import type { OwnAddresses } from "../features/access-keys/proofs/proof-verifier.ts";
+import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import { openAccessGrants } from "../features/access-requests/access-grants.ts";
 import { accessRequestControllers } from "../features/access-requests/controllers/index.ts";
 import { type AccessRequests, openAccessRequests } from "../features/access-requests/feature.ts";
@@ -75,6 +76,8 @@ export type PlatformParts = FoundationParts & {
   readonly serverKeys: ServerKeys;
   readonly memory: MemoryBudgets;
   readonly endpoint: PlatformEndpoint & OwnAddresses;
+  /** DPoP proofs that any thread of the server has accepted. Absent: there is one thread. */
+  readonly usedProofs?: UsedProofs | undefined;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
   /** Clusters whose objects the cache only counts, because threads serve them. Absent: this thread does. */
@@ -132,7 +135,13 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const providers = use(openIdentityProviders(base, { directory }));
   const granted = use(openAccessGrants(base));
   const keys = use(
-    openAccessKeys(base, { directory, grants: unionGrants(rules, providers, granted), granted, addresses: endpoint }),
+    openAccessKeys(base, {
+      directory,
+      grants: unionGrants(rules, providers, granted),
+      granted,
+      addresses: endpoint,
+      usedProofs: parts.usedProofs,
+    }),
   );
   const certificates = use(openCertificates(base, { keys, directory, granted }));
   const access = use(openAccessRequests(base, { grants: granted, directory }));

@@ -22,6 +22,7 @@ import { createKeyUses } from "./key-uses.ts";
 import { createLastActivity, type LastActivity } from "./last-activity.ts";
 import { createLastActivityWriter } from "./last-activity-writer.ts";
 import { createProofVerifier, type OwnAddresses, type ProofVerifier } from "./proofs/proof-verifier.ts";
+import { createUsedProofs, type UsedProofs } from "./proofs/used-proofs.ts";
 import { createRotationGuard, type RotationGuard } from "./rotation/rotation-guard.ts";
 import { createSealedRecordWriter, type SealedRecordWriter } from "./rotation/sealed-record-writer.ts";
 import { createRotationMarks } from "./rotation-marks.ts";
@@ -63,11 +64,13 @@ export type AccessKeysNeeds = {
   readonly granted?: GrantedGroups;
   /** Proofs of requests name the server by one of them. Absent: none is accepted. */
   readonly addresses?: OwnAddresses;
+  /** Of all threads. Absent: there is one. */
+  readonly usedProofs?: UsedProofs | undefined;
 };
 
 export function openAccessKeys(
   base: Foundation,
-  { directory, grants, granted, addresses = NO_ADDRESSES }: AccessKeysNeeds,
+  { directory, grants, granted, addresses = NO_ADDRESSES, usedProofs = createUsedProofs() }: AccessKeysNeeds,
 ): AccessKeys {
   const { configuration, names, storage, cache, runtime, keyRing, epochs } = base;
   const { clock, scheduler, random } = runtime;
@@ -107,7 +110,7 @@ export function openAccessKeys(
     onLocked: (key) => recordEvent(eventOfKey(names, key, "RetiredValueUsed")),
     onRetiredUse: metrics.retiredValueUsed,
   });
-  const proofs = createProofVerifier({ keyRing, clock, addresses });
+  const proofs = createProofVerifier({ keyRing, clock, addresses, used: usedProofs });
   const values = base.records("key-values");
   const valueAccounts = followAccounts(values, scheduler, accountOfClaim);
   return {

@@ -120,6 +120,7 @@ export function signInRoute(
   const deps: SignInRoutesDeps = {
     names,
     keys: keys.index,
+    proofs: keys.proofs,
     providers,
     client,
     clientKeys,

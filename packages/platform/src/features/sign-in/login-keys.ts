@@ -9,6 +9,7 @@ import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { IssuedGrant } from "../access-keys/issued-grants.ts";
 import { originsOf } from "../access-keys/key-origins.ts";
+import { type Confirmation, confirmationSpec } from "../access-keys/proof-of-possession.ts";
 import { specOf } from "../access-keys/secret-fields.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
@@ -32,7 +33,12 @@ export type LoginKey = {
   readonly expiresAt: number;
 };
 
-export type MintLogin = (provider: IdentityProviderState, signedIn: SignedIn, on: string) => Promise<LoginKey>;
+export type MintLogin = (
+  provider: IdentityProviderState,
+  signedIn: SignedIn,
+  on: string,
+  bond?: Confirmation,
+) => Promise<LoginKey>;
 
 /** Creates a key for a grant. */
 type MintGranted = (
@@ -44,7 +50,7 @@ type MintGranted = (
 /** The third argument, `on`, describes the place of the session for users. */
 export const createMintLogin =
   (mint: { readonly mintGranted: MintGranted }, clock: Clock, signal: AbortSignal): MintLogin =>
-  async (provider, { user, identity, sub, sid, refreshToken, issuedTo }, on) => {
+  async (provider, { user, identity, sub, sid, refreshToken, issuedTo }, on, bond) => {
     const { name, uid, title, identity: terms, sessionSeconds, spec, source } = provider;
     const until = clock.now() + sessionSeconds * 1000;
     const { inactivityTTL } = spec;
@@ -59,6 +65,7 @@ export const createMintLogin =
           ...(inactivityTTL === undefined ? {} : { ttlAfterLastActivity: true }),
           identity: identityFields(provider, identity, refreshToken, clock.now()),
           ...(refreshToken === undefined || issuedTo === undefined ? {} : { oidcProvider: issuedTo }),
+          ...(bond === undefined ? {} : { confirmation: confirmationSpec(bond) }),
         },
       },
       {

@@ -11,6 +11,7 @@ import {
   TOKEN_ENDPOINT_PATH,
   type TokenGrants,
 } from "../../foundation/issuers/token-endpoint.ts";
+import { confirmationBy, InvalidProofError } from "../access-keys/proofs/key-request-proof.ts";
 import { auditIssued, auditProvider, auditRefusal } from "./audit-sign-in.ts";
 import { isLoopbackRedirect } from "./cookies-and-origins.ts";
 import { DEVICE_GRANT, type Redeemed, redeemDevice } from "./device-codes.ts";
@@ -97,6 +98,8 @@ async function redeem(
 ): Promise<ApiResponse> {
   const { request } = context;
   if (form.get("client_id") !== CLI_CLIENT) return oauthFailure("invalid_client", "there is no such client", 401);
+  // Before the code is taken: a client without a nonce comes again with the same one.
+  const confirm = confirmationBy(request, deps.proofs);
   try {
     const found = await find(form, deps);
     if ("status" in found) {
@@ -104,14 +107,17 @@ async function redeem(
       return found;
     }
     const { proof } = found;
-    const { value, expiresAt } = await deps.service.mint(proof, `Command line at ${request.remoteAddress}`);
+    const bond = await confirm?.({ kind: "user", name: proof.signedIn.user });
+    const { value, expiresAt } = await deps.service.mint(proof, `Command line at ${request.remoteAddress}`, bond);
     auditIssued(context, deps, value);
     auditProvider(context, deps, proof.provider);
     const seconds = Math.max(0, Math.floor((expiresAt - deps.clock.now()) / 1000));
-    return oauthAnswer(200, { access_token: value, token_type: "Bearer", expires_in: seconds });
+    const type = bond === undefined ? "Bearer" : "DPoP";
+    return oauthAnswer(200, { access_token: value, token_type: type, expires_in: seconds });
   } catch (error) {
-    if (!(error instanceof SignInRefusal)) throw error;
+    if (!(error instanceof SignInRefusal || error instanceof InvalidProofError)) throw error;
     auditRefusal(context, deps, error.message);
+    if (error instanceof InvalidProofError) return oauthFailure("invalid_dpop_proof", error.message);
     return oauthFailure("invalid_grant", "the sign-in is not valid any more");
   }
 }

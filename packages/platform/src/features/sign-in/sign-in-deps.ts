@@ -4,6 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { ProofVerifier } from "../access-keys/proofs/proof-verifier.ts";
 import type { ClientKeys } from "./client-keys.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import type { OneTimeLink } from "./one-time-link.ts";
@@ -15,6 +16,7 @@ import type { SignInService } from "./sign-in-service.ts";
 export type SignInRoutesDeps = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
+  readonly proofs: ProofVerifier;
   readonly providers: Pick<IdentityProviders, "get" | "all">;
   readonly client: ProviderClient;
   readonly clientKeys: Pick<ClientKeys, "published">;

@@ -3,6 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { CallManagement } from "../../foundation/http/management-call.ts";
+import type { Confirmation } from "../access-keys/proof-of-possession.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import type { LoginKey, MintChild, MintLogin, SignedIn } from "./login-keys.ts";
 import { mapClaims, SignInRefusal } from "./map-claims.ts";
@@ -16,8 +17,8 @@ export type Proof = { readonly provider: string; readonly terms: string; readonl
 export type SignInService = {
   /** Rejects with SignInRefusal. */
   enter(provider: IdentityProviderState, answer: ProviderAnswer): Promise<Proof>;
-  /** The key of the session. `on` describes its place. Rejects with SignInRefusal. */
-  mint(proof: Proof, on: string): Promise<LoginKey>;
+  /** The key of the session. `on` describes its place. Rejects with SignInRefusal. Default for `bond`: to nothing. */
+  mint(proof: Proof, on: string, bond?: Confirmation): Promise<LoginKey>;
   /** A session for an access key, with the same limits and no later expiration. Rejects with SignInRefusal. */
   mintWithKey(key: string, on: string, from: string): Promise<LoginKey>;
   /** Deletes the key of a session, by its name. */
@@ -45,12 +46,12 @@ export function createSignInService(deps: {
       const signedIn = { user, identity, sub, sid, refreshToken, issuedTo };
       return { provider: provider.name, terms: provider.terms, signedIn };
     },
-    async mint({ provider: name, terms, signedIn }, on) {
+    async mint({ provider: name, terms, signedIn }, on, bond) {
       const provider = providers.get(name);
       // The rules of the provider have changed since the user signed in.
       if (provider === undefined || provider.isOff || provider.terms !== terms)
         throw new SignInRefusal("the identity provider has changed: sign in again");
-      return await mintLogin(provider, signedIn, on);
+      return await mintLogin(provider, signedIn, on, bond);
     },
     async mintWithKey(key, on, from) {
       // As in authentication: failures are counted and delayed, and a retired value locks its key.

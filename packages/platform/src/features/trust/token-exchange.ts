@@ -7,8 +7,8 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { createClaimBudget } from "../../foundation/issuers/claim-conditions.ts";
 import { decodeToken, TokenError, type UnverifiedToken } from "../../foundation/issuers/signed-token.ts";
-import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { Confirmation } from "../access-keys/proof-of-possession.ts";
+import type { Confirm } from "../access-keys/proofs/key-request-proof.ts";
 import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRules } from "./trust-rule-index.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
@@ -63,8 +63,8 @@ export type TokenExchange = (request: {
   readonly token: string;
   readonly target: ExchangeTarget;
   readonly address: string;
-  /** The bond of the key; asked for a token that a rule accepts, before it is taken. Rejects with ExchangeRefusal. Absent: to nothing. */
-  readonly confirm?: ((owner: AccessKeyOwner) => Promise<Confirmation>) | undefined;
+  /** The bond of the key; asked for a token that a rule accepts, before it is taken. Absent: to nothing. */
+  readonly confirm?: Confirm | undefined;
 }) => Promise<Exchanged>;
 
 /** From one address, which the runners of a whole company may share. */

@@ -12,7 +12,7 @@ import { AccessKeyRefusedError } from "../access-key-refusal.ts";
 import { type Confirmation, confirmationOfKey, type ProofRefusal } from "../proof-of-possession.ts";
 import { type Proof, readProof } from "./dpop-proof.ts";
 import { createProofNonces, PERIOD_MS } from "./proof-nonces.ts";
-import { createUsedProofs } from "./used-proofs.ts";
+import type { UsedProofs } from "./used-proofs.ts";
 
 /** How clients reach this server. */
 export type OwnAddresses = {
@@ -50,13 +50,14 @@ export function createProofVerifier({
   keyRing,
   clock,
   addresses,
+  used,
 }: {
   readonly keyRing: KeyRing;
   readonly clock: Pick<Clock, "now">;
   readonly addresses: OwnAddresses;
+  readonly used: UsedProofs;
 }): ProofVerifier {
   const nonces = createProofNonces(keyRing, clock);
-  const used = createUsedProofs();
   const keys = new Map<string, KnownKey>();
 
   /** Throws TokenError. */
@@ -72,7 +73,7 @@ export function createProofVerifier({
     return found;
   };
   const isOwn = (url: URL): boolean =>
-    url.origin === addresses.url() || (url.protocol === "https:" && addresses.isOwnName(hostOf(url)));
+    url.origin === originOf(addresses.url()) || (url.protocol === "https:" && addresses.isOwnName(hostOf(url)));
 
   return {
     read({ method, path, basePath, headers }, token) {
@@ -106,7 +107,7 @@ export function createProofVerifier({
       const period = nonces.periodOf(proof.nonce ?? "");
       if (period === undefined) return invalid("the nonce of the proof has expired");
       const { id } = proof;
-      const isFirst = used.take({ period, now: nonces.period, owner, thumbprint: confirmation, id });
+      const isFirst = await used.take({ period, now: nonces.period, owner, thumbprint: confirmation, id });
       if (isFirst === undefined)
         throw tooManyRequestsError("too many DPoP proofs of one owner, please try again later.", PERIOD_MS / 1_000);
       return isFirst ? undefined : { reason: "ProofReplayed", message: "spec.confirmation: the proof was used before" };
@@ -115,6 +116,9 @@ export function createProofVerifier({
 }
 
 type KnownKey = { readonly key: VerificationKey; readonly confirmation: Confirmation };
+
+/** As `URL` has it: without port 443, in small letters. */
+const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : "");
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1");
 

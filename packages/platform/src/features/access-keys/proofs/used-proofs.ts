@@ -1,13 +1,16 @@
-// DPoP proofs that were used once, while their nonce is accepted (RFC 9449, section 11.1). In memory of each server and thread.
+// DPoP proofs that were used once, while their nonce is accepted (RFC 9449, section 11.1). In memory of each server; its first thread keeps them for all.
 
 import { createHash } from "node:crypto";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 
 export type UsedProofs = {
   /** False for a proof that was taken before; undefined where no more are remembered for its owner, or for all. */
-  take(proof: UsedProof): boolean | undefined;
+  take(proof: UsedProof): Awaitable<boolean | undefined>;
 };
 
-type UsedProof = {
+export type OwnUsedProofs = { take(proof: UsedProof): boolean | undefined };
+
+export type UsedProof = {
   readonly period: number;
   /** The period of the clock. */
   readonly now: number;
@@ -24,7 +27,7 @@ const MAX_OF_ALL = 100_000;
 
 type Period = { readonly ids: Set<string>; readonly owners: Map<string, number> };
 
-export function createUsedProofs(limits = { owner: MAX_OF_OWNER, all: MAX_OF_ALL }): UsedProofs {
+export function createUsedProofs(limits = { owner: MAX_OF_OWNER, all: MAX_OF_ALL }): OwnUsedProofs {
   const periods = new Map<number, Period>();
   return {
     take({ period, now, owner, thumbprint, id }) {

@@ -4,15 +4,13 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
-import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
+import { headerOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { MAX_TOKEN_FORM_BYTES, oauthAnswer, type TokenGrants } from "../../../foundation/issuers/token-endpoint.ts";
-import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
 import { AccessKeyRefusedError } from "../../access-keys/access-key-refusal.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
-import type { Confirmation } from "../../access-keys/proof-of-possession.ts";
-import type { ProofVerifier } from "../../access-keys/proofs/proof-verifier.ts";
+import { confirmationBy, InvalidProofError } from "../../access-keys/proofs/key-request-proof.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import { ExchangeRefusal, type ExchangeTarget, noSuchRule, type TokenExchange } from "../token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust-rule-state.ts";
@@ -67,30 +65,14 @@ export function createTokenExchangeRoute(
   };
 }
 
-/**
- * With a proof in the request the key is bound to its key pair (RFC 9449, section 5). Undefined without one. Throws ApiError 401 for what is no proof for
- * the endpoint.
- */
-function confirmationBy(request: ApiRequest, proofs: ProofVerifier) {
-  if (request.headers["dpop"] === undefined) return undefined;
-  const proof = proofs.read(request, undefined);
-  return async ({ kind, name }: AccessKeyOwner): Promise<Confirmation> => {
-    const confirmation = await proofs.confirmationOf(proof).catch(() => "");
-    const why =
-      confirmation === ""
-        ? "its key (jwk) is not one for signatures"
-        : (await proofs.refusalOf(proof, confirmation, `${kind} ${name}`))?.message;
-    if (why === undefined) return confirmation;
-    throw new ExchangeRefusal("invalid_dpop_proof", `the DPoP proof: ${why}`);
-  };
-}
-
-function refusal(error: unknown, { audit }: RequestContext, names: PlatformNames): ApiResponse {
+function refusal(error: unknown, { audit }: Pick<RequestContext, "audit">, names: PlatformNames): ApiResponse {
   if (isApiError(error, "RequestEntityTooLarge"))
     return oauthAnswer(413, failure("invalid_request", "the request is too large"));
   if (isApiError(error) && error.code >= 500)
     return oauthAnswer(503, failure("temporarily_unavailable", "try again later"));
   if (isApiError(error) && error.cause instanceof AccessKeyRefusedError) return challenged(error.message, error.cause);
+  if (error instanceof InvalidProofError)
+    return refusal(new ExchangeRefusal("invalid_dpop_proof", error.message), { audit }, names);
   if (!(error instanceof ExchangeRefusal)) throw error;
   const note = (name: string, text: string): void =>
     audit.annotate(names.key(name), redactCredentials(text).slice(0, MAX_AUDITED));
