@@ -364,7 +364,11 @@ const JOBS: { readonly [route: string]: (job: Job) => Promise<void> } = {
     const { items } = await job.get("accessrequests");
     expect(items.map(({ spec }: any) => spec.reason)).toContain(`Reason of ${job.name}`);
   },
-  "/trust": finds("/trust", "clustertrustrules", "Search name, issuer, project or user", () => RULE),
+  "/trust": finds("/trust", "clustertrustrules", "Search name, issuer, project or user", (name) => ({
+    ...RULE,
+    // Before the copies of it among ten thousand, which are called `Row 7`.
+    displayName: `A rule ${name}`,
+  })),
   async "/trust/$project/$name"(job) {
     await job.make("clustertrustrules", RULE);
     await job.open(`/trust/-/${job.name}`);
@@ -383,7 +387,7 @@ const JOBS: { readonly [route: string]: (job: Job) => Promise<void> } = {
     await job.type("Claim", "repository_id");
     await job.type("Value", "42");
     await job.type("User", "jobs");
-    await job.check(/^demo/i);
+    await inPicker(job, /^demo/i, "demo");
   }),
   async "/identity-providers"(job) {
     await job.make("identityproviders", PROVIDER);
@@ -466,6 +470,14 @@ async function makeRequest({ name, platform }: Job): Promise<void> {
     spec: { ...ASKED, reason: `Reason of ${name}` },
   };
   expect((await platform.send({ method: "POST", path: "accessrequests", key, body })).status).toBe(201);
+}
+/** A scope shows a part of many projects, and of what each has: the search leads to the others. */
+async function inPicker(job: Job, label: RegExp, searched: string): Promise<void> {
+  const search = job.field("Search projects and virtual clusters");
+  const box = job.page.getByRole("checkbox", { name: label });
+  await box.or(search).first().waitFor({ state: "attached" });
+  if ((await search.count()) > 0) await job.hands.type(search, searched);
+  await job.check(label);
 }
 const sectionOf = (job: Job) =>
   job.page.locator("section").filter({ has: job.page.getByRole("heading", { name: job.name, exact: true }) });
