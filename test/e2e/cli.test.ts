@@ -285,7 +285,7 @@ describe("postern credentials", () => {
 describe("postern kubeconfig", () => {
   it.each([
     [["nope"], /^postern: no virtual cluster "nope" in the project default that you can see; .*: default\/demo/],
-    [["demo", "--project", "nope"], /^postern: no project "nope" that you can see; .*: default\/demo/],
+    [["demo", "--project", "nope"], /^postern: no project "nope" that you can see; did you mean default\/demo\?$/m],
   ])("says which part of %j is missing", async (name, line) => {
     const { code, stdout, stderr } = await cli("kubeconfig", ...name);
     expect([code, stdout]).toEqual([1, ""]);

@@ -40,7 +40,9 @@ export async function explainNotFound<T>(
     const missing = projects.includes(project)
       ? `virtual cluster ${JSON.stringify(virtualCluster)} in the project ${project}`
       : `project ${JSON.stringify(project)}`;
-    throw new UsageError(`no ${missing} that you can see; ${choiceOf(visible)}`, { cause: error });
+    const [namesake, another] = visible.filter((name) => name.endsWith(`/${virtualCluster}`));
+    const advice = namesake === undefined || another !== undefined ? choiceOf(visible) : `did you mean ${namesake}?`;
+    throw new UsageError(`no ${missing} that you can see; ${advice}`, { cause: error });
   }
 }
 

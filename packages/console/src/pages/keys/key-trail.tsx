@@ -74,7 +74,7 @@ export function KeyTrail({ name }: { readonly name: string }) {
               {t("key.events.search")}
             </Link>
           </p>
-          <Code label={t("key.events.audit")} text={`postern audit search --key ${name} --since 7d audit.log`} />
+          <Code label={t("key.events.audit")} text={`postern audit search --key ${name} --since 7d`} />
         </>
       )}
     </Section>
