@@ -197,6 +197,12 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     environment: {},
   },
   {
+    name: "watches through many clusters of one project",
+    project: "long",
+    paths: ["test/attacks/many-targets.test.ts"],
+    environment: {},
+  },
+  {
     name: "streams at flat memory",
     project: "long-measuring",
     paths: ["test/e2e/flat-memory.test.ts"],
