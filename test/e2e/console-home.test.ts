@@ -87,11 +87,12 @@ byNight("a member asks for access, an approver finds the request and approves it
   const [asking, approving] = [await served.openAs(annsKey, "/"), await served.openAs(carlsKey, "/")];
   await asking.getByRole("link", { name: "Ask for access" }).click();
   await asking.getByRole("button", { name: /Where/ }).getByText("search-02 / dev").waitFor();
+  await asking.getByText("Approvers: carl-2").waitFor();
   await asking.getByLabel("Reason").fill("no ticket");
-  await asking.getByRole("button", { name: "Create", exact: true }).click();
+  await asking.getByRole("button", { name: "Send request", exact: true }).click();
   await asking.locator(".field-error, [role=alert]").first().waitFor();
   await asking.getByLabel("Reason").fill("OPS-7 the index is empty");
-  await asking.getByRole("button", { name: "Create", exact: true }).click();
+  await asking.getByRole("button", { name: "Send request", exact: true }).click();
   await asking.getByRole("heading", { level: 1, name: "view in search-02 / dev" }).waitFor();
   await expect.poll(() => asking.getByRole("button", { name: "Approve", exact: true }).count()).toBe(0);
 

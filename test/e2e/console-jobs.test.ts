@@ -359,7 +359,7 @@ const JOBS: { readonly [route: string]: (job: Job) => Promise<void> } = {
   async "/new/access-request"(job) {
     await job.open("/new/access-request?policy=on-call&project=default");
     await job.type("Reason", `Reason of ${job.name}`);
-    await job.press("Create");
+    await job.press("Send request");
     await job.page.waitForURL(/\/access-requests\//);
     const { items } = await job.get("accessrequests");
     expect(items.map(({ spec }: any) => spec.reason)).toContain(`Reason of ${job.name}`);

@@ -49,6 +49,8 @@ export type FormDefinition<Draft extends { readonly name: string }, T extends Ku
   readonly viewOf: (draft: Draft) => string;
   /** The path of a choice that has to be made before the form is sent, and the words for that. */
   readonly missingOf?: (draft: Draft) => Missing | undefined;
+  /** The button for a new object. Default: Create. */
+  readonly submit?: TextId;
   /** Field paths as the server names them. Names and description are added. */
   readonly paths: readonly string[];
   readonly fieldsOf: (props: FieldsProps<Draft>) => ReactNode;
@@ -167,7 +169,7 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
             isPending={save.isPending}
             isDisabled={missing === undefined && (!right.isAllowed || (!isNew && texts.isUnchanged))}
           >
-            {isNew ? t("form.create") : t("form.save")}
+            {isNew ? t(definition.submit ?? "form.create") : t("form.save")}
           </Button>
           <Link to={isNew ? LISTS[page] : viewOf(draft)} className="button quiet">
             {t("action.cancel")}

@@ -28,6 +28,7 @@ import { duration } from "../../format/ages.ts";
 import { nameFrom } from "../../format/name-from.ts";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
+import { aboutRole, roleName } from "../access/role-name.ts";
 import {
   type AskDraft,
   durationsUpTo,
@@ -41,6 +42,7 @@ import {
   rolesAt,
   specOfAsk,
 } from "./ask-draft.ts";
+import { approversOf } from "./request-state.ts";
 
 export function AskPage() {
   const { session } = useApi();
@@ -137,6 +139,7 @@ function choosePlace(offer: Offer, place: Place, role = ""): Partial<AskDraft> {
 
 const askForm = (empty: AskDraft, offers: readonly Offer[], seen: Seen): FormDefinition<AskDraft, AccessRequest> => ({
   page: "request",
+  submit: "request.send",
   kindOf: () => "AccessRequest",
   empty,
   // Requests are not edited.
@@ -179,6 +182,7 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
   const isOpen = isToChoose(draft, places);
   const roles = offer === undefined || isOpen ? [] : rolesAt(offer, place);
   const spec = offer?.policy.spec;
+  const approvers = approversOf(spec?.approvers);
   const isListed = places.some((each) => placeId(each) === placeId(place));
   return (
     <>
@@ -190,6 +194,7 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
           const chosen = offers.find((each) => each.id === id);
           if (chosen !== undefined) onChange(chooseOffer(chosen, seen));
         }}
+        description={approvers === "" ? undefined : t("request.policy.approvers", { names: approvers })}
         error={errorAt("spec.policy")}
       />
       {isOpen || isListed ? (
@@ -211,7 +216,8 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
         <SelectField
           label={t("request.role")}
           value={draft.role}
-          choices={roles.map((id) => ({ id, label: id }))}
+          choices={roles.map((id) => ({ id, label: roleName(id) }))}
+          description={aboutRole(draft.role)}
           onChange={(role) => onChange({ role })}
           error={errorAt("spec.role")}
         />

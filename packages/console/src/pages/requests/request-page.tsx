@@ -33,7 +33,15 @@ import { namespaceOf } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
 import { aboutRole, roleName } from "../access/role-name.ts";
 import { Rules } from "../access/role-page.tsx";
-import { addressOfPlace, decidersOf, decisionsOf, placeText, requestTitle, shownPhase } from "./request-state.ts";
+import {
+  addressOfPlace,
+  approversOf,
+  decidersOf,
+  decisionsOf,
+  placeText,
+  requestTitle,
+  shownPhase,
+} from "./request-state.ts";
 import { PhaseBadge } from "./requests-page.tsx";
 
 export function RequestPage() {
@@ -131,16 +139,13 @@ function Policy({ request: { spec } }: { readonly request: AccessRequest }) {
       ? inNamespace(ACCESS_POLICIES, namespaceOf(spec.target.project ?? ""))
       : CLUSTER_ACCESS_POLICIES;
   const { object } = useLiveObject<AccessPolicy>(address, name);
-  const { users = [], teams = [] } = object?.spec.approvers ?? {};
-  const approvers = [...users, ...teams.map((team) => t("new.owner.team", { name: team }))];
+  const approvers = approversOf(object?.spec.approvers);
   return (
     <span className="two-lines">
       <span>
         {object?.spec.displayName ?? ""} <code>{name}</code>
       </span>
-      {approvers.length > 0 && (
-        <span className="muted">{t("request.policy.approvers", { names: approvers.join(", ") })}</span>
-      )}
+      {approvers !== "" && <span className="muted">{t("request.policy.approvers", { names: approvers })}</span>}
     </span>
   );
 }

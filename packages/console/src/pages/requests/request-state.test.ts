@@ -1,6 +1,6 @@
 import type { AccessRequest } from "@postern/api/access-request";
 import { expect, it } from "vitest";
-import { decidersOf, decisionsOf, isWaiting, placeText, shownPhase } from "./request-state.ts";
+import { approversOf, decidersOf, decisionsOf, isWaiting, placeText, shownPhase } from "./request-state.ts";
 
 const request = (status: AccessRequest["status"], target: AccessRequest["spec"]["target"] = {}): AccessRequest => ({
   apiVersion: "management.postern/v1",
@@ -85,4 +85,9 @@ it.each([
   ],
 ])("shows how a request ended that is %s, and who decided", (_, asked, phase, deciders) => {
   expect([shownPhase(asked), decidersOf(asked)]).toEqual([phase, deciders]);
+});
+
+it("names the users and teams that approve", () => {
+  expect(approversOf({ users: ["ann"], teams: ["web"] })).toBe("ann, Team web");
+  expect(approversOf()).toBe("");
 });

@@ -1,5 +1,6 @@
 // Access requests as pages show them: where they lead, what the user may decide, and which they have to look at.
 
+import type { AccessPolicy } from "@postern/api/access-policy";
 import type { AccessDecision, AccessRequest } from "@postern/api/access-request";
 import type { Tone } from "../../components/badge.tsx";
 import { t } from "../../texts/text.tsx";
@@ -30,6 +31,10 @@ export function decidersOf({ status = {} }: AccessRequest): string {
   if (status.approvalMode === "Automatic") return t("request.automatic");
   return status.approvalMode === "Emergency" ? t("request.emergency.taken") : "";
 }
+
+/** The approvers whom a policy names, such as `ann, Team web`; empty without any. */
+export const approversOf = ({ users = [], teams = [] }: NonNullable<AccessPolicy["spec"]["approvers"]> = {}): string =>
+  [...users, ...teams.map((team) => t("new.owner.team", { name: team }))].join(", ");
 
 /** Such as `shop / dev`, `shop`, or the name of a connected cluster. */
 export function placeText({ target }: Pick<AccessRequest["spec"], "target">): string {
