@@ -271,6 +271,7 @@ byNight("a key is given another scope and TTL in a form, and its value stays", a
   await openKey("changed");
   await page.getByRole("link", { name: "Edit", exact: true }).click();
   await page.getByRole("button", { name: "After 90 minutes" }).waitFor();
+  await page.getByText(/^Counted from its creation: .*, in /).waitFor();
   await page.getByLabel("Description").fill("For the demo");
   await page.locator("label", { hasText: /^Default/ }).click();
   await page.locator("label", { hasText: "Demo virtual cluster" }).click();

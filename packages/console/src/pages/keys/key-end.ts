@@ -1,5 +1,8 @@
 // The end of a key on a day that a person chooses, as the TTL that the API wants.
 
+import { dateText, relativeTime } from "../../format/ages.ts";
+import { t } from "../../texts/text.tsx";
+
 /** The choice of a day in place of a duration. */
 export const ON_A_DAY = "day";
 
@@ -19,4 +22,17 @@ export const ttlOf = ({ ttl, day }: { readonly ttl: string; readonly day: string
 export function dayOf(at: number): string {
   const day = new Date(at);
   return [day.getFullYear(), day.getMonth() + 1, day.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+}
+
+/** The day on which a duration is over. `begin`: of an existing key; absent: `now`. */
+export function endText(
+  { ttl, restarts }: { readonly ttl: string; readonly restarts: boolean },
+  now: number,
+  begin?: number,
+): string {
+  const seconds = Number(ttl);
+  if (ttl === ON_A_DAY || Number.isNaN(seconds) || seconds === 0 || restarts) return t("new.life.hint");
+  const end = (begin ?? now) + seconds * 1_000;
+  const words = { date: dateText(end), from: relativeTime(end, now) };
+  return begin === undefined ? t("new.life.until", words) : t("new.life.counted", words);
 }

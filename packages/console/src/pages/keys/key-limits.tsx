@@ -4,11 +4,11 @@ import type { ReactNode } from "react";
 import { Checkbox, GroupError, RadioField, SelectField } from "../../components/fields.tsx";
 import type { ErrorAt } from "../../components/place-errors.ts";
 import { TextField } from "../../components/text-field.tsx";
-import { dateText, duration } from "../../format/ages.ts";
+import { duration } from "../../format/ages.ts";
 import { useNow } from "../../format/now.ts";
 import { named, t } from "../../texts/text.tsx";
 import type { KeyDraft } from "./key-draft.ts";
-import { dayOf, ON_A_DAY, secondsUntil } from "./key-end.ts";
+import { dayOf, endText, ON_A_DAY, secondsUntil } from "./key-end.ts";
 import { ScopePicker } from "./scope-picker.tsx";
 
 /** Seconds; `default`: the server's default; `0`: never expires. */
@@ -52,7 +52,7 @@ export function KeyLimits(props: {
         onChange={(ttl) =>
           onChange({ ttl, ...(ttl === ON_A_DAY && draft.day === "" ? { day: dayOf(now + WEEK_MS) } : {}) })
         }
-        description={endText(draft, begin ?? now)}
+        description={endText(draft, now, begin)}
         error={draft.ttl === ON_A_DAY ? undefined : errorAt("spec.ttl")}
       />
       {draft.ttl === ON_A_DAY && (
@@ -87,13 +87,6 @@ export function KeyLimits(props: {
       <GroupError text={errorAt("spec.scope")} />
     </>
   );
-}
-
-/** The day on which a duration is over. */
-function endText({ ttl, restarts }: Limits, begin: number): string {
-  const seconds = Number(ttl);
-  if (ttl === ON_A_DAY || Number.isNaN(seconds) || seconds === 0 || restarts) return t("new.life.hint");
-  return t("new.life.until", { date: dateText(begin + seconds * 1_000) });
 }
 
 const afterSeconds = (seconds: string): string => t("new.life.after", { duration: duration(Number(seconds)) });
