@@ -88,6 +88,8 @@ test("a user is locked and unlocked, and their keys follow", async () => {
     .waitFor();
   await page.getByRole("button", { name: "Lock", exact: true }).click();
   await inDialog().getByText("The user's access key is refused with 401, from the next request on.").waitFor();
+  await inDialog().getByText("Approved access requests of the user are revoked.").waitFor();
+  await inDialog().getByText("stay valid until they expire").waitFor();
   await inDialog().getByRole("button", { name: "Lock", exact: true }).click();
   await page.getByText("Locked", { exact: true }).waitFor();
   await page.getByText("Owner locked").waitFor();

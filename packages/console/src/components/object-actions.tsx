@@ -3,7 +3,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { nameOf } from "../api/resources.ts";
 import { useMay } from "../api/use-may.ts";
@@ -22,7 +22,7 @@ export function ObjectActions(props: {
   /** Default: true. */
   readonly isDeletable?: boolean;
   /** The consequences of its deletion, one sentence each. */
-  readonly consequences: readonly string[];
+  readonly consequences: readonly ReactNode[];
   /** To be typed before it can be deleted: for objects that take much with them. */
   readonly typed?: string;
 }) {

@@ -4,7 +4,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { User } from "@postern/api/user";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -41,6 +41,7 @@ function UserView({ user }: { readonly user: User }) {
   const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { spec = {}, status = {}, metadata } = user;
   const own = useMemo(() => keysOf(keys.items, name), [keys.items, name]);
+  const stays = useStays(keys.items, status.teams ?? NO_TEAMS);
   return (
     <>
       <ObjectHead
@@ -48,7 +49,7 @@ function UserView({ user }: { readonly user: User }) {
         object={user}
         actions={
           <>
-            <Lock user={user} keys={own.length} />
+            <Lock user={user} keys={own.length} stays={stays} />
             <ObjectActions
               kind="user"
               address={USERS}
@@ -57,6 +58,7 @@ function UserView({ user }: { readonly user: User }) {
               consequences={[
                 own.length === 0 ? t("user.delete.noKeys") : counted("user.delete.keys", own.length),
                 t("user.delete.rights"),
+                ...stays,
               ]}
             />
           </>
@@ -80,7 +82,6 @@ function UserView({ user }: { readonly user: User }) {
           ]}
         />
       </div>
-      <Ends keys={keys.items} teams={status.teams ?? NO_TEAMS} />
       <Memberships kind="User" name={name} teams={status.teams ?? NO_TEAMS} />
       <Section
         title={t("user.keys.title")}
@@ -110,43 +111,37 @@ function UserView({ user }: { readonly user: User }) {
 
 const NO_TEAMS: readonly string[] = [];
 
-/** The credentials that end with a lock or a deletion, and those that do not. */
-function Ends({ keys, teams }: { readonly keys: readonly OwnedAccessKey[]; readonly teams: readonly string[] }) {
-  const shared = useMemo(() => {
+/** The credentials that stay valid after a lock or a deletion, one sentence each. */
+function useStays(keys: readonly OwnedAccessKey[], teams: readonly string[]): readonly ReactNode[] {
+  return useMemo(() => {
     const counts = new Map(teams.map((team) => [team, 0]));
     for (const key of keys) {
       const { kind, name } = ownerOf(key);
       const count = kind === "team" ? counts.get(name) : undefined;
       if (count !== undefined) counts.set(name, count + 1);
     }
-    return [...counts].map(([team, count]) => ({ team, count })).filter(({ count }) => count > 0);
+    const shared = [...counts].filter(([, count]) => count > 0);
+    return [
+      t("user.ends.outside"),
+      ...shared.map(([team, count]) => (
+        <Text
+          key={team}
+          id="user.ends.team"
+          values={{
+            keys: (
+              <Link key="keys" to="/teams/$name" params={{ name: team }}>
+                {counted("user.ends.keys", count, { team })}
+              </Link>
+            ),
+          }}
+        />
+      )),
+    ];
   }, [keys, teams]);
-  return (
-    <Section title={t("user.ends.title")}>
-      <ul className="consequences muted">
-        <li>{t("user.ends.lock")}</li>
-        <li>{t("user.ends.delete")}</li>
-        <li>{t("user.ends.outside")}</li>
-        {shared.map(({ team, count }) => (
-          <li key={team}>
-            <Text
-              id="user.ends.team"
-              values={{
-                keys: (
-                  <Link key="keys" to="/teams/$name" params={{ name: team }}>
-                    {counted("user.ends.keys", count, { team })}
-                  </Link>
-                ),
-              }}
-            />
-          </li>
-        ))}
-      </ul>
-    </Section>
-  );
 }
 
-function Lock({ user, keys }: { readonly user: User; readonly keys: number }) {
+function Lock(props: { readonly user: User; readonly keys: number; readonly stays: readonly ReactNode[] }) {
+  const { user, keys, stays } = props;
   const name = nameOf(user);
   const { client, session } = useApi();
   const right = useMay({ verb: "update", resource: "users", name });
@@ -175,7 +170,9 @@ function Lock({ user, keys }: { readonly user: User; readonly keys: number }) {
             : [
                 ...(keys === 0 ? [] : [counted("user.lock.keys", keys)]),
                 t("user.lock.open"),
+                t("user.lock.requests"),
                 t("user.lock.back"),
+                ...stays,
                 ...(name === session.user ? [t("user.lock.own")] : []),
               ]
         }
