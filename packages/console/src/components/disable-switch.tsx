@@ -28,7 +28,7 @@ export function DisableSwitch(props: {
   const action = isDisabled ? t("key.enable") : t("key.disable");
   return (
     <>
-      <Button kind={isDisabled ? "plain" : "danger"} isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
+      <Button isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
         {action}
       </Button>
       <WhyNot right={right} />

@@ -1,4 +1,4 @@
-// The actions of every object: edit it in a form, and delete it after a confirmation.
+// The actions of every object, in the order of all pages: the primary one, edit it in a form, others, and delete it after a confirmation.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
@@ -23,10 +23,14 @@ export function ObjectActions(props: {
   readonly isDeletable?: boolean;
   /** The consequences of its deletion, one sentence each. */
   readonly consequences: readonly ReactNode[];
+  /** The usual action of the page, before all others. */
+  readonly primary?: ReactNode;
+  /** Other actions, between editing and deleting. */
+  readonly children?: ReactNode;
   /** To be typed before it can be deleted: for objects that take much with them. */
   readonly typed?: string;
 }) {
-  const { kind, address, object, editedAt, isDeletable = true, consequences, typed = "" } = props;
+  const { kind, address, object, editedAt, isDeletable = true, consequences, primary, children, typed = "" } = props;
   const { client } = useApi();
   const navigate = useNavigate();
   const name = nameOf(object);
@@ -43,11 +47,13 @@ export function ObjectActions(props: {
   };
   return (
     <>
+      {primary}
       {mayUpdate.isAllowed && editedAt !== undefined && (
         <Link to={editedAt} className="button plain">
           {t("action.edit")}
         </Link>
       )}
+      {children}
       {mayDelete.isAllowed && isDeletable && (
         <Button kind="danger" onPress={() => setAsked(true)}>
           {t("action.delete")}

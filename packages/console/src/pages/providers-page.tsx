@@ -72,21 +72,20 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
       title={spec.displayName || name}
       lead={spec.description}
       actions={
-        <>
+        <ObjectActions
+          kind="provider"
+          address={IDENTITY_PROVIDERS}
+          object={provider}
+          editedAt={`/identity-providers/${name}/edit`}
+          consequences={[t("provider.disable.signIn"), t("provider.disable.sessions")]}
+        >
           <DisableSwitch
             address={IDENTITY_PROVIDERS}
             object={provider}
             disables={[t("provider.disable.signIn"), t("provider.disable.sessions")]}
             enables={[t("provider.enable.again")]}
           />
-          <ObjectActions
-            kind="provider"
-            address={IDENTITY_PROVIDERS}
-            object={provider}
-            editedAt={`/identity-providers/${name}/edit`}
-            consequences={[t("provider.disable.signIn"), t("provider.disable.sessions")]}
-          />
-        </>
+        </ObjectActions>
       }
     >
       {ready?.status === "False" && !isDisabled && <NotReady condition={ready} />}

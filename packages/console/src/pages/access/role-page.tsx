@@ -33,21 +33,20 @@ function RoleView({ role }: { readonly role: ClusterRole }) {
         title={roleName(name)}
         lead={<code>{name}</code>}
         actions={
-          <>
+          <ObjectActions
+            kind="role"
+            address={CLUSTER_ROLES}
+            object={role}
+            {...(isAggregated ? {} : { editedAt: `/roles/${name}/edit` })}
+            isDeletable={about === undefined}
+            consequences={[t("role.delete.rights")]}
+          >
             {mayCopy.isAllowed && (
               <Link to="/new/role" search={{ from: name }} className="button plain">
                 {t("role.copy")}
               </Link>
             )}
-            <ObjectActions
-              kind="role"
-              address={CLUSTER_ROLES}
-              object={role}
-              {...(isAggregated ? {} : { editedAt: `/roles/${name}/edit` })}
-              isDeletable={about === undefined}
-              consequences={[t("role.delete.rights")]}
-            />
-          </>
+          </ObjectActions>
         }
       />
       {about !== undefined && (

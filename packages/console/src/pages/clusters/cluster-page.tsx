@@ -120,30 +120,9 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
   const isAsleep = cluster.status?.phase === "Sleeping" || cluster.metadata.annotations?.[FORCE_SLEEP] === "true";
   return (
     <>
-      {isBuiltIn(cluster) &&
-        (isAsleep ? (
-          <Button isPending={wake.isPending} isDisabled={!mayUpdate.isAllowed} onPress={() => wake.mutate()}>
-            {t("cluster.wake")}
-          </Button>
-        ) : (
-          <Button isDisabled={!mayUpdate.isAllowed} onPress={() => setAsked("sleep")}>
-            {t("cluster.sleep")}
-          </Button>
-        ))}
-      {isExternal && (
-        <SetKubeconfig
-          title={cluster.spec?.displayName || name}
-          namespace={namespace}
-          name={`vc-${name}`}
-          field="config"
-        />
-      )}
-      <Link to="/new/key" search={{ cluster: `${project}/${name}` }} className="button plain">
-        {t("cluster.key")}
-      </Link>
-      <KubeconfigAgain cluster={cluster} onOther={() => setAsked("kubeconfig")} />
       <ObjectActions
         kind="cluster"
+        primary={<KubeconfigAgain cluster={cluster} onOther={() => setAsked("kubeconfig")} />}
         address={inNamespace(VIRTUAL_CLUSTERS, namespace)}
         object={cluster}
         editedAt={`/clusters/${project}/${name}/edit`}
@@ -158,7 +137,29 @@ function ClusterActions({ cluster, project }: { readonly cluster: VirtualCluster
                   : counted("cluster.delete.credentials", credentials.data.length),
               ]),
         ]}
-      />
+      >
+        {isBuiltIn(cluster) &&
+          (isAsleep ? (
+            <Button isPending={wake.isPending} isDisabled={!mayUpdate.isAllowed} onPress={() => wake.mutate()}>
+              {t("cluster.wake")}
+            </Button>
+          ) : (
+            <Button isDisabled={!mayUpdate.isAllowed} onPress={() => setAsked("sleep")}>
+              {t("cluster.sleep")}
+            </Button>
+          ))}
+        {isExternal && (
+          <SetKubeconfig
+            title={cluster.spec?.displayName || name}
+            namespace={namespace}
+            name={`vc-${name}`}
+            field="config"
+          />
+        )}
+        <Link to="/new/key" search={{ cluster: `${project}/${name}` }} className="button plain">
+          {t("cluster.key")}
+        </Link>
+      </ObjectActions>
       <WhyNot right={mayUpdate} />
       {wake.isError && <ErrorNotice error={wake.error} />}
       {asked === "kubeconfig" && <KubeconfigDialog cluster={cluster} onClose={close} />}

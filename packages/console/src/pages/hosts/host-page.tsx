@@ -46,7 +46,13 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
         kind="host"
         object={cluster}
         actions={
-          <>
+          <ObjectActions
+            kind="host"
+            address={CLUSTERS}
+            object={cluster}
+            editedAt={`/host-clusters/${name}/edit`}
+            consequences={[t(isLocal ? "host.delete.local" : "host.delete.reach"), t("host.delete.stays")]}
+          >
             {spec.networkPeer === true && <JoinCluster cluster={cluster} />}
             {!isLocal && secretName !== "" && (
               <SetKubeconfig
@@ -56,14 +62,7 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
                 field={key}
               />
             )}
-            <ObjectActions
-              kind="host"
-              address={CLUSTERS}
-              object={cluster}
-              editedAt={`/host-clusters/${name}/edit`}
-              consequences={[t(isLocal ? "host.delete.local" : "host.delete.reach"), t("host.delete.stays")]}
-            />
-          </>
+          </ObjectActions>
         }
       />
       {status.message !== undefined && status.message !== "" && (

@@ -87,11 +87,7 @@ export function KeyActions({
       <Button onPress={() => setAsked("rotate")} isDisabled={!mayUpdate.isAllowed || isOwnSession}>
         {t("key.rotate")}
       </Button>
-      <Button
-        kind={isDisabled ? "plain" : "danger"}
-        onPress={() => setAsked(isDisabled ? "enable" : "disable")}
-        isDisabled={!mayUpdate.isAllowed}
-      >
+      <Button onPress={() => setAsked(isDisabled ? "enable" : "disable")} isDisabled={!mayUpdate.isAllowed}>
         {isDisabled ? t("key.enable") : t("key.disable")}
       </Button>
       <Button kind="danger" onPress={() => setAsked("compromised")} isDisabled={!mayUpdate.isAllowed || isOwnSession}>

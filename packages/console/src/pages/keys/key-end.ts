@@ -1,4 +1,4 @@
-// The end of a key on a day that a person chooses, as the TTL that the API wants.
+// The end of a key on a day that a person chooses, as the TTL that the API wants, and in words.
 
 import { dateText, relativeTime } from "../../format/ages.ts";
 import { t } from "../../texts/text.tsx";

@@ -48,20 +48,19 @@ function UserView({ user }: { readonly user: User }) {
         kind="user"
         object={user}
         actions={
-          <>
+          <ObjectActions
+            kind="user"
+            address={USERS}
+            object={user}
+            editedAt={`/users/${name}/edit`}
+            consequences={[
+              own.length === 0 ? t("user.delete.noKeys") : counted("user.delete.keys", own.length),
+              t("user.delete.rights"),
+              ...stays,
+            ]}
+          >
             <Lock user={user} keys={own.length} stays={stays} />
-            <ObjectActions
-              kind="user"
-              address={USERS}
-              object={user}
-              editedAt={`/users/${name}/edit`}
-              consequences={[
-                own.length === 0 ? t("user.delete.noKeys") : counted("user.delete.keys", own.length),
-                t("user.delete.rights"),
-                ...stays,
-              ]}
-            />
-          </>
+          </ObjectActions>
         }
       />
       <div className="card">
@@ -154,7 +153,7 @@ function Lock(props: { readonly user: User; readonly keys: number; readonly stay
     });
   return (
     <>
-      <Button kind={isLocked ? "plain" : "danger"} isDisabled={!right.isAllowed} onPress={() => open("lock")}>
+      <Button isDisabled={!right.isAllowed} onPress={() => open("lock")}>
         {isLocked ? t("user.unlock") : t("user.lock")}
       </Button>
       <WhyNot right={right} />

@@ -59,19 +59,18 @@ function ProjectView({ project }: { readonly project: Project }) {
         kind="project"
         object={project}
         actions={
-          <>
+          <ObjectActions
+            kind="project"
+            address={PROJECTS}
+            object={project}
+            editedAt={`/projects/${name}/edit`}
+            typed={name}
+            consequences={[t("project.delete.content"), t("project.delete.credentials")]}
+          >
             <Link to="/new/key" search={{ project: name }} className="button plain">
               {t("keys.create")}
             </Link>
-            <ObjectActions
-              kind="project"
-              address={PROJECTS}
-              object={project}
-              editedAt={`/projects/${name}/edit`}
-              typed={name}
-              consequences={[t("project.delete.content"), t("project.delete.credentials")]}
-            />
-          </>
+          </ObjectActions>
         }
       />
       {status.message !== undefined && status.message !== "" && <Notice tone="warn">{status.message}</Notice>}

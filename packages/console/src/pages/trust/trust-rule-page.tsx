@@ -48,21 +48,20 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
         kind="trust"
         object={rule}
         actions={
-          <>
+          <ObjectActions
+            kind="trust"
+            address={address}
+            object={rule}
+            editedAt={`/trust/${project}/${name}/edit`}
+            consequences={[t("trust.disable.exchange"), t("trust.disable.keys")]}
+          >
             <DisableSwitch
               address={address}
               object={rule}
               disables={[t("trust.disable.exchange"), t("trust.disable.keys")]}
               enables={[t("trust.enable.again")]}
             />
-            <ObjectActions
-              kind="trust"
-              address={address}
-              object={rule}
-              editedAt={`/trust/${project}/${name}/edit`}
-              consequences={[t("trust.disable.exchange"), t("trust.disable.keys")]}
-            />
-          </>
+          </ObjectActions>
         }
       />
       {ready?.status === "False" && spec.disabled !== true && <NotReady condition={ready} />}
