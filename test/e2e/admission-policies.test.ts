@@ -157,7 +157,7 @@ test("an expression that does not compile is refused when it is written", async 
     );
   expect(await bad("object.")).toContain("spec.validations[0].expression: Invalid value");
   expect(await bad("nothing > 1")).toContain("undeclared reference to 'nothing'");
-  expect(await bad("variables.x")).toContain("undefined field 'x'");
+  expect(await bad("variables.x")).toContain("undeclared reference to 'variables'");
   expect(await bad("'text'")).toContain("must evaluate to bool");
 });
 
