@@ -95,7 +95,7 @@ export default defineConfig({
           groups: [
             { debugName: "steps", priority: 2, name: (id, modules) => firstFileOf(id, modules, false) },
             { debugName: "home", priority: 1, name: (id, modules) => firstFileOf(id, modules, true) },
-            // What several other pages share: in files of their own they were twenty, some with a few lines.
+            // Modules that several other pages share: in files of their own they were twenty, some with a few lines.
             { name: "shared", minShareCount: 2 },
           ],
         },

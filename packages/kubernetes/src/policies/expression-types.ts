@@ -15,6 +15,9 @@ const objectOf = (parts: Parts): CelType => ({
   ),
 });
 
+const textsOf = (...names: readonly string[]): { readonly [name: string]: "string" } =>
+  Object.fromEntries(names.map((name) => [name, "string" as const]));
+
 const KIND = objectOf({ group: "string", version: "string", kind: "string" });
 const RESOURCE = objectOf({ group: "string", version: "string", resource: "string" });
 
@@ -59,13 +62,7 @@ export const NAMESPACE_TYPE = objectOf({
     phase: "string",
     conditions: {
       kind: "list",
-      of: objectOf({
-        type: "string",
-        status: "string",
-        lastTransitionTime: "dyn",
-        message: "string",
-        reason: "string",
-      }),
+      of: objectOf({ ...textsOf("type", "status", "message", "reason"), lastTransitionTime: "dyn" }),
     },
   }),
 });
