@@ -26,7 +26,7 @@ const LEFT_OUT = new Set([
   // Each request of their members is audited with its groups.
   "Team",
   // Objects of other kinds are held against all of them.
-  ...["IngressClass", "LimitRange", "PodDisruptionBudget", "StorageClass"],
+  ...["IdentityProvider", "IngressClass", "LimitRange", "PodDisruptionBudget", "PriorityClass", "StorageClass"],
 ]);
 /** Answered at once, and not stored. */
 const isReview = (kind: string): boolean => kind.endsWith("Review") || kind === "Self";

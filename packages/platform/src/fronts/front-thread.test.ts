@@ -43,6 +43,7 @@ function start(isShort = false) {
       audit: () => undefined,
       isLinkValid: () => false,
       takeLink: () => false,
+      takeProof: () => true,
       scrape: () => "",
       activity: never,
     },

@@ -11,5 +11,6 @@ it.each(["", "token", "password 3600 true false", "token forever false false"])(
 });
 
 it("saves clusters of the same name in different files", () => {
-  expect(fileOf({ metadata: { namespace: "p-shop", name: "dev" } })).toBe("shop-dev.kubeconfig");
+  const cluster = { apiVersion: "management.postern/v1", kind: "VirtualClusterInstance" };
+  expect(fileOf({ ...cluster, metadata: { namespace: "p-shop", name: "dev" } })).toBe("shop-dev.kubeconfig");
 });

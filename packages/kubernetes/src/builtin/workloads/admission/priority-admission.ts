@@ -27,13 +27,16 @@ const SYSTEM: ReadonlyMap<string, number> = new Map([
   ["system-cluster-critical", 2_000_000_000],
 ]);
 
-export function createPriorityAdmission(classes: InstalledResource): AdmissionPlugin {
-  // Stored objects have passed the schema of their kind, here and below.
-  const all = (): readonly PriorityClass[] =>
-    classes.view.list(classes.keys.prefix).map((cached) => cached.decode() as PriorityClass);
+const GLOBAL_DEFAULT = Buffer.from('"globalDefault":true');
 
+export function createPriorityAdmission(classes: InstalledResource): AdmissionPlugin {
   function defaultPriority(): Priority {
-    const [lowest] = all()
+    const [lowest] = classes.view
+      .list(classes.keys.prefix)
+      // Most are none: there may be very many, and every new pod looks for one.
+      .filter((cached) => cached.mayHave(GLOBAL_DEFAULT))
+      // Stored objects have passed the schema of their kind, here and below.
+      .map((cached) => cached.decode() as PriorityClass)
       .filter(({ globalDefault }) => globalDefault === true)
       .toSorted((a, b) => (a.value ?? 0) - (b.value ?? 0));
     return lowest === undefined ? { name: "", value: 0, preemptionPolicy: PREEMPTS } : priorityOf(lowest);

@@ -31,9 +31,10 @@ export async function bindRoles(
   signal: AbortSignal,
 ): Promise<void> {
   const wanted = bindingsByName(clusterRoles, names);
+  const prefix = names.insideRoleGroup("");
   const pause = createTurns(clock);
   for (const object of bindings.view.list(bindings.keys.prefix)) {
-    if (!hasNameOfGroup(object, names)) continue;
+    if (!hasName(object, prefix)) continue;
     await pause();
     const binding = object.decode();
     if (isAsWanted(binding, wanted, names)) continue;
@@ -49,9 +50,10 @@ export function* areRolesBound(
   names: BindingNames,
 ): Steps<boolean> {
   const wanted = bindingsByName(clusterRoles, names);
+  const prefix = names.insideRoleGroup("");
   let found = 0;
   for (const object of bindings) {
-    if (!hasNameOfGroup(object, names)) continue;
+    if (!hasName(object, prefix)) continue;
     yield;
     const binding = object.decode();
     if (!isAsWanted(binding, wanted, names)) return false;
@@ -60,9 +62,8 @@ export function* areRolesBound(
   return found === wanted.size;
 }
 
-/** Others are nothing to this, and each of them may change at any time. */
-const hasNameOfGroup = ({ key }: CachedObject, { insideRoleGroup }: BindingNames): boolean =>
-  key.startsWith(insideRoleGroup(""), key.lastIndexOf("/") + 1);
+/** Whether it has the name of a group. Others are nothing to this, and each of them may change at any time. */
+const hasName = ({ key }: CachedObject, prefix: string): boolean => key.startsWith(prefix, key.lastIndexOf("/") + 1);
 
 /** Of a binding that has the name of a group. */
 function isAsWanted(
