@@ -162,9 +162,9 @@ describe("memory", () => {
       }));
     await make(attacker, "/api/v1/namespaces", { metadata: { name: "judged" } });
     await withoutGrowing(async () => {
-      for (const [name, expression] of [
-        ["texts", "'0123456789'"],
-        ["lists", "[1, 2, 3, 4, 5]"],
+      for (const [name, expression, message] of [
+        ["texts", "'0123456789'", "variables.v39"],
+        ["lists", "[1, 2, 3, 4, 5]", "variables.v39.map(each, string(each)).join()"],
       ] as const) {
         await make(attacker, `${ADMISSION}/validatingadmissionpolicies`, {
           metadata: { name },
@@ -176,7 +176,7 @@ describe("memory", () => {
               ],
             },
             variables: doubled(expression),
-            validations: [{ expression: "size(variables.v39) < 0", messageExpression: "string(variables.v39)" }],
+            validations: [{ expression: "size(variables.v39) < 0", messageExpression: message }],
           },
         });
         const spec = { policyName: name, validationActions: ["Deny", "Audit"] };
@@ -363,7 +363,7 @@ describe("what is read", () => {
       spec: {
         paramKind: { apiVersion: "v1", kind: "ConfigMap" },
         matchConstraints: { resourceRules: rules },
-        validations: [{ expression: "false", messageExpression: "params.metadata.name" }],
+        validations: [{ expression: "false", messageExpression: "string(params.metadata.name)" }],
       },
     });
     await make(attacker, MAPS, { metadata: { name: "own" } });

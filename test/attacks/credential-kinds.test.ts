@@ -91,6 +91,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "pods/binding",
     "pods/eviction",
     "pods/ephemeralcontainers",
+    "pods/resize",
     "endpoints",
     "discovery.k8s.io/endpointslices",
     "services/status",

@@ -329,9 +329,10 @@ export class CachedObject {
   }
 }
 
+/** With its members in the order of `bytes`. */
 const withRevision = (object: KubeObject, revision: Revision): KubeObject => ({
-  ...object,
-  metadata: { ...object.metadata, resourceVersion: String(revision) },
+  ...inOrder(object),
+  metadata: Object.assign({ resourceVersion: "" }, object.metadata, { resourceVersion: String(revision) }),
 });
 
 /** Length of the member with the revision. 0 for an object without one, such as the result of a dry run. */
