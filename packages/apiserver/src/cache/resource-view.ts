@@ -168,7 +168,11 @@ export class ResourceView implements CacheView {
     const previous = this.#objects.delete(key);
     if (previous !== undefined) this.#remove(previous);
     this.#labels?.change(previous, undefined);
-    return previous && { type: "delete", object: previous.atRevision(revision), previous };
+    if (previous === undefined) return undefined;
+    const object = previous.atRevision(revision);
+    // As above.
+    object.keepDecoded();
+    return { type: "delete", object, previous };
   }
 
   #remove(previous: CachedObject): void {

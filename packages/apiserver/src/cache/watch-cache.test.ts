@@ -463,8 +463,11 @@ test("an object is parsed once for all followers that get its event, and not kep
     });
   }
   await turn();
-  await storage.create(`${VIEW}a`, value("a"));
+  const created = await storage.create(`${VIEW}a`, value("a"));
   expect(decoded).toHaveLength(3);
   expect(new Set(decoded).size).toBe(1);
   expect(view.get(`${VIEW}a`)?.decode()).not.toBe(decoded[0]);
+  await storage.delete(`${VIEW}a`, created);
+  expect(decoded).toHaveLength(6);
+  expect(new Set(decoded).size).toBe(2);
 });

@@ -13,7 +13,7 @@ export type ConnectionSums = {
 };
 
 /**
- * What a caller does not read waits here, for each connection. A tenant whose readers stall in each of its clusters fills its own share, and not the
+ * Bytes that a caller does not read wait here, for each connection. A tenant whose readers stall in each of its clusters fills its own share, and not the
  * memory of the server. Unused connections count.
  */
 const MAX_OF_NAMESPACE = 2_048;
