@@ -96,17 +96,22 @@ const text = (): string => `${"y".repeat(380)} ${number++}`;
  * Calls of named functions that each request of a kind makes. A test that fails says that requests have become dearer, or cheaper: `benchmarks:compare`
  * tells how much of it users feel, and the number is written anew.
  */
-const CALLS: readonly [kind: string, calls: number, request: () => Promise<number>][] = [
-  ["GET", 645, () => get(KEY)],
-  ["LIST", 800, () => get(LIST)],
-  ["CREATE", 2630, () => send("POST", KEYS, { metadata: { name: `key-${number++}` }, spec: { description: text() } })],
-  ["PATCH", 2970, () => send("PATCH", KEY, { spec: { description: text() } })],
-  ["kubeconfig with a token", 3005, () => send("POST", KUBECONFIG, {})],
+const CALLS: readonly [kind: string, calls: readonly number[], request: () => Promise<number>][] = [
+  ["GET", [645], () => get(KEY)],
+  ["LIST", [800], () => get(LIST)],
+  [
+    "CREATE",
+    [2630],
+    () => send("POST", KEYS, { metadata: { name: `key-${number++}` }, spec: { description: text() } }),
+  ],
+  // The field manager remembers the shape of the change, or does not.
+  ["PATCH", [2970, 3300], () => send("PATCH", KEY, { spec: { description: text() } })],
+  ["kubeconfig with a token", [3005], () => send("POST", KUBECONFIG, {})],
 ];
 
-test.each(CALLS)("the number of calls of a %s stays as it is: %i", async (_kind, expected, request) => {
+test.each(CALLS)("the number of calls of a %s stays as it is: %j", async (_kind, expected, request) => {
   const calls = await callsOf(async () => expect(await request()).toBeLessThan(300), 12);
   const sum = [...calls.values()].reduce((whole, each) => whole + each, 0);
-  expect(sum).toBeGreaterThan(expected * 0.95);
-  expect(sum).toBeLessThan(expected * 1.05);
+  const isAsBefore = expected.some((each) => sum > each * 0.95 && sum < each * 1.05);
+  expect(isAsBefore, `${sum} calls`).toBe(true);
 });
