@@ -114,7 +114,7 @@ test("with the keyboard alone a kubeconfig is got, and a member added to a proje
   await press(button("Add", dialog()));
   await link("ben", page.getByRole("main")).waitFor();
   expect((await served.platform.send({ path: "projects/shop" })).body.spec.members).toMatchObject([
-    { name: "ben", clusterRole: "postern:project-viewer" },
+    { name: "ben", clusterRole: "postern:project-reader" },
   ]);
 });
 

@@ -208,6 +208,12 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
     `create ${M}/virtualclusterinstances/kubeconfig`,
     `create ${M}/virtualclusterinstances/join`,
   ],
+  "postern:project-reader": [
+    ...VIEWER,
+    `${READ} ${M}/projects`,
+    ...["spaceinstances", "virtualclusterinstances"].map((name) => `${READ},use ${M}/${name}`),
+    `create ${M}/virtualclusterinstances/kubeconfig`,
+  ],
   "postern:project-user": [
     ...VIEWER,
     ...["projects", "spaceinstances", "virtualclusterinstances"].map((name) => `${READ},use ${M}/${name}`),

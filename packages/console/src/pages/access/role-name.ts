@@ -7,8 +7,8 @@ const prefix = `${settings.name}:`;
 
 /** Roles of every server, which makes those that are missing when it starts. */
 const BUILT_IN = [
-  ...(["admin", "authenticated", "directory", "project-admin", "project-user", "project-viewer"] as const),
-  "public-info-viewer",
+  ...(["admin", "authenticated", "directory", "public-info-viewer"] as const),
+  ...(["project-admin", "project-reader", "project-user", "project-viewer"] as const),
 ] as const;
 
 export const builtInRole = (role: string): string => prefix + role;

@@ -6,9 +6,9 @@ import { useMay } from "../../api/use-may.ts";
 import { SelectField } from "../../components/fields.tsx";
 import { inNaturalOrder } from "../../format/natural-order.ts";
 import { t } from "../../texts/text.tsx";
-import { aboutRole, builtInRole, roleName } from "../access/role-name.ts";
+import { aboutRole, builtInRole, isBuiltInRole, roleName } from "../access/role-name.ts";
 
-const OWN = ["project-user", "project-viewer", "project-admin"].map(builtInRole);
+const OWN = ["project-user", "project-reader", "project-viewer", "project-admin"].map(builtInRole);
 
 /** The role that a new member has unless another is chosen. */
 export const [USUAL_ROLE = ""] = OWN;
@@ -30,10 +30,10 @@ export function ProjectRoleField(props: { readonly value: string; readonly onCha
   );
 }
 
-/** ClusterRoles for projects; only the built-in ones if the user may not list ClusterRoles. */
+/** ClusterRoles for projects, without the built-in ones of the whole platform; only the built-in ones if the user may not list ClusterRoles. */
 function useRoles(): readonly string[] {
   const right = useMay({ verb: "list", group: "rbac.authorization.k8s.io", resource: "clusterroles" });
   const { items } = useLive<ClusterRole>(CLUSTER_ROLES, { isWanted: right.isAllowed });
-  const others = items.map(nameOf).filter((name) => !OWN.includes(name) && !name.startsWith("system:"));
+  const others = items.map(nameOf).filter((name) => !isBuiltInRole(name) && !name.startsWith("system:"));
   return [...OWN, ...others.sort(inNaturalOrder)];
 }

@@ -19,6 +19,7 @@ const PUBLIC_PATHS = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 /** Suffixes of the roles' names; see `PlatformNames.role`. */
 export const PROJECT_ADMIN = "project-admin";
 export const PROJECT_USER = "project-user";
+export const PROJECT_READER = "project-reader";
 export const PROJECT_VIEWER = "project-viewer";
 
 export const builtInClusterRoles = (names: PlatformNames): readonly KubeObject[] => [
@@ -38,6 +39,7 @@ export const builtInClusterRoles = (names: PlatformNames): readonly KubeObject[]
   ]),
   clusterRole(names.role(PROJECT_ADMIN), projectAdminRules(names)),
   clusterRole(names.role(PROJECT_USER), projectUserRules(names)),
+  clusterRole(names.role(PROJECT_READER), projectReaderRules(names)),
   clusterRole(names.role(PROJECT_VIEWER), projectViewerRules(names)),
 ];
 
@@ -77,10 +79,16 @@ const projectViewerRules = ({ managementGroup }: PlatformNames): readonly JsonOb
   { verbs: ["get"], apiGroups: [""], resources: ["namespaces"] },
 ];
 
-const projectUserRules = (names: PlatformNames): readonly JsonObject[] => [
+/** The role inside is `view`: it has no Secrets, and changes nothing. */
+const projectReaderRules = (names: PlatformNames): readonly JsonObject[] => [
   ...projectViewerRules(names),
-  { verbs: ["use"], apiGroups: [names.managementGroup], resources: ["projects", ...INSTANCES] },
+  { verbs: ["use"], apiGroups: [names.managementGroup], resources: INSTANCES },
   { verbs: ["create"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/kubeconfig"] },
+];
+
+const projectUserRules = (names: PlatformNames): readonly JsonObject[] => [
+  ...projectReaderRules(names),
+  { verbs: ["use"], apiGroups: [names.managementGroup], resources: ["projects"] },
 ];
 
 const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [

@@ -8,6 +8,7 @@ const project: Project = {
   members: [
     { kind: "User", name: "adam", clusterRole: "postern:project-admin" },
     { kind: "Team", name: "devs", clusterRole: "postern:project-user" },
+    { kind: "Team", name: "readers", clusterRole: "postern:project-reader" },
     { kind: "User", name: "vera", clusterRole: "postern:project-viewer" },
   ],
 };
@@ -29,6 +30,8 @@ describe("the ClusterRoles inside", () => {
     ["paul", ["devs"], ["edit"]],
     ["paul", ["devs", "auditors"], ["edit", "view"]],
     ["vera", [], ["view", "deployer"]],
+    ["rita", ["readers"], ["view"]],
+    ["rita", ["readers", "devs"], ["edit"]],
     ["otto", ["auditors"], ["view"]],
     ["carl", [], []],
   ])("%s in %j: %j", (who, teams, roles) => {

@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { isSystemName } from "../../foundation/kinds/system-name.ts";
-import { PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
+import { PROJECT_ADMIN, PROJECT_READER, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
 import { isOwner } from "./caller.ts";
 import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import { projectRolesOf } from "./owner-permissions.ts";
@@ -96,5 +96,5 @@ export function insideClusterRoles(
 
 function projectRolesInside(roles: readonly string[], names: PlatformNames): readonly string[] {
   if (roles.includes(names.role(PROJECT_USER))) return ["edit"];
-  return roles.includes(names.role(PROJECT_VIEWER)) ? ["view"] : [];
+  return [PROJECT_READER, PROJECT_VIEWER].some((role) => roles.includes(names.role(role))) ? ["view"] : [];
 }

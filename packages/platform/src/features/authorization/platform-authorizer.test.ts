@@ -30,6 +30,7 @@ const project: Project = {
     { kind: "User", name: "adam", clusterRole: "postern:project-admin" },
     { kind: "Team", name: "devs", clusterRole: "postern:project-user" },
     { kind: "User", name: "vera", clusterRole: "postern:project-viewer" },
+    { kind: "Team", name: "readers", clusterRole: "postern:project-reader" },
     { kind: "Group", name: "nina", clusterRole: "postern:project-admin" },
     { kind: "User", name: "mona", clusterRole: "missing" },
   ],
@@ -78,6 +79,12 @@ describe("permissions of users", () => {
       [createVci, vci("update"), secrets, prj("update")],
     ],
     ["vera", [], [vci("get"), prj("get"), prj("get", "clusters")], [vci("use"), kubeConfig, proxy, createVci, secrets]],
+    [
+      "rita",
+      ["readers"],
+      [vci("get"), vci("use"), kubeConfig, prj("get"), prj("get", "clusters"), proxy],
+      [createVci, vci("update"), vci("get", "accesskey"), secrets, prj("update"), prj("use")],
+    ],
     ["nina", [], [], [vci("get"), prj("get"), proxy]],
     ["mona", [], [], [vci("get"), prj("get"), proxy]],
     [

@@ -159,6 +159,7 @@ const owner = fc.oneof(
 const role = pick(
   names.role("project-admin"),
   names.role("project-user"),
+  names.role("project-reader"),
   names.role("project-viewer"),
   names.role("admin"),
   "custom-1",
