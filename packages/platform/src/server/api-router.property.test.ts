@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startPlatform } from "../testing/running-platform.ts";
 import { createApiRouter } from "./api-router.ts";
+import { featureRoutes } from "./request-handler.ts";
 import { servedRoutes } from "./testing/served-routes.ts";
 
 const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 5_000);
@@ -14,9 +15,16 @@ const SEED = Number(process.env["TEST_SEED"]);
 
 type Seen = { readonly surface: string; readonly refused: boolean; readonly asked: unknown };
 
+/** Anything that a feature needs, called or read in any way: its routes are made, and never answer. */
+const ANYTHING: any = new Proxy(() => ANYTHING, {
+  get: (_, member) => (member === Symbol.toPrimitive ? () => "anything" : ANYTHING),
+});
+
+/** As the server has them, in its order. */
+const { routes: ROUTES, page: PAGE } = featureRoutes(ANYTHING, ANYTHING);
+
 /** The surface that a request reaches, and what its chain authorizes and routes. */
 function see(method: string, path: string, accept = ""): Seen {
-  const surfaces = ["management", "proxy", "leaks", "exchange", "signIn", "scim", "console", "documentation"] as const;
   let seen: Seen | undefined;
   const chainOf = (surface: string) => (request: any, resolved: any) => {
     const { info, refusal, innerRequest } = resolved ?? resolveRequest(request);
@@ -30,8 +38,10 @@ function see(method: string, path: string, accept = ""): Seen {
     seen = { surface, refused: isRefused || (surface === "proxy" && innerRequest?.info === undefined), asked };
     return { status: 200, headers: {}, body: { type: "bytes", bytes: "" } };
   };
-  const chains = Object.fromEntries(surfaces.map((surface) => [surface, chainOf(surface)]));
-  const door = createApiRouter({ ...chains, sessions: {} } as any);
+  const routes = ROUTES.map(({ takes, loggedUri }, place) => ({ takes, loggedUri, chain: chainOf(`route ${place}`) }));
+  const page = PAGE && { takes: PAGE.takes, chain: chainOf("page") };
+  const [management, proxy] = [chainOf("management"), chainOf("proxy")];
+  const door = createApiRouter({ management, proxy, routes, page, sessions: {} } as any);
   const request = requestOf({
     ...{ method, path, basePath: "", query: new URLSearchParams(), requestUri: path, headers: { accept } },
     ...{ httpVersion: "1.1", remoteAddress: "", host: "", peerCertificate: () => undefined },
@@ -50,6 +60,9 @@ const PREFIXES = ["", "/kubernetes/management", "/kubernetes/project/a/virtualcl
 const OTHERS = [
   "/leaks",
   "/oauth/token",
+  "/unwrap",
+  "/join/value",
+  "/tunnel/connect",
   "/login",
   "/login/callback/provider",
   "/login/back-channel/provider",

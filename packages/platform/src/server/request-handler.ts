@@ -2,7 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
-import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
+import { type Authenticator, unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import { LongRunningRequests } from "@postern/apiserver/authorization/long-running-requests";
@@ -19,6 +19,7 @@ import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
 import type { AccessKeys } from "../features/access-keys/feature.ts";
 import { leakRoute } from "../features/access-keys/routes/index.ts";
+import type { ReportedValue } from "../features/access-keys/routes/leak-reports.ts";
 import { recordingUse } from "../features/access-keys/usage/key-usage.ts";
 import type { Authorization } from "../features/authorization/feature.ts";
 import { provisioningAuthenticator } from "../features/authorization/provisioning.ts";
@@ -38,9 +39,9 @@ import type { PlatformEndpoint } from "../features/virtual-clusters/platform-end
 import { readingOf } from "../features/wrapped-values/reading-of.ts";
 import { unwrapRoute } from "../features/wrapped-values/routes/unwrap-route.ts";
 import { checkWrap } from "../features/wrapped-values/wrap-request.ts";
-import type { FeatureRoute } from "../foundation/http/feature-route.ts";
-import { createManagementCall } from "../foundation/http/management-call.ts";
-import { createApiRouter } from "./api-router.ts";
+import type { ChainedHandler, FeatureRoute } from "../foundation/http/feature-route.ts";
+import { type CallManagement, createManagementCall } from "../foundation/http/management-call.ts";
+import { createApiRouter, type RoutedChain } from "./api-router.ts";
 import type { Platform } from "./compose.ts";
 import { createUrgentCheck, failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
 import { withReplicaConfirmation } from "./with-replica-confirmation.ts";
@@ -72,11 +73,10 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
 };
 
 export function createRequestHandler(platform: Platform, parts: RequestHandlerParts): ApiHandler {
-  const { base, directory, keys, mint, authorization, trust, tunnels, clusters, signIn, api } = platform;
-  const { certificates, delivery, activity, granted } = platform;
+  const { base, keys, authorization, clusters, signIn, api, activity, granted } = platform;
   const { configuration, names, runtime, metrics, signal } = base;
   const { clock } = runtime;
-  const { freshness, audit, administrator, home } = parts;
+  const { freshness, audit } = parts;
   // Rates and failed logins are counted across all surfaces.
   const shared: HandlerChainDeps = {
     runtime,
@@ -105,13 +105,18 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
     openRequests: new LongRunningRequests(runtime),
   };
   const confirmed: HandlerChainDeps = { ...shared, outermost: withReplicaConfirmation(parts.replicas) };
-  const chain = (common: HandlerChainDeps, { handle, ...own }: FeatureRoute): HandlerChain =>
-    createHandlerChain(handle, { ...common, ...own });
+  const { audit: _, ...unaudited } = shared;
   /** Credentials, rules and providers have to be the newest there are. */
-  const fresh = (route: FeatureRoute): FeatureRoute =>
-    route.authenticator === undefined
-      ? route
-      : { ...route, authenticator: freshAuthenticator(route.authenticator, freshness) };
+  const fresh = (authenticator: Authenticator): Authenticator => freshAuthenticator(authenticator, freshness);
+  const chain = ({ handle, ...own }: ChainedHandler): HandlerChain => {
+    const authenticator = own.authenticator === undefined ? shared.authenticator : fresh(own.authenticator);
+    return createHandlerChain(handle, { ...confirmed, ...own, authenticator });
+  };
+  const routed = ({ takes, loggedUri, isPublic, ...route }: FeatureRoute): RoutedChain => ({
+    takes,
+    loggedUri,
+    chain: isPublic === true ? createHandlerChain(route.handle, { ...unaudited, ...route }) : chain(route),
+  });
 
   const managed = wrappingChecked(heldToItsKey(api.route, keys, authorization), names);
   const questionOf = createManagementQuestion(shared.authorizer, authorization.sourceCheck);
@@ -123,70 +128,59 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
       : createHandlerChain(managed, {
           ...confirmed,
           questionOf,
-          authenticator: freshAuthenticator(
-            unionAuthenticator([parts.frontProxy.authenticator, keys.authenticator]),
-            freshness,
-          ),
+          authenticator: fresh(unionAuthenticator([parts.frontProxy.authenticator, keys.authenticator])),
           withRefusals: parts.frontProxy.withRefusals,
         });
-  const provisioning = provisioningAuthenticator(freshAuthenticator(keys.authenticator.parts, freshness), keys.index);
-  const callFor = (to: HandlerChain) => createManagementCall(to, names.managementGroup, signal);
-  const { route: pages, grants } = signInRoute(base, {
-    signIn,
-    directory,
-    keys,
-    mint,
-    call: callFor(management),
-    administrator,
-    home,
-  });
-  const { audit: _, ...unaudited } = shared;
+  const callBy = (to: HandlerChain): CallManagement => createManagementCall(to, names.managementGroup, signal);
+  const provisioning = provisioningAuthenticator(fresh(keys.authenticator.parts), keys.index);
+  const provision = callBy(createHandlerChain(managed, { ...confirmed, authenticator: provisioning }));
+  const { routes, page } = featureRoutes(platform, { ...parts, call: callBy(management), provision });
   return createApiRouter({
     sessions: { keys: keys.index, publicUrl: signIn.publicUrl },
     management: received,
-    // Public files are not audited; the requests of the page are.
-    console:
-      parts.loadConsole === undefined || !configuration.console
-        ? undefined
-        : chain(unaudited, consoleRoute(base, parts.loadConsole, parts.endpoint)),
-    documentation:
-      parts.loadDocumentation === undefined || !configuration.console
-        ? undefined
-        : chain(unaudited, documentationRoute(base, parts.loadDocumentation)),
-    scim: chain(
-      confirmed,
-      scimRoute(base, {
-        keys,
-        call: callFor(createHandlerChain(managed, { ...confirmed, authenticator: provisioning })),
-        publicUrl: signIn.publicUrl,
-      }),
-    ),
-    signIn: chain(confirmed, fresh(pages)),
-    leaks: chain(
-      confirmed,
-      leakRoute(base, {
-        keys,
-        dealWithOther: (value, context, options) => delivery.values.report(value, readingOf(context), options),
-      }),
-    ),
-    exchange: chain(shared, fresh(exchangeRoute(base, { trust, keys, mint, grants }))),
-    unwrap: chain(confirmed, fresh(unwrapRoute(base, { delivery, keys, certificates, directory }))),
-    // Used once, on whichever server: the newest values have to be known.
-    join: chain(confirmed, fresh(joinRoute(base, { tunnels, keys, endpoint: parts.endpoint }))),
-    tunnel: chain(
-      confirmed,
-      fresh(
-        tunnelRoute(base, {
-          tunnels,
-          keys,
-          servers: async () => (await parts.replicas?.count()) ?? 1,
-          destinations: clusters.destinations,
-          endpoint: parts.endpoint,
-        }),
-      ),
-    ),
-    proxy: chain(confirmed, fresh(proxyRoute(base, { keys, authorization, clusters, granted }))),
+    proxy: chain(proxyRoute(base, { keys, authorization, clusters, granted })),
+    routes: routes.map(routed),
+    page: page && routed(page),
   });
+}
+
+type RouteParts = Pick<
+  RequestHandlerParts,
+  "administrator" | "home" | "loadConsole" | "loadDocumentation" | "endpoint" | "replicas"
+> & {
+  readonly call: CallManagement;
+  /** As directories may use it. */
+  readonly provision: CallManagement;
+};
+
+/** The routes of features, but for the page of the console, which also answers mistyped addresses. Exported for its test. */
+export function featureRoutes(
+  { base, directory, keys, mint, trust, tunnels, clusters, signIn, certificates, delivery }: Platform,
+  parts: RouteParts,
+): { readonly routes: readonly FeatureRoute[]; readonly page: FeatureRoute | undefined } {
+  const { administrator, home, call, provision, endpoint, replicas } = parts;
+  const [loadConsole, loadDocumentation] = base.configuration.console
+    ? [parts.loadConsole, parts.loadDocumentation]
+    : [];
+  const { publicUrl } = signIn;
+  const { destinations } = clusters;
+  const { route: pages, grants } = signInRoute(base, { signIn, directory, keys, mint, call, administrator, home });
+  const servers = async (): Promise<number> => (await replicas?.count()) ?? 1;
+  const reportOther: ReportedValue = (value, context, options) =>
+    delivery.values.report(value, readingOf(context), options);
+  return {
+    routes: [
+      leakRoute(base, { keys, reportOther }),
+      unwrapRoute(base, { delivery, keys, certificates, directory }),
+      exchangeRoute(base, { trust, keys, mint, grants }),
+      pages,
+      scimRoute(base, { keys, call: provision, publicUrl }),
+      tunnelRoute(base, { tunnels, keys, servers, destinations, endpoint }),
+      joinRoute(base, { tunnels, keys, endpoint }),
+      ...(loadDocumentation === undefined ? [] : [documentationRoute(base, loadDocumentation)]),
+    ],
+    page: loadConsole && consoleRoute(base, loadConsole, endpoint),
+  };
 }
 
 /** The management API for the server's own requests, which are audited as those of anybody. */

@@ -87,10 +87,10 @@ it("is on no path of the API", () => {
     "/leaks",
     "/scim/v2",
   ])
-    expect([path, isConsoleRequest({ method: "GET", headers }, path)]).toEqual([path, false]);
+    expect([path, isConsoleRequest(path, { method: "GET", headers })]).toEqual([path, false]);
   for (const view of CONSOLE_VIEWS) {
-    expect(isConsoleRequest({ method: "GET", headers }, `/${view}/a/b`)).toBe(true);
-    expect(isConsoleRequest({ method: "POST", headers }, `/${view}`)).toBe(false);
+    expect(isConsoleRequest(`/${view}/a/b`, { method: "GET", headers })).toBe(true);
+    expect(isConsoleRequest(`/${view}`, { method: "POST", headers })).toBe(false);
   }
 });
 

@@ -40,7 +40,7 @@ export const CONSOLE_VIEWS: readonly string[] = [
 ];
 
 /** Programs that ask for `/` want the API: only what names HTML among what it takes is a browser. */
-export function isConsoleRequest({ method, headers }: Pick<ApiRequest, "method" | "headers">, path: string): boolean {
+export function isConsoleRequest(path: string, { method, headers }: Pick<ApiRequest, "method" | "headers">): boolean {
   if (path.startsWith(FILES)) return true;
   if (method !== "GET" && method !== "HEAD") return false;
   const [, view = ""] = path.split("/", 2);
@@ -55,7 +55,7 @@ const API_ROOTS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a person opened an address that may be mistyped: the console then says that there is no such page. */
-export function isMistyped(request: Pick<ApiRequest, "method" | "headers">, path: string): boolean {
+export function isMistyped(path: string, request: Pick<ApiRequest, "method" | "headers">): boolean {
   const [, root = ""] = path.split("/", 2);
   return (
     request.method === "GET" &&
@@ -79,6 +79,8 @@ type Page = { readonly bytes: Buffer; readonly etag: string; readonly headers: R
 type Loaded = { readonly page: Page; readonly files: ReadonlyMap<string, ConsoleFile> };
 
 export const consoleRoute = (base: Foundation, load: ConsoleRouteDeps["load"], endpoint: Endpoint): FeatureRoute => ({
+  takes: isConsoleRequest,
+  isPublic: true,
   handle: createConsoleRoute({ load, settings: base.names, endpoint }),
   authenticator: anonymousCallers,
   authorizer: allowExchange,

@@ -9,7 +9,7 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowAnybody, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
-import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
+import { type FeatureRoute, isBelow } from "../../foundation/http/feature-route.ts";
 import { codingOf, isKnown, PER_SOURCE, PUBLIC_HEADERS } from "../console/public-files.ts";
 import { cookieOf } from "../sign-in/cookies-and-origins.ts";
 import { THEME_COOKIE } from "../sign-in/sign-in-paths.ts";
@@ -19,13 +19,13 @@ import { documentOf, INDEX_PATH, MISSING, ROOT, STYLE_PATH } from "./documentati
 export type LoadDocumentation = () => Promise<DocumentationBuild>;
 
 export const documentationRoute = (base: Foundation, load: LoadDocumentation): FeatureRoute => ({
+  takes: (path) => isBelow(path, ROOT),
+  isPublic: true,
   handle: createDocumentationRoute(load),
   authenticator: anonymousCallers,
   authorizer: allowAnybody("the documentation is public"),
   rateLimits: { perSource: base.rateLimiter(PER_SOURCE) },
 });
-
-export const isDocumentationPath = (path: string): boolean => path === ROOT || path.startsWith(`${ROOT}/`);
 
 const POLICY = [
   "default-src 'none'",

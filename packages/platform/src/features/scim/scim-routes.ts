@@ -13,7 +13,7 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange } from "../../foundation/http/anonymous-callers.ts";
-import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
+import { type FeatureRoute, isBelow } from "../../foundation/http/feature-route.ts";
 import type { CallManagement, ManagementCall } from "../../foundation/http/management-call.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import { objectNameFor } from "../directory/object-name.ts";
@@ -25,7 +25,7 @@ import { nameOf, SCIM_TYPES, type ScimType } from "./scim-resources.ts";
 import { listResponse, NO_CONTENT, scimError, scimErrorResponse, scimResponse } from "./scim-response.ts";
 import { withTypedValues } from "./scim-values.ts";
 
-export const SCIM_PATH = "/scim/v2";
+const SCIM_PATH = "/scim/v2";
 
 const MAX_BODY = 1024 * 1024;
 const ATTEMPTS = 5;
@@ -40,6 +40,7 @@ export type ScimNeeds = {
 
 /** The request goes on to the management API, which decides about it. */
 export const scimRoute = ({ names }: Foundation, { keys, call, publicUrl }: ScimNeeds): FeatureRoute => ({
+  takes: (path) => isBelow(path, SCIM_PATH),
   async handle(context) {
     try {
       checkKey(context, keys.index);

@@ -25,7 +25,7 @@ import { fetchFromProviders } from "./provider-fetch.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 import { createSignInTransactions } from "./sign-in-flow.ts";
 import { createSignInRecords } from "./sign-in-records.ts";
-import { createSignInRoutes, signInLimits } from "./sign-in-routes.ts";
+import { createSignInRoutes, isSignInPath, signInLimits } from "./sign-in-routes.ts";
 import { createSignInService } from "./sign-in-service.ts";
 import { createSignInUsers, type SignInUsers } from "./sign-in-users.ts";
 
@@ -145,6 +145,9 @@ export function signInRoute(
   };
   return {
     route: {
+      takes: isSignInPath,
+      // Codes stand in the query.
+      loggedUri: (path) => path,
       handle: createSignInRoutes(deps, signIn.backChannel),
       authenticator: anonymousCallers,
       authorizer: allowExchange,

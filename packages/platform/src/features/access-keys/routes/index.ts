@@ -6,11 +6,15 @@ import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
 import type { AccessKeys } from "../feature.ts";
 import { createLeakReports, leakReportLimits, type ReportedValue } from "./leak-reports.ts";
 
+/** Where anybody reports keys that they found. */
+const LEAKS_PATH = "/leaks";
+
 export const leakRoute = (
   base: Foundation,
-  { keys, dealWithOther }: { readonly keys: AccessKeys; readonly dealWithOther: ReportedValue },
+  { keys, reportOther }: { readonly keys: AccessKeys; readonly reportOther: ReportedValue },
 ): FeatureRoute => ({
-  handle: createLeakReports(base, keys, dealWithOther),
+  takes: (path) => path === LEAKS_PATH,
+  handle: createLeakReports(base, keys, reportOther),
   // With an identity, the audit log would contain credentials that the reporter sends.
   authenticator: anonymousCallers,
   authorizer: allowAnybody("leak reports need no credential"),

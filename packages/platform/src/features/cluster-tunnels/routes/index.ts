@@ -1,9 +1,10 @@
 // GET /join/<value>, POST /join, and what agents do with their key below /tunnel.
 
+import { JOIN_PATH, TUNNEL_PATH } from "@postern/api/cluster-tunnel";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { allowAnybody, anonymousCallers } from "../../../foundation/http/anonymous-callers.ts";
-import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
+import { type FeatureRoute, isBelow } from "../../../foundation/http/feature-route.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import { AGENT_IMAGE, type AgentManifestOptions } from "../agent-manifests.ts";
 import type { ClusterTunnels } from "../feature.ts";
@@ -20,6 +21,9 @@ export const joinRoute = (
     endpoint,
   }: Needs & { readonly endpoint: { url(): string; readonly certificateAuthorityPem: string | undefined } },
 ): FeatureRoute => ({
+  takes: (path) => isBelow(path, JOIN_PATH),
+  // The value stands in the path.
+  loggedUri: () => JOIN_PATH,
   handle: createJoinRoute({
     names,
     tunnels,
@@ -54,6 +58,7 @@ export const tunnelRoute = (
     readonly endpoint: { readonly certificateAuthorityPem: string | undefined };
   },
 ): FeatureRoute => ({
+  takes: (path) => isBelow(path, TUNNEL_PATH),
   handle: createTunnelRoute({
     names,
     tunnels,

@@ -2,7 +2,7 @@
 
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import type { Foundation } from "../../../foundation/foundation.ts";
-import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
+import type { ChainedHandler } from "../../../foundation/http/feature-route.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { Authorization } from "../../authorization/feature.ts";
 import type { GrantedAccess } from "../../authorization/granted-access.ts";
@@ -26,7 +26,7 @@ export type ProxyNeeds = {
 export function proxyRoute(
   { names, lookup }: Foundation,
   { keys, authorization, clusters, granted }: ProxyNeeds,
-): FeatureRoute {
+): ChainedHandler {
   const { authorizer, sources, sourceCheck } = authorization;
   const { index, authenticator, usage } = keys;
   const { backends, spaces, reached, destinations, wakeUp } = clusters;

@@ -3,7 +3,11 @@
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { allowExchange, anonymousCallers } from "../../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
-import { MAX_TOKEN_FORM_BYTES, type TokenGrants } from "../../../foundation/issuers/token-endpoint.ts";
+import {
+  MAX_TOKEN_FORM_BYTES,
+  TOKEN_ENDPOINT_PATH,
+  type TokenGrants,
+} from "../../../foundation/issuers/token-endpoint.ts";
 import { markTokenUsed } from "../../../foundation/issuers/used-tokens.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
@@ -30,6 +34,7 @@ export function exchangeRoute(base: Foundation, { trust, keys, mint, grants }: E
     rateLimiter: base.rateLimiter,
   });
   return {
+    takes: (path) => path === TOKEN_ENDPOINT_PATH,
     handle: createTokenExchangeRoute(base, exchange, keys, grants),
     // The credential is in the body.
     authenticator: anonymousCallers,

@@ -1,7 +1,7 @@
 // POST /unwrap: exchanges a wrapped value for the credential inside, once.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import { UNWRAPPED_KIND } from "@postern/api/wrapped-value";
+import { UNWRAP_PATH, UNWRAPPED_KIND } from "@postern/api/wrapped-value";
 import { ACCESS_KEY_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
@@ -40,6 +40,7 @@ export type UnwrapNeeds = {
 
 /** The value is the credential: the caller has no identity here. */
 export const unwrapRoute = (base: Foundation, needs: UnwrapNeeds): FeatureRoute => ({
+  takes: (path) => path === UNWRAP_PATH,
   handle: createUnwrapRoute(base, needs),
   authenticator: anonymousCallers,
   authorizer: allowAnybody("the wrapped value is the credential"),
