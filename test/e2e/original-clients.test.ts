@@ -283,7 +283,11 @@ describe("contexts that the command line writes", () => {
     const authority = (await readFile(server.caFile)).toString("base64");
     const annotation = "loft.sh/direct-cluster-endpoint-ca-data";
     for (const cluster of [await ok("clusters/embedded"), (await ok("projects/default/clusters")).clusters[0]]) {
-      expect(cluster.metadata.annotations[annotation]).toBe(authority);
+      expect(cluster.metadata.annotations).toMatchObject({
+        [annotation]: authority,
+        // Without it, a client signed in with --insecure writes contexts that kubectl refuses: they skip the check, and have a CA.
+        "loft.sh/direct-cluster-endpoint-insecure": "false",
+      });
     }
     await replace("clusters/embedded", (cluster) => cluster);
     const direct = { "loft.sh/direct-cluster-endpoint": "direct.example.com" };

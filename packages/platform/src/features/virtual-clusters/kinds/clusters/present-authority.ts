@@ -1,4 +1,4 @@
-// Shows the CA of the platform in an annotation of every cluster. Clients copy it into the kubeconfigs that they write: clusters are reached through
+// Shows the CA of the platform in annotations of every cluster. Clients copy it into the kubeconfigs that they write: clusters are reached through
 // the platform's proxy.
 
 import type { PlatformNames } from "@postern/api/platform-names";
@@ -26,6 +26,11 @@ export function withAuthority<T extends KubeObject>(cluster: T, names: Names, en
     return cluster;
   }
   const authority = Buffer.from(certificateAuthorityPem).toString("base64");
-  const shown = { ...annotations, [names.key("direct-cluster-endpoint-ca-data")]: authority };
+  const shown = {
+    ...annotations,
+    [names.key("direct-cluster-endpoint-ca-data")]: authority,
+    // A kubeconfig that has a CA and skips its check is refused: a client that was signed in to with `--insecure` would write one.
+    [names.key("direct-cluster-endpoint-insecure")]: "false",
+  };
   return { ...cluster, metadata: { ...cluster.metadata, annotations: shown } };
 }
