@@ -278,6 +278,40 @@ test("the link to a new virtual cluster is shown to a user who may create one in
   await hers.context().close();
 });
 
+test("lists of clusters are filtered in the address, and a host cluster says what it waits for", async () => {
+  const { platform } = served;
+  await platform.create("clusters", { metadata: { name: "edge" }, spec: { networkPeer: true } });
+  const kubeConfigRef = { secretNamespace: "clusters", secretName: "west" };
+  await platform.create("clusters", { metadata: { name: "west" }, spec: { kubeConfigRef } });
+  await platform.create("projects", { metadata: { name: "maps" } });
+  await platform.create("namespaces/p-maps/virtualclusterinstances", {
+    metadata: { name: "outside" },
+    spec: { external: true, template: { accessPoint: { ingress: { enabled: true } } } },
+  });
+  const choose = async (label: string, option: string): Promise<void> => {
+    const field = page.getByRole("button", { name: new RegExp(`${label}$`) }).and(page.locator(".select"));
+    await field.click();
+    await page.getByRole("option", { name: option, exact: true }).click();
+  };
+  const rows = () => page.locator("tbody .row-link").allTextContents();
+
+  await goTo("Virtual clusters");
+  await choose("Project", "maps");
+  await expect.poll(rows).toEqual(["maps / outside"]);
+  await choose("Runs in", "Built-in cluster");
+  await page.getByText("Nothing matches", { exact: true }).waitFor();
+  expect(new URL(page.url()).search).toBe("?project=maps&where=embedded");
+
+  await goTo("Host clusters");
+  await choose("State", "Pending");
+  await expect.poll(rows).toEqual(["edge", "west"]);
+  await page.getByText("Needs a kubeconfig", { exact: true }).waitFor();
+  await choose("Connection", "by an agent");
+  await page.getByText("Waits for its agent", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "edge" }).first().click();
+  await page.getByText(/Its agent is not connected to this server\. Choose Connect agent/).waitFor();
+});
+
 test("a user signs out everywhere, sees how far it is, and their programs go on", async () => {
   const [first, second] = [await served.openAs(jane, "/profile"), await served.openAs(jane, "/keys")];
   await first.getByRole("button", { name: "End the session" }).first().waitFor();

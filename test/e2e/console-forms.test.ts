@@ -1,12 +1,13 @@
 // The forms of the console in a real browser: what they say makes the object, what they change leaves the rest as it is, and refusals stand at
 // the field that they are about.
 
+import { generateKeyPairSync, sign } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
-import { tool } from "./testing/postern-process.ts";
+import { succeed, tool } from "./testing/postern-process.ts";
 
 let served: ServedConsole;
 let page: Page;
@@ -192,6 +193,11 @@ test("a trust rule of a project gives access to the project, and is deleted", as
   await press("Create");
   await title("Of the twins");
   await page.getByText("Project twin", { exact: true }).first().waitFor();
+  const script = codeOf(".gitlab-ci.yml");
+  expect(await script.textContent()).toContain(`postern ci login --project twin --rule of-the-twins`);
+  expect(await script.textContent()).toContain(`aud: ${served.platform.server.url}`);
+  await choose("CI system", "GitHub Actions");
+  await codeOf(".github/workflows/deploy.yml").getByText("id-token: write").waitFor();
   const path = "namespaces/p-twin/trustrules/of-the-twins";
   const spec = await specOf(path);
   expect(spec).toMatchObject({ issuer: { preset: "gitlab" }, user: "shop-ci" });
@@ -201,6 +207,41 @@ test("a trust rule of a project gives access to the project, and is deleted", as
   await press("Delete", page.getByRole("dialog"));
   await title("Trust rules");
   expect((await served.platform.send({ path })).status).toBe(404);
+});
+
+test("the commands on the page of a trust rule exchange a token for a key", async () => {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  const jwks = JSON.stringify({
+    keys: [{ ...publicKey.export({ format: "jwk" }), kid: "1", use: "sig", alg: "RS256" }],
+  });
+  await served.platform.create("clustertrustrules", {
+    metadata: { name: "copied" },
+    spec: {
+      issuer: { url: "https://issuer.test", jwks },
+      audiences: ["own audience"],
+      claims: [{ claim: "sub", values: ["job"] }],
+      user: "shop-ci",
+      scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] },
+    },
+  });
+  await page.goto(`${served.platform.server.url}/trust/-/copied`);
+  await codeOf("login.sh").getByText("--cacert ca.crt").waitFor();
+  const script = (await codeOf("login.sh").textContent()) ?? "";
+  expect(script).toContain("# TOKEN is a token with the audience own audience");
+  const saving = page.waitForEvent("download");
+  await press("ca.crt");
+  const { directory } = served.platform;
+  await (await saving).saveAs(join(directory, "ca.crt"));
+  const now = Math.floor(Date.now() / 1_000);
+  const claims = { iss: "https://issuer.test", aud: "own audience", sub: "job", iat: now, exp: now + 300 };
+  const content = [{ alg: "RS256", kid: "1" }, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+    .join(".");
+  const token = `${content}.${sign("sha256", Buffer.from(content), privateKey).toString("base64url")}`;
+  const printed = await succeed(tool("bash", ["-c", `cd "$0" && TOKEN="$1" && ${script}`, directory, token]));
+  const answer = JSON.parse(printed);
+  const path = "namespaces/p-default/virtualclusterinstances/demo";
+  expect((await served.platform.send({ path, key: answer.access_token })).status).not.toBe(401);
 });
 
 /** A kubeconfig of the virtual cluster that is there from the start, of an administrator of it. */

@@ -55,6 +55,32 @@ test("an administrator sees what needs attention, and follows it", async () => {
   await page.context().close();
 });
 
+test("the most severe is first, and tiles open what they count", async () => {
+  const page = await served.openAs(served.platform.adminKey, "/");
+  await page.getByRole("article").filter({ hasText: "Permanent administrator key" }).waitFor();
+  const severities = page.locator(".severity .badge");
+  await expect.poll(() => severities.allTextContents()).toEqual(["Urgent", "Soon", "Advice"]);
+  const section = (badge: string) =>
+    page
+      .locator("section")
+      .filter({ has: severities.getByText(badge) })
+      .last();
+  await section("Urgent").getByRole("article").filter({ hasText: "Refused keys" }).waitFor();
+  await section("Advice").getByRole("article").filter({ hasText: "Keys that never expire" }).waitFor();
+  for (const label of ["requests in the last hour", "refused in the last hour"]) {
+    await page.getByRole("link", { name: new RegExp(`${label}$`) }).click();
+    await page.getByRole("heading", { level: 1, name: "Audit log" }).waitFor();
+    await page.getByRole("button", { name: /^The last hour/ }).waitFor();
+    expect(await page.getByRole("checkbox").isChecked()).toBe(true);
+    await page.goBack();
+  }
+  const tile = page.getByRole("link", { name: /refused in the last hour$/ });
+  const count = await tile.locator("strong").textContent();
+  await tile.click();
+  await page.getByText(`${count} requests`, { exact: true }).waitFor();
+  await page.context().close();
+});
+
 test("plots have their figures as tables, and changes are in words", async () => {
   const page = await served.openAs(served.platform.adminKey, "/");
   const plot = (title: string) => page.locator(".plot").filter({ has: page.getByRole("heading", { name: title }) });

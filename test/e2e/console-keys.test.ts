@@ -147,6 +147,19 @@ test("presets fill in the form: a pipeline with one cluster until a day, and a r
   await page.getByText("--cacert ca.crt").waitFor();
   const made = await keyOf("preset-ci");
   expect(made.spec.scope).toEqual({ virtualClusters: [{ project: "default", virtualCluster: "demo" }] });
+  // What the key is for, from the page and with the kubeconfig of its answer: it deploys, and grants no rights.
+  await press("Get a kubeconfig with it");
+  await page.getByText("The key works: 201").waitFor();
+  const answer = page.getByRole("figure").filter({ hasText: "for the next 10 minutes" }).locator("code");
+  const token = /token: (\S+)/.exec((await answer.textContent()) ?? "")?.[1];
+  const cluster = "/kubernetes/project/default/virtualcluster/demo";
+  const make = async (path: string, body: object): Promise<number> =>
+    (await served.platform.send({ key: token, path: `${cluster}/${path}`, body })).status;
+  const deployed = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "deployed" } };
+  expect(await make("api/v1/namespaces/default/configmaps", deployed)).toBe(201);
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+  const binding = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "RoleBinding", metadata: { name: "x" }, roleRef };
+  expect(await make("apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", binding)).toBe(403);
   const end = new Date(day.getFullYear(), day.getMonth(), day.getDate() + 1).getTime();
   expect(Math.abs(Date.parse(made.status.expirationTimestamp) - end)).toBeLessThan(120_000);
 

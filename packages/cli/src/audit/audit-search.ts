@@ -48,7 +48,7 @@ export const createAuditSearchCommand = (context: CommandContext): Command =>
           parseTime,
         )
         .option("--until <time>", "before then", parseTime)
-        .option("--refused", "only requests that were refused: 401 and 403")
+        .option("--refused", "only requests that were refused: 401, 403 and 429")
         .option("--requests", "print each request, instead of counts")
         .option(
           "--limit <number>",

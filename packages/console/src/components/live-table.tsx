@@ -5,6 +5,7 @@ import { type LiveList, useLoaded } from "../api/use-live.ts";
 import { counted, t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
 import { DataTable, type DataTableProps, type Sort } from "./data-table.tsx";
+import { EmptyState } from "./empty-state.tsx";
 import { Loading } from "./loading.tsx";
 import { ErrorNotice } from "./notice.tsx";
 import { csvOf } from "./table-csv.ts";
@@ -12,6 +13,9 @@ import { filledColumns } from "./table-layout.ts";
 import { TableMenu } from "./table-menu.tsx";
 import { useDensity, useHiddenColumns } from "./table-settings.ts";
 import { useAddress } from "./use-address.ts";
+
+/** Parameters of the address that hide no row. */
+const WHOLE: ReadonlySet<string> = new Set(["sort", "tab"]);
 
 /**
  * `rows`: the visible rows of `list`; `count`: their number as text; `filters`: shown above the table if there is something to filter. `bulk`: the
@@ -26,7 +30,7 @@ export function LiveTable<T>(
     readonly titleOf?: (row: T) => string;
   },
 ) {
-  const { list, filters, count, bulk, titleOf, columns, sort, ...table } = props;
+  const { list, filters, count, bulk, titleOf, columns, sort, empty, ...table } = props;
   const { items, isLoading, error, retry } = list;
   const { search, change } = useAddress();
   const [hidden, show] = useHiddenColumns(location.pathname.slice(1));
@@ -44,6 +48,7 @@ export function LiveTable<T>(
   if (error !== null) return <ErrorNotice error={error} onRetry={retry} />;
   const end = (): void => setSelected(new Set());
   const selection = titleOf && bulk && { selected, onChange: setSelected, nameOf: titleOf };
+  const isNarrowed = items.length > 0 && Object.keys(search).some((name) => !WHOLE.has(name));
   const order = orderOf(search["sort"]) ?? sort;
   return (
     <>
@@ -78,6 +83,7 @@ export function LiveTable<T>(
       ) : (
         <DataTable
           {...table}
+          empty={isNarrowed ? <EmptyState title={t("filter.none.title")}>{t("filter.none.text")}</EmptyState> : empty}
           columns={shownColumns}
           {...(order === undefined ? {} : { sort: order })}
           onSort={({ column, isDescending }) => change({ sort: `${isDescending ? "-" : ""}${column}` })}

@@ -148,6 +148,7 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
       }}
     >
       <div className="form">
+        <p className="hint">{t("form.optional")}</p>
         {content}
         {save.isError && errors.arePlaced && (
           <Notice tone="bad">

@@ -5,6 +5,7 @@ import { FieldError } from "react-aria-components/FieldError";
 import { Label } from "react-aria-components/Label";
 import { Text } from "react-aria-components/Text";
 import { TextField as AriaTextField, Input, TextArea } from "react-aria-components/TextField";
+import { t } from "../texts/text.tsx";
 
 export type TextFieldProps = {
   readonly label: string;
@@ -32,7 +33,15 @@ export function TextField(props: TextFieldProps) {
   const suggested = list === undefined ? {} : { list };
   return (
     <AriaTextField {...field} isInvalid={error !== undefined} validationBehavior="aria" className="field">
-      <Label>{label}</Label>
+      <span className="label-row">
+        <Label>{label}</Label>
+        {/* The field itself says so to screen readers. */}
+        {field.isRequired === true && (
+          <span className="hint" aria-hidden="true">
+            {t("form.required")}
+          </span>
+        )}
+      </span>
       {isMultiline ? (
         <TextArea className={className} rows={3} {...hint} />
       ) : (

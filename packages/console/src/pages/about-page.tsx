@@ -45,8 +45,8 @@ export function AboutPage() {
           ]}
         />
       </div>
-      <Authority />
       <Doctor />
+      <Authority />
     </>
   );
 }

@@ -1,16 +1,20 @@
 // Keys whose values were reported as leaked, their state, and how to report a leak.
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { type FormEvent, useMemo, useState } from "react";
 import { ACCESS_KEYS, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
+import { Button } from "../components/button.tsx";
 import { Code } from "../components/copy-text.tsx";
 import { TIME_WIDTH } from "../components/created-column.tsx";
 import type { Column } from "../components/data-table.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { LiveTable } from "../components/live-table.tsx";
+import { ErrorNotice, Notice } from "../components/notice.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
+import { TextField } from "../components/text-field.tsx";
 import { Time } from "../components/time.tsx";
 import { useListSearch } from "../components/use-list-search.tsx";
 import { settings } from "../settings.ts";
@@ -51,6 +55,56 @@ const COLUMNS: readonly Column<OwnedAccessKey>[] = [
   },
 ];
 
+/** As a scanner does: without the session. */
+async function report(text: string): Promise<void> {
+  const response = await fetch("/leaks", {
+    method: "POST",
+    credentials: "omit",
+    headers: { "content-type": "text/plain" },
+    body: text,
+  });
+  if (response.ok) return;
+  // The server answers with a Status.
+  const { message = response.statusText } = (await response.json()) as { readonly message?: string };
+  throw new Error(message);
+}
+
+/** Reported keys appear in the list above. What was sent does not stay in the form. */
+function ReportLeak() {
+  const [text, setText] = useState("");
+  const sent = useMutation({ mutationFn: report, onSuccess: () => setText(""), gcTime: 0 });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    sent.mutate(text);
+  };
+  return (
+    <form className="form card narrow" onSubmit={submit}>
+      <TextField
+        label={t("leaks.report.text")}
+        description={t("leaks.report.hint")}
+        value={text}
+        onChange={(value) => {
+          sent.reset();
+          setText(value);
+        }}
+        autoComplete="off"
+        isMultiline
+        isMonospace
+        isRequired
+      />
+      <div>
+        <Button kind="danger" type="submit" isPending={sent.isPending} isDisabled={text.trim() === ""}>
+          {t("leaks.report.send")}
+        </Button>
+      </div>
+      <div aria-live="polite">
+        {sent.isError && <ErrorNotice error={sent.error} />}
+        {sent.isSuccess && <Notice tone="good">{t("leaks.report.sent")}</Notice>}
+      </div>
+    </form>
+  );
+}
+
 const searchedIn = (key: OwnedAccessKey): string =>
   `${nameOf(key)} ${key.spec?.displayName ?? ""} ${ownerOf(key).name}`;
 
@@ -73,6 +127,7 @@ export function LeakReportsPage() {
         empty={<EmptyState title={t("leaks.empty.title")}>{t("leaks.empty.text")}</EmptyState>}
       />
       <Section title={t("leaks.report.title")} lead={t("leaks.report.lead")}>
+        <ReportLeak />
         <Code
           label={t("leaks.report.command")}
           text={`curl ${location.origin}/leaks --header 'Content-Type: application/json' --data-binary @found.json`}

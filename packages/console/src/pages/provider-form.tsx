@@ -14,6 +14,7 @@ import { TextField } from "../components/text-field.tsx";
 import { duration } from "../format/ages.ts";
 import { asLines, linesIn, namesIn } from "../format/text-lists.ts";
 import { t } from "../texts/text.tsx";
+import { CLIENT_SECRET, ClientSecret, placeOfSecret } from "./client-secret.tsx";
 
 const SESSIONS = ["3600", "28800", "43200", "86400", "604800", "2592000"] as const;
 /** The server's default. */
@@ -183,11 +184,12 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
           label={t("provider.secret")}
           hint={t("provider.secret.hint")}
           secret={draft.secret}
-          defaults={{ key: "clientSecret" }}
+          defaults={{ key: CLIENT_SECRET }}
           error={errorAt("spec.clientSecretRef")}
           onChange={(secret) => onChange({ secret })}
         />
       )}
+      {hasSecret(draft.method) && <ClientSecret place={placeOfSecret(secretRefOf(draft.secret))} />}
       <h2>{t("provider.claims")}</h2>
       {MAPPED.map((member) => (
         <fieldset key={member} className="rows">

@@ -17,6 +17,7 @@ import { PageHead, Section } from "../components/page-head.tsx";
 import { useListSearch } from "../components/use-list-search.tsx";
 import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
+import { ClientSecret, placeOfSecret } from "./client-secret.tsx";
 import { TestProvider } from "./trust/test-provider.tsx";
 import { NotReady, ReadyBadge } from "./trust/trust-page.tsx";
 
@@ -106,6 +107,7 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
             [t("provider.fact.session"), duration(spec.sessionTTL ?? SESSION_SECONDS)],
           ]}
         />
+        {spec.clientSecretRef !== undefined && <ClientSecret place={placeOfSecret(spec.clientSecretRef)} />}
         {status.redirectURI !== undefined && <Code label={t("provider.redirect")} text={status.redirectURI} />}
         {status.clientKeysURI !== undefined && <Code label={t("provider.clientKeys")} text={status.clientKeysURI} />}
         {status.backChannelLogoutURI !== undefined && (

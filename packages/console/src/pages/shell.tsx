@@ -14,6 +14,7 @@ import {
   Handshake,
   History,
   House,
+  Info,
   KeyRound,
   LogOut,
   Menu as MenuIcon,
@@ -51,6 +52,8 @@ type Place = {
   readonly needs?: Wish;
   /** A number beside the label. */
   readonly count?: ComponentType;
+  /** The form of a new object, whose address is elsewhere. */
+  readonly made?: string;
 };
 
 /** In the order of the navigation. */
@@ -58,25 +61,33 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
   {
     places: [
       { to: "/", label: "nav.overview", icon: House },
-      { to: "/keys", label: "nav.keys", icon: KeyRound },
-      { to: "/clusters", label: "nav.clusters", icon: Box },
+      { to: "/keys", made: "/new/key", label: "nav.keys", icon: KeyRound },
+      { to: "/clusters", made: "/new/virtual-cluster", label: "nav.clusters", icon: Box },
       {
         to: "/kubeconfig-generators",
+        made: "/new/kubeconfig-generator",
         label: "nav.generators",
         icon: FileKey,
         needs: { verb: "list", resource: "kubeconfiggenerators" },
       },
-      { to: "/host-clusters", label: "nav.hosts", icon: Server, needs: { verb: "list", resource: "clusters" } },
+      {
+        to: "/host-clusters",
+        made: "/new/host-cluster",
+        label: "nav.hosts",
+        icon: Server,
+        needs: { verb: "list", resource: "clusters" },
+      },
     ],
   },
   {
     heading: "nav.heading.people",
     places: [
-      { to: "/projects", label: "nav.projects", icon: FolderKanban },
-      { to: "/users", label: "nav.users", icon: User },
-      { to: "/teams", label: "nav.teams", icon: Users },
+      { to: "/projects", made: "/new/project", label: "nav.projects", icon: FolderKanban },
+      { to: "/users", made: "/new/user", label: "nav.users", icon: User },
+      { to: "/teams", made: "/new/team", label: "nav.teams", icon: Users },
       {
         to: "/roles",
+        made: "/new/role",
         label: "nav.roles",
         icon: ScrollText,
         needs: { verb: "list", group: "rbac.authorization.k8s.io", resource: "clusterroles" },
@@ -86,11 +97,24 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
   {
     heading: "nav.heading.security",
     places: [
-      { to: "/access-requests", label: "nav.requests", icon: Hand, count: WaitingRequests },
+      {
+        to: "/access-requests",
+        made: "/new/access-request",
+        label: "nav.requests",
+        icon: Hand,
+        count: WaitingRequests,
+      },
       { to: "/access", label: "nav.access", icon: CircleHelp },
-      { to: "/trust", label: "nav.trust", icon: Handshake, needs: { verb: "list", resource: "trustrules" } },
+      {
+        to: "/trust",
+        made: "/new/trust-rule",
+        label: "nav.trust",
+        icon: Handshake,
+        needs: { verb: "list", resource: "trustrules" },
+      },
       {
         to: "/identity-providers",
+        made: "/new/identity-provider",
         label: "nav.providers",
         icon: Fingerprint,
         needs: { verb: "list", resource: "identityproviders" },
@@ -99,13 +123,16 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
       { to: "/audit", label: "nav.audit", icon: History, needs: { verb: "get", path: "/audit/events" } },
     ],
   },
+  {
+    heading: "nav.heading.server",
+    places: [{ to: "/about", label: "about.title", icon: Info }],
+  },
 ];
 
 /** Pages that a user may not see say so themselves. */
-const PAGES: readonly Entry[] = [
-  ...PLACES.flatMap(({ places }) => places.map(({ to, label }) => ({ to, title: t(label) }))),
-  { to: "/about", title: t("about.title") },
-].map((page) => ({ id: `page ${page.to}`, kind: "page", note: "", ...page }));
+const PAGES: readonly Entry[] = PLACES.flatMap(({ places }) =>
+  places.map(({ to, label }) => ({ id: `page ${to}`, kind: "page", note: "", to, title: t(label) })),
+);
 
 export function Shell() {
   const { session } = useApi();
@@ -170,9 +197,7 @@ export function Shell() {
         <Person />
         <p className="corner">
           <DocsLink to="/docs">{t("help.all")}</DocsLink>
-          <Link to="/about" className="about">
-            {t("about.corner", { version: settings.version, host: location.host })}
-          </Link>
+          <span className="muted">{t("about.corner", { version: settings.version, host: location.host })}</span>
         </p>
       </nav>
       {isFinding && (
@@ -188,10 +213,16 @@ export function Shell() {
   );
 }
 
-function NavItem({ place: { to, label, icon: Icon, count: Count } }: { readonly place: Place }) {
+function NavItem({ place: { to, made, label, icon: Icon, count: Count } }: { readonly place: Place }) {
+  const isMade = useRouterState({ select: ({ location }) => location.pathname === made });
   return (
     <li>
-      <Link to={to} className="nav-link" activeOptions={{ exact: to === "/", includeSearch: false }}>
+      <Link
+        to={to}
+        className={isMade ? "nav-link active" : "nav-link"}
+        activeOptions={{ exact: to === "/", includeSearch: false }}
+        {...(isMade ? { "aria-current": "page" } : {})}
+      >
         <Icon aria-hidden={true} />
         {t(label)}
         {Count !== undefined && <Count />}

@@ -16,7 +16,10 @@ export const hostName = (name: string): string =>
 export const isBuiltIn = ({ spec }: VirtualClusterInstance): boolean =>
   spec?.external !== true && spec?.clusterRef?.cluster === BUILT_IN;
 
+export const phaseOf = ({ metadata, status }: VirtualClusterInstance): string =>
+  metadata.deletionTimestamp == null ? (status?.phase ?? "Pending") : "Deleting";
+
 export function ClusterBadge({ cluster }: { readonly cluster: VirtualClusterInstance }) {
-  const phase = cluster.metadata.deletionTimestamp == null ? (cluster.status?.phase ?? "Pending") : "Deleting";
+  const phase = phaseOf(cluster);
   return <Badge tone={TONES[phase] ?? "info"}>{named("cluster.phase", phase)}</Badge>;
 }

@@ -14,12 +14,13 @@ import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { type ListFilter, useListFilters } from "../../components/use-list-filters.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { NARROW, useMedia } from "../../components/use-media.ts";
 import { versionText } from "../../format/version-text.ts";
 import { projectOf } from "../../settings.ts";
-import { counted, t } from "../../texts/text.tsx";
-import { ClusterBadge } from "./cluster-badge.tsx";
+import { counted, named, t } from "../../texts/text.tsx";
+import { ClusterBadge, hostName, phaseOf } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 
 const projectNameOf = (cluster: VirtualClusterInstance): string => projectOf(cluster.metadata.namespace ?? "");
@@ -27,6 +28,27 @@ const titleOf = (cluster: VirtualClusterInstance): string => cluster.spec?.displ
 
 const searchedIn = (cluster: VirtualClusterInstance): string =>
   `${projectNameOf(cluster)} ${nameOf(cluster)} ${cluster.spec?.displayName ?? ""}`;
+
+/** As a value of the filter; no host cluster can have this name. */
+const EXTERNAL = "-";
+
+const FILTERS: readonly ListFilter<VirtualClusterInstance>[] = [
+  { id: "project", label: t("cluster.fact.project"), all: t("clusters.filter.project"), valueIn: projectNameOf },
+  {
+    id: "state",
+    label: t("clusters.column.state"),
+    all: t("filter.state"),
+    valueIn: phaseOf,
+    textOf: (phase) => named("cluster.phase", phase),
+  },
+  {
+    id: "where",
+    label: t("cluster.fact.where"),
+    all: t("clusters.filter.where"),
+    valueIn: ({ spec }) => (spec?.external === true ? EXTERNAL : (spec?.clusterRef?.cluster ?? "")),
+    textOf: (name) => (name === EXTERNAL ? t("cluster.external") : hostName(name)),
+  },
+];
 
 export function ClustersPage() {
   const list = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
@@ -38,7 +60,8 @@ export function ClustersPage() {
     (): readonly Column<VirtualClusterInstance>[] => columnsWith(setChosen, isNarrow),
     [isNarrow],
   );
-  const { shown, field } = useListSearch(items, t("clusters.search"), searchedIn);
+  const filtered = useListFilters(items, FILTERS);
+  const { shown, field } = useListSearch(filtered.shown, t("clusters.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -62,7 +85,12 @@ export function ClustersPage() {
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("clusters.empty.title")}>{t("clusters.empty.text")}</EmptyState>}
         count={counted("clusters.count", shown.length)}
-        filters={field}
+        filters={
+          <>
+            {field}
+            {filtered.fields}
+          </>
+        }
       />
       {chosen !== undefined && <KubeconfigDialog cluster={chosen} onClose={() => setChosen(undefined)} />}
     </>

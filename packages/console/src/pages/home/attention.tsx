@@ -1,4 +1,5 @@
-// The part of the home page for what needs attention: keys, grouped by why, clusters that are not ready, and what else waits or does not work.
+// The part of the home page for what needs attention, the most severe first: keys, grouped by why, clusters that are not ready, and what else waits or does
+// not work.
 
 import type { Cluster } from "@postern/api/cluster";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
@@ -7,11 +8,11 @@ import { Link } from "@tanstack/react-router";
 import { CircleCheck } from "lucide-react";
 import type { ReactNode } from "react";
 import { nameOf } from "../../api/resources.ts";
-import { Badge } from "../../components/badge.tsx";
+import { Badge, type Tone } from "../../components/badge.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
-import { counted, named, t } from "../../texts/text.tsx";
+import { counted, named, sentence, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
 import { HostBadge } from "../hosts/host-badge.tsx";
 import { type Attention, keyState, type Moment, ownerOf } from "../keys/key-state.ts";
@@ -20,8 +21,21 @@ import type { KeyCounts } from "./key-counts.ts";
 import type { CountedKey } from "./use-activity.ts";
 import { TROUBLES, type TroubleLine, useTroubles } from "./use-troubles.ts";
 
-const ORDER: readonly Attention[] = ["refused", "first", "ending", "unused", "permanent"];
 const SHOWN = 5;
+
+/** In the order of the page: `urgent` does not work or is leaked, `soon` will not work or waits, `advice` works. */
+const SEVERITIES = ["urgent", "soon", "advice"] as const;
+type Severity = (typeof SEVERITIES)[number];
+const TONES: { readonly [severity in Severity]: Tone } = { urgent: "bad", soon: "warn", advice: "info" };
+
+/** In the order within one severity. */
+const KEYS: { readonly [attention in Attention]: Severity } = {
+  refused: "urgent",
+  ending: "soon",
+  first: "advice",
+  permanent: "advice",
+  unused: "advice",
+};
 
 /** The filter of the key list that shows all of a group. */
 const FILTERS: { readonly [attention in Attention]: string } = {
@@ -42,15 +56,31 @@ export function AttentionCards(props: {
   readonly now: Moment;
 }) {
   const { attention, refusedKeys, hosts, clusters, now } = props;
-  const groups = ORDER.filter((id) => attention[id].length > 0);
-  const notReady = hosts.length + clusters.length;
   // A key that the server refuses is named once, with the refusals.
   const refusals = new Map(refusedKeys.map(({ name, count }) => [name, count]));
   const shown = new Set(attention.refused.map(nameOf));
   const others = refusedKeys.filter(({ name = "" }) => !shown.has(name));
   const { troubles, isLoading } = useTroubles();
+  const keys = (Object.keys(KEYS) as Attention[]).filter((id) => attention[id].length > 0);
   const found = TROUBLES.filter((kind) => troubles[kind].length > 0);
-  if (groups.length + others.length + notReady + found.length === 0)
+  const cards: readonly (readonly [severity: Severity, card: ReactNode])[] = [
+    ...keys.map(
+      (id) =>
+        [KEYS[id], <KeyGroup key={id} attention={id} keys={attention[id]} refusals={refusals} now={now} />] as const,
+    ),
+    ...(hosts.length + clusters.length === 0
+      ? []
+      : [[severityOfClusters(hosts), <NotReady key="clusters" hosts={hosts} clusters={clusters} />] as const]),
+    ...found.map(
+      (kind) =>
+        [
+          severityOfTrouble(kind, troubles[kind]),
+          <TroubleCard key={kind} kind={kind} lines={troubles[kind]} />,
+        ] as const,
+    ),
+    ...(others.length === 0 ? [] : [["soon", <RefusedKeys key="refusals" keys={others} />] as const]),
+  ];
+  if (cards.length === 0)
     return isLoading ? (
       <Loading />
     ) : (
@@ -59,42 +89,67 @@ export function AttentionCards(props: {
         {t("overview.nothing")}
       </p>
     );
-  const groupOf = (id: Attention) => (
-    <KeyGroup key={id} attention={id} keys={attention[id]} refusals={refusals} now={now} />
-  );
+  return SEVERITIES.map((severity) => {
+    const ofSeverity = cards.filter(([of]) => of === severity);
+    if (ofSeverity.length === 0) return null;
+    return (
+      <section key={severity} className="stack" aria-labelledby={`attention-${severity}`}>
+        <h3 id={`attention-${severity}`} className="severity">
+          <Badge tone={TONES[severity]}>{t(`home.severity.${severity}`)}</Badge>
+          <span className="hint">{t(`home.severity.${severity}.hint`)}</span>
+        </h3>
+        <div className="attention">{ofSeverity.map(([, card]) => card)}</div>
+      </section>
+    );
+  });
+}
+
+/** A cluster that was reached before does not work now; one that is new waits for its first connection. */
+const severityOfClusters = (hosts: readonly Cluster[]): Severity =>
+  hosts.some(({ status }) => status?.phase === "Failed") ? "urgent" : "soon";
+
+const severityOfTrouble = (kind: (typeof TROUBLES)[number], lines: readonly TroubleLine[]): Severity =>
+  kind === "issuers" || lines.some(({ isUrgent }) => isUrgent) ? "urgent" : kind === "waiting" ? "soon" : "advice";
+
+/** The reason, in the server's words, is below each name. */
+function NotReady(props: { readonly hosts: readonly Cluster[]; readonly clusters: readonly VirtualClusterInstance[] }) {
+  const hosts = props.hosts.toSorted((one, other) => Number(isPending(one)) - Number(isPending(other)));
+  const { clusters } = props;
   return (
-    <div className="attention">
-      {groups.filter((id) => id === "refused").map(groupOf)}
-      {found.map((kind) => (
-        <TroubleCard key={kind} kind={kind} lines={troubles[kind]} />
+    <Card title={t("overview.notReady")} count={hosts.length + clusters.length} hint={t("overview.notReady.hint")}>
+      {hosts.slice(0, SHOWN).map((cluster) => (
+        <li key={cluster.metadata.uid}>
+          <span className="two-lines">
+            <Link to="/host-clusters/$name" params={{ name: nameOf(cluster) }}>
+              {cluster.spec?.displayName || nameOf(cluster)}
+            </Link>
+            <Reason text={cluster.status?.message} />
+          </span>
+          <HostBadge cluster={cluster} />
+        </li>
       ))}
-      {groups.filter((id) => id !== "refused").map(groupOf)}
-      {others.length > 0 && <RefusedKeys keys={others} />}
-      {notReady > 0 && (
-        <Card title={t("overview.notReady")} count={notReady} hint={t("overview.notReady.hint")}>
-          {hosts.slice(0, SHOWN).map((cluster) => (
-            <li key={cluster.metadata.uid}>
-              <Link to="/host-clusters/$name" params={{ name: nameOf(cluster) }}>
-                {cluster.spec?.displayName || nameOf(cluster)}
+      {clusters.slice(0, SHOWN).map((cluster) => {
+        const project = projectOf(cluster.metadata.namespace ?? "");
+        return (
+          <li key={cluster.metadata.uid}>
+            <span className="two-lines">
+              <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
+                {project} / {cluster.spec?.displayName || nameOf(cluster)}
               </Link>
-              <HostBadge cluster={cluster} />
-            </li>
-          ))}
-          {clusters.slice(0, SHOWN).map((cluster) => {
-            const project = projectOf(cluster.metadata.namespace ?? "");
-            return (
-              <li key={cluster.metadata.uid}>
-                <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
-                  {project} / {cluster.spec?.displayName || nameOf(cluster)}
-                </Link>
-                <ClusterBadge cluster={cluster} />
-              </li>
-            );
-          })}
-        </Card>
-      )}
-    </div>
+              <Reason text={cluster.status?.message} />
+            </span>
+            <ClusterBadge cluster={cluster} />
+          </li>
+        );
+      })}
+    </Card>
   );
+}
+
+const isPending = ({ status }: Cluster): boolean => status?.phase !== "Failed";
+
+function Reason({ text = "" }: { readonly text: string | undefined }) {
+  return text === "" ? null : <span className="muted">{sentence(text)}</span>;
 }
 
 function Card(props: {
@@ -107,9 +162,9 @@ function Card(props: {
   const { title, count, hint, children, more } = props;
   return (
     <article className="card">
-      <h3>
+      <h4>
         {title} <span className="muted">{count}</span>
-      </h3>
+      </h4>
       <p className="hint">{hint}</p>
       <ul className="lines">{children}</ul>
       {more}

@@ -6,6 +6,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { Link, lazyRouteComponent } from "@tanstack/react-router";
 import { Suspense, useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
+import { AUDIT_PATH } from "../../api/audit-search.ts";
 import { ACCESS_KEYS, CLUSTERS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
@@ -25,6 +26,7 @@ const HomePlots = lazyRouteComponent(() => import("./home-plots.tsx"), "HomePlot
 const MemberHome = lazyRouteComponent(() => import("./member-home.tsx"), "MemberHome");
 
 const HOUR_MINUTES = 60;
+const HOUR_SECONDS = "3600";
 
 export function HomePage() {
   const { session } = useApi();
@@ -97,11 +99,14 @@ export function HomePage() {
 function ActivityTiles({ activity }: { readonly activity: Activity }) {
   const lastHour = (counts: readonly number[]): number =>
     counts.slice(-HOUR_MINUTES).reduce((sum, each) => sum + each, 0);
-  const refused = lastHour(activity.refused);
+  const mayAudit = useMay({ verb: "get", path: AUDIT_PATH });
+  /** To what a tile counts: of one hour, also for the pages of the console. */
+  const linkTo = (show: string) =>
+    mayAudit.isAllowed ? { to: "/audit", search: { show, since: HOUR_SECONDS, pages: "true" } } : {};
   return (
     <>
-      <Tile count={lastHour(activity.requests)} label={t("home.requests.hour")} />
-      <Tile to="/audit" search={{ show: "refused" }} count={refused} label={t("home.refused.hour")} />
+      <Tile {...linkTo("all")} count={lastHour(activity.requests)} label={t("home.requests.hour")} />
+      <Tile {...linkTo("refused")} count={lastHour(activity.refused)} label={t("home.refused.hour")} />
       <Tile count={activity.openWatches} label={counted("home.watches", activity.openWatches)} />
     </>
   );

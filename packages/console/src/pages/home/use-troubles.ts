@@ -14,8 +14,14 @@ import { projectOf } from "../../settings.ts";
 import { named } from "../../texts/text.tsx";
 import { isWaiting, requestTitle } from "../requests/request-state.ts";
 
-/** `to`: the page of it. */
-export type TroubleLine = { readonly id: string; readonly to: string; readonly title: string; readonly note: string };
+/** `to`: the page of it. `isUrgent`: something does not work. */
+export type TroubleLine = {
+  readonly id: string;
+  readonly to: string;
+  readonly title: string;
+  readonly note: string;
+  readonly isUrgent?: boolean;
+};
 
 /** In the order of the page. */
 export const TROUBLES = ["waiting", "issuers", "doctor"] as const;
@@ -75,7 +81,12 @@ export function useTroubles(): { readonly troubles: Troubles; readonly isLoading
   );
   const findings = (doctor.findings ?? [])
     .filter(isProblem)
-    .map(({ check, message }) => ({ id: `${check} ${message}`, to: "/about", title: check, note: message }));
+    .map(({ check, message, status }) => ({
+      ...{ id: `${check} ${message}`, to: "/about", title: check, note: message },
+      isUrgent: status === "error",
+    }))
+    // The most severe first.
+    .sort((one, other) => Number(other.isUrgent) - Number(one.isUrgent));
   return {
     troubles: { waiting, issuers, doctor: findings },
     isLoading: doctor.isLoading || [requests, rules, clusterRules, providers].some(({ isLoading }) => isLoading),

@@ -16,6 +16,9 @@ export type HostDraft = OwnedDraft & {
   readonly closedBy: JsonObject;
 };
 
+export const wayOf = ({ spec }: Cluster): HostDraft["way"] =>
+  spec?.local === true ? "local" : spec?.networkPeer === true ? "agent" : "kubeconfig";
+
 export const EMPTY_HOST: HostDraft = {
   ...NO_OWNED,
   way: "agent",
@@ -29,11 +32,11 @@ export const isClosedCluster = ({ spec }: Pick<Cluster, "spec">): boolean =>
   spec?.usable === false || spec?.unusable === true;
 
 export function hostDraftOf(cluster: Cluster): HostDraft {
-  const { local, networkPeer, usable, unusable, kubeConfigRef } = cluster.spec ?? {};
+  const { usable, unusable, kubeConfigRef } = cluster.spec ?? {};
   const isClosed = isClosedCluster(cluster);
   return {
     ...ownedDraftOf(cluster),
-    way: local === true ? "local" : networkPeer === true ? "agent" : "kubeconfig",
+    way: wayOf(cluster),
     secret: secretDraftOf(kubeConfigRef),
     isClosed,
     closedBy: isClosed

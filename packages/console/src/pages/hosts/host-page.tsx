@@ -17,7 +17,7 @@ import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
-import { HostBadge } from "./host-badge.tsx";
+import { HostBadge, hostRemedy } from "./host-badge.tsx";
 import { isClosedCluster } from "./host-draft.ts";
 import { JoinCluster } from "./join-cluster.tsx";
 import { SetKubeconfig } from "./set-kubeconfig.tsx";
@@ -65,9 +65,7 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
           </ObjectActions>
         }
       />
-      {status.message !== undefined && status.message !== "" && (
-        <Notice tone={status.phase === "Failed" ? "bad" : "info"}>{sentence(status.message)}</Notice>
-      )}
+      <WhyNotConnected cluster={cluster} />
       <div className="card">
         <DescriptionList
           items={[
@@ -88,6 +86,20 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
       <Projects name={name} />
       <Instances name={name} />
     </>
+  );
+}
+
+/** The reason, in the server's words, and what to do. */
+function WhyNotConnected({ cluster }: { readonly cluster: Cluster }) {
+  const { phase, message = "" } = cluster.status ?? {};
+  const remedy = hostRemedy(cluster);
+  if (message === "" && remedy === undefined) return null;
+  return (
+    <Notice tone={phase === "Failed" ? "bad" : "info"}>
+      <p>
+        {message !== "" && sentence(message)} {remedy}
+      </p>
+    </Notice>
   );
 }
 

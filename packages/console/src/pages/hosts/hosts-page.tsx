@@ -10,10 +10,12 @@ import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { TitleCell } from "../../components/title-cell.tsx";
+import { type ListFilter, useListFilters } from "../../components/use-list-filters.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { versionText } from "../../format/version-text.ts";
-import { counted, t } from "../../texts/text.tsx";
-import { HostBadge } from "./host-badge.tsx";
+import { counted, named, t } from "../../texts/text.tsx";
+import { HostBadge, hostPhaseOf, hostStateText } from "./host-badge.tsx";
+import { wayOf } from "./host-draft.ts";
 
 const titleOf = (cluster: Cluster): string => cluster.spec?.displayName || nameOf(cluster);
 
@@ -29,8 +31,9 @@ const COLUMNS: readonly Column<Cluster>[] = [
   {
     id: "state",
     header: t("cluster.fact.state"),
-    width: "140px",
-    sortBy: ({ status }) => status?.phase ?? "",
+    width: "170px",
+    sortBy: hostPhaseOf,
+    text: hostStateText,
     cell: (cluster) => <HostBadge cluster={cluster} />,
   },
   {
@@ -53,9 +56,27 @@ const COLUMNS: readonly Column<Cluster>[] = [
 
 const searchedIn = (cluster: Cluster): string => `${titleOf(cluster)} ${nameOf(cluster)}`;
 
+const FILTERS: readonly ListFilter<Cluster>[] = [
+  {
+    id: "state",
+    label: t("cluster.fact.state"),
+    all: t("filter.state"),
+    valueIn: hostPhaseOf,
+    textOf: (phase) => named("host.phase", phase),
+  },
+  {
+    id: "way",
+    label: t("host.way"),
+    all: t("hosts.filter.way"),
+    valueIn: wayOf,
+    textOf: (way) => named("hosts.way", way),
+  },
+];
+
 export function HostsPage() {
   const list = useLive<Cluster>(CLUSTERS);
-  const { shown, field } = useListSearch(list.items, t("hosts.search"), searchedIn);
+  const filtered = useListFilters(list.items, FILTERS);
+  const { shown, field } = useListSearch(filtered.shown, t("hosts.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -69,7 +90,12 @@ export function HostsPage() {
         columns={COLUMNS}
         rows={shown}
         count={counted("hosts.count", shown.length)}
-        filters={field}
+        filters={
+          <>
+            {field}
+            {filtered.fields}
+          </>
+        }
         rowKey={nameOf}
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("hosts.empty.title")}>{t("hosts.empty.text")}</EmptyState>}

@@ -1,12 +1,10 @@
 // Writes the kubeconfig of a cluster, pasted or read from a file, into its Secret. The page does not keep it.
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { inNamespace, NAMESPACES, SECRETS } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
+import { type SecretPlace, writeSecret } from "../../api/write-secret.ts";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
 import { Dialog } from "../../components/dialog.tsx";
@@ -16,14 +14,8 @@ import { TextField } from "../../components/text-field.tsx";
 import { quoted } from "../../format/shell.ts";
 import { t } from "../../texts/text.tsx";
 
-type Target = {
-  /** The display name of the cluster. */
-  readonly title: string;
-  /** The Secret and the key in it. */
-  readonly namespace: string;
-  readonly name: string;
-  readonly field: string;
-};
+/** `title`: the display name of the cluster. */
+type Target = SecretPlace & { readonly title: string };
 
 export function SetKubeconfig(target: Target) {
   return (
@@ -39,22 +31,7 @@ function SetKubeconfigDialog(props: Target & { readonly onClose: () => void }) {
   const right = useMay({ verb: "patch", group: "", resource: "secrets", namespace, name });
   const [text, setText] = useState("");
   const save = useMutation({
-    async mutationFn() {
-      const secrets = createResourceClient(client, inNamespace(SECRETS, namespace));
-      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name, namespace }, stringData: { [field]: text } };
-      const write = () => secrets.apply(name, secret, { fieldManager: "console", force: true });
-      try {
-        await write();
-      } catch (error) {
-        if (!isApiError(error, "NotFound")) throw error;
-        await createResourceClient(client, NAMESPACES).create({
-          apiVersion: "v1",
-          kind: "Namespace",
-          metadata: { name: namespace },
-        });
-        await write();
-      }
-    },
+    mutationFn: () => writeSecret(client, { namespace, name, field }, text),
     onSuccess: onClose,
     gcTime: 0,
   });

@@ -169,7 +169,7 @@ export function KeyActions({
         isWide
         isKept
       >
-        {newValue !== undefined && <SecretValue name={name} value={newValue.value} />}
+        {newValue !== undefined && <SecretValue name={name} value={newValue.value} scope={accessKey.spec?.scope} />}
         {newValue?.isCompromised === true && maySearch.isAllowed && (
           <Link to="/audit" search={{ key: name, show: "all", since: "604800" }}>
             {t("key.compromised.search")}

@@ -124,11 +124,18 @@ it("ends on a day, which no use moves", () => {
   expect(commandOf(until, noon)).toContain("--ttl 60h");
 });
 
+it("deploys without a right to change roles or to act as others", () => {
+  const spec = manifestOf({ ...draft, inside: "edit" })["spec"] as { rules: { verbs: string[] }[] };
+  expect(JSON.stringify(spec.rules)).not.toMatch(/rbac|serviceaccounts\/token|"\*"/);
+  expect(spec.rules[0]?.verbs).toContain("deletecollection");
+  expect(new Set(spec.rules.flatMap(({ verbs }) => verbs))).not.toContain("impersonate");
+});
+
 it("only reads, without Secrets, and no command creates such a key", () => {
-  const spec = manifestOf({ ...draft, isReadOnly: true })["spec"] as { rules: { verbs: string[] }[] };
+  const spec = manifestOf({ ...draft, inside: "view" })["spec"] as { rules: { verbs: string[] }[] };
   expect(JSON.stringify(spec.rules)).not.toMatch(/secrets|"\*"/);
   expect(new Set(spec.rules.flatMap(({ verbs }) => verbs))).toEqual(
     new Set(["get", "list", "watch", "head", "create", "use"]),
   );
-  expect(commandOf({ ...draft, isReadOnly: true })).toBeUndefined();
+  expect(commandOf({ ...draft, inside: "view" })).toBeUndefined();
 });

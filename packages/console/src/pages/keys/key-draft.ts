@@ -5,7 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { managementVersion } from "../../api/resources.ts";
 import { quoted } from "../../format/shell.ts";
 import { ON_A_DAY, ttlOf } from "./key-end.ts";
-import { readOnlyRules } from "./read-only-rules.ts";
+import { type RoleInside, rulesOf } from "./role-rules.ts";
 import { EMPTY_SCOPE, type ScopeDraft, scopeOf } from "./scope-draft.ts";
 
 export type KeyDraft = ScopeDraft & {
@@ -19,8 +19,8 @@ export type KeyDraft = ScopeDraft & {
   /** Where `ttl` is ON_A_DAY: the last day, as `2026-12-24`. */
   readonly day: string;
   readonly restarts: boolean;
-  /** Limits the key to reading: see readOnlyRules. */
-  readonly isReadOnly: boolean;
+  /** Limits the key inside clusters. */
+  readonly inside: RoleInside;
 };
 
 export const EMPTY_DRAFT: KeyDraft = {
@@ -31,16 +31,17 @@ export const EMPTY_DRAFT: KeyDraft = {
   ttl: String(30 * 86_400),
   day: "",
   restarts: false,
-  isReadOnly: false,
+  inside: "owner",
   ...EMPTY_SCOPE,
 };
 
 /** `now`: milliseconds, from which a day of expiry counts. */
 export function manifestOf(draft: KeyDraft, now = Date.now()): JsonObject {
-  const { name, displayName, description, owner, isReadOnly } = draft;
+  const { name, displayName, description, owner, inside } = draft;
   const ttl = ttlOf(draft, now);
   const [kind, ownerName = ""] = owner.split("/", 2);
   const scope = scopeOf(draft);
+  const rules = rulesOf(inside);
   return {
     apiVersion: managementVersion,
     kind: "OwnedAccessKey",
@@ -51,7 +52,7 @@ export function manifestOf(draft: KeyDraft, now = Date.now()): JsonObject {
       ...(kind === "user" || kind === "team" ? { [kind]: ownerName } : {}),
       ...(ttl === "default" ? {} : { ttl: Number(ttl) }),
       ...(hasRestarts(draft) ? { ttlAfterLastActivity: true } : {}),
-      ...(isReadOnly ? { rules: readOnlyRules() as JsonObject[] } : {}),
+      ...(rules === undefined ? {} : { rules: rules as JsonObject[] }),
       // A scope consists of strings and lists.
       ...(scope === undefined ? {} : { scope: scope as JsonObject }),
     },
@@ -62,13 +63,13 @@ export function manifestOf(draft: KeyDraft, now = Date.now()): JsonObject {
 const hasRestarts = ({ restarts, ttl }: KeyDraft): boolean => restarts && ttl !== "0" && ttl !== ON_A_DAY;
 
 /**
- * Undefined for a scope that allows nothing, and for rules that only read: no flag expresses them, and a command without flags would create a key without
+ * Undefined for a scope that allows nothing, and for rules: no flag expresses them, and a command without flags would create a key without
  * limits.
  */
 export function commandOf(draft: KeyDraft, now = Date.now()): string | undefined {
-  const { name, displayName, description, owner, isReadOnly } = draft;
+  const { name, displayName, description, owner, inside } = draft;
   const ttl = ttlOf(draft, now);
-  if (isReadOnly) return undefined;
+  if (inside !== "owner") return undefined;
   const [kind = "", ownerName = ""] = owner.split("/", 2);
   const scope = scopeOf(draft);
   if (scope !== undefined && Object.keys(scope).length === 0) return undefined;

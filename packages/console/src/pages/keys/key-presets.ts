@@ -10,10 +10,11 @@ const DAY = 86_400;
 
 /** The values of the fields that a preset sets; the scope begins anew. */
 export function presetDraft(preset: Preset): Partial<KeyDraft> {
-  const { ttl, restarts, isReadOnly } = EMPTY_DRAFT;
-  const plain = { ...EMPTY_SCOPE, ttl, restarts, isReadOnly };
-  if (preset === "ci") return { ...plain, ttl: String(90 * DAY) };
-  if (preset === "reader") return { ...plain, isReadOnly: true };
+  const { ttl, restarts, inside } = EMPTY_DRAFT;
+  const plain = { ...EMPTY_SCOPE, ttl, restarts, inside };
+  // The least that a pipeline needs: it deploys, and grants no rights.
+  if (preset === "ci") return { ...plain, ttl: String(90 * DAY), inside: "edit" };
+  if (preset === "reader") return { ...plain, inside: "view" };
   // It stays valid as long as it is used.
   if (preset === "gitops") return { ...plain, ttl: String(90 * DAY), restarts: true };
   return plain;

@@ -19,7 +19,7 @@ import { NARROW, useMedia } from "../../components/use-media.ts";
 import { inNaturalOrder } from "../../format/natural-order.ts";
 import { counted, named, numberText, t } from "../../texts/text.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
-import { filterKeys, isTemporary, type KeyKind, keyState, kindOf, type Moment, ownerOf } from "./key-state.ts";
+import { filterKeys, type KeyKind, keyState, kindOf, type Moment, ownerOf } from "./key-state.ts";
 import { KeyStateBadge, useMoment } from "./key-state-badge.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
@@ -135,8 +135,8 @@ export function KeysPage() {
         titleOf={titleOf}
         bulk={(keys, end) => <BulkActions keys={keys} now={now.now} onEnd={end} />}
         empty={
-          items.some((key) => !isTemporary(key)) || kind !== "key" ? (
-            <EmptyState title={t("keys.none.title")}>{t("keys.none.text")}</EmptyState>
+          kind !== "key" ? (
+            <EmptyState title={t(`keys.none.${kind}`)} />
           ) : (
             <EmptyState title={t("keys.empty.title")} actions={create}>
               {t("keys.empty.text")}

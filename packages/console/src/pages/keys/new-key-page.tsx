@@ -1,5 +1,6 @@
 // Creates an access key: beside the form, it describes the scope in words, and shows the manifest and the command. The value is shown once.
 
+import type { KeyScope } from "@postern/api/access-key-scope";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { Team } from "@postern/api/team";
 import type { User } from "@postern/api/user";
@@ -15,6 +16,7 @@ import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Code, DownloadButton } from "../../components/copy-text.tsx";
+import { DocsLink } from "../../components/docs-link.tsx";
 import { Checkbox, GroupError, RadioField, SelectField } from "../../components/fields.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { PageHead, Section } from "../../components/page-head.tsx";
@@ -28,12 +30,20 @@ import { commandOf, type KeyDraft, manifestOf } from "./key-draft.ts";
 import { ON_A_DAY, secondsUntil } from "./key-end.ts";
 import { KeyLimits } from "./key-limits.tsx";
 import { draftFor, type KeySearch, PRESETS, type Preset, presetDraft } from "./key-presets.ts";
-import { readOnlyRules } from "./read-only-rules.ts";
+import { ROLES_INSIDE, rulesOf } from "./role-rules.ts";
 import { scopeOf } from "./scope-draft.ts";
 import { ScopeList } from "./scope-list.tsx";
 import { SecretValue } from "./secret-value.tsx";
 
-const PATHS = ["metadata.name", "spec.displayName", "spec.description", "spec.user", "spec.ttl", "spec.scope"] as const;
+const PATHS = [
+  "metadata.name",
+  "spec.displayName",
+  "spec.description",
+  "spec.user",
+  "spec.ttl",
+  "spec.scope",
+  "spec.rules",
+] as const;
 
 export function NewKeyPage() {
   const api = useApi();
@@ -51,7 +61,8 @@ export function NewKeyPage() {
       api.warnings.take();
       const keys = createResourceClient<OwnedAccessKey>(api.client, ACCESS_KEYS);
       const made = await keys.create(manifestOf(draft), { fieldValidation: "Strict", fieldManager: "console" });
-      return { name: nameOf(made), value: made.spec?.key ?? "", warnings: api.warnings.take() };
+      const { key: value = "", scope: limits } = made.spec ?? {};
+      return { name: nameOf(made), value, scope: limits, warnings: api.warnings.take() };
     },
     // The response contains the value: only this component keeps it.
     gcTime: 0,
@@ -180,20 +191,29 @@ function Fields(
         error={errorAt("spec.description")}
         isMultiline
       />
-      <OwnerField draft={draft} onChange={onChange} error={errorAt("spec.user")} />
+      <OwnerField
+        draft={draft}
+        onChange={onChange}
+        error={errorAt("spec.user")}
+        isForProgram={preset === "ci" || preset === "gitops"}
+      />
       <KeyLimits
         draft={draft}
         onChange={onChange}
         errorAt={errorAt}
         {...(preset === "ci" ? { picker: <ClusterChoice draft={draft} onChange={onChange} /> } : {})}
       />
-      <Checkbox
-        isSelected={draft.isReadOnly}
-        onChange={(isReadOnly) => onChange({ isReadOnly })}
-        description={t("new.readOnly.hint")}
-      >
-        {t("new.readOnly")}
-      </Checkbox>
+      <RadioField
+        label={t("new.inside")}
+        value={draft.inside}
+        choices={ROLES_INSIDE.map((id) => ({
+          id,
+          label: t(`new.inside.${id}`),
+          description: t(`new.inside.${id}.hint`),
+        }))}
+        onChange={(inside) => onChange({ inside })}
+      />
+      <GroupError text={errorAt("spec.rules")} />
     </>
   );
 }
@@ -204,7 +224,7 @@ function Preview({ draft, scope }: { readonly draft: KeyDraft; readonly scope: R
   return (
     <aside className="aside-panel">
       <Section title={t("new.preview")}>
-        <ScopeList limits={{ scope, rules: draft.isReadOnly ? readOnlyRules() : undefined }} />
+        <ScopeList limits={{ scope, rules: rulesOf(draft.inside) }} />
       </Section>
       {texts.command !== undefined && <Code label={t("new.command")} text={texts.command} />}
       <Code
@@ -216,16 +236,21 @@ function Preview({ draft, scope }: { readonly draft: KeyDraft; readonly scope: R
   );
 }
 
-type Made = { readonly name: string; readonly value: string; readonly warnings: readonly string[] };
+type Made = {
+  readonly name: string;
+  readonly value: string;
+  readonly scope: KeyScope | undefined;
+  readonly warnings: readonly string[];
+};
 
 /** The value of the new key, once. */
 function MadeKey({ made, onStored }: { readonly made: Made; readonly onStored: (name: string) => void }) {
-  const { name, value, warnings } = made;
+  const { name, value, scope, warnings } = made;
   return (
     <>
       <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("new.made", { name })} />
       <div className="card narrow">
-        <SecretValue name={name} value={value} />
+        <SecretValue name={name} value={value} scope={scope} />
       </div>
       {warnings.map((text) => (
         <Notice key={text} tone="warn">
@@ -268,8 +293,11 @@ function ClusterChoice({ draft, onChange }: FieldProps) {
   );
 }
 
+const isBot = ({ spec }: User): boolean => spec?.kind === "Bot";
+
 /** The user, their teams, and others if the user may create keys for them. */
-function OwnerField({ draft, onChange, error }: FieldProps & { readonly error: string | undefined }) {
+function OwnerField(props: FieldProps & { readonly error: string | undefined; readonly isForProgram: boolean }) {
+  const { draft, onChange, error, isForProgram } = props;
   const { session } = useApi();
   const users = useMay({ verb: "impersonate", group: "", resource: "users" });
   const teams = useLive<Team>(TEAMS);
@@ -281,20 +309,35 @@ function OwnerField({ draft, onChange, error }: FieldProps & { readonly error: s
         id: `team/${nameOf(team)}`,
         label: t("new.owner.team", { name: team.spec?.displayName || nameOf(team) }),
       })),
+      // Bots first: they own the keys of programs.
       ...others.items
         .filter((user) => nameOf(user) !== session.user)
-        .map((user) => ({ id: `user/${nameOf(user)}`, label: user.spec?.displayName || nameOf(user) })),
+        .toSorted((one, other) => Number(isBot(other)) - Number(isBot(one)))
+        .map((user) => {
+          const name = user.spec?.displayName || nameOf(user);
+          return { id: `user/${nameOf(user)}`, label: isBot(user) ? t("new.owner.bot", { name }) : name };
+        }),
     ],
     [session, teams.items, others.items],
   );
-  if (choices.length === 1) return null;
+  const owner = choices.find(({ id }) => id === draft.owner)?.label ?? draft.owner;
+  const bounds = t("new.owner.hint", { owner });
+  if (choices.length === 1) return <p className="hint">{bounds}</p>;
   return (
     <SelectField
       label={t("new.owner")}
       value={draft.owner}
       choices={choices}
-      onChange={(owner) => onChange({ owner })}
-      description={t("new.owner.hint")}
+      onChange={(id) => onChange({ owner: id })}
+      description={
+        isForProgram ? (
+          <>
+            {bounds} {t("new.owner.program")} <DocsLink to="/docs/guides/ci#bots">{t("new.owner.bots")}</DocsLink>
+          </>
+        ) : (
+          bounds
+        )
+      }
       error={error}
     />
   );

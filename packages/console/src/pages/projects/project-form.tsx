@@ -24,6 +24,15 @@ const QUOTAS = [
   "virtualcluster.bytes",
 ] as const;
 
+/** Of the server, where it has some. */
+const DEFAULTS: { readonly [quota in (typeof QUOTAS)[number]]: string } = {
+  virtualclusterinstances: "",
+  spaceinstances: "",
+  ownedaccesskeys: "",
+  "virtualcluster.objects": "200000",
+  "virtualcluster.bytes": "512Mi",
+};
+
 type Draft = OwnedDraft & {
   readonly clusters: readonly string[];
   /** The quotas of all resources, including those that the form does not show. */
@@ -77,6 +86,8 @@ function Fields(props: FieldsProps<Draft>) {
               key={resource}
               label={named("project.quota", resource)}
               value={draft.quotas[resource] ?? ""}
+              description={named("project.quota.unit", resource)}
+              placeholder={DEFAULTS[resource]}
               onChange={(amount) => onChange({ quotas: { ...draft.quotas, [resource]: amount } })}
               autoComplete="off"
             />

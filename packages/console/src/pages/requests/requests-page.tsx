@@ -129,11 +129,7 @@ export function RequestsPage() {
         rows={shown}
         rowKey={(request) => request.metadata.uid ?? nameOf(request)}
         sort={{ column: "created", isDescending: true }}
-        empty={
-          <EmptyState title={t(items.length === 0 ? "requests.empty.title" : "requests.none.title")}>
-            {t(items.length === 0 ? "requests.empty.text" : "keys.none.text")}
-          </EmptyState>
-        }
+        empty={<EmptyState title={t("requests.empty.title")}>{t("requests.empty.text")}</EmptyState>}
         count={counted("requests.count", shown.length)}
         filters={
           <>

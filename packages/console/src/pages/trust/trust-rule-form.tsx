@@ -192,6 +192,7 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
         onChange={(url) => onChange({ url })}
         description={t(draft.issuer === "other" ? "trust.issuer.url.own" : "trust.issuer.url.preset")}
         error={errorAt("spec.issuer")}
+        isRequired={draft.issuer === "other" || draft.issuer === "kubernetes"}
         isMonospace
         autoComplete="off"
       />
@@ -212,12 +213,13 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
         onChange={(audiences) => onChange({ audiences })}
         description={t("trust.audiences.hint")}
         error={errorAt("spec.audiences")}
+        isRequired
         isMonospace
         isMultiline
       />
       <RowsField<ClaimRow>
         label={t("trust.claims")}
-        description={t("trust.claims.hint")}
+        description={t(draft.issuer === "other" ? "trust.claims.hint" : "trust.claims.required")}
         columns={[
           { id: "claim", label: t("trust.claim.name"), isMonospace: true },
           { id: "value", label: t("trust.claim.value"), isMonospace: true },

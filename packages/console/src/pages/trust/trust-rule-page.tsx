@@ -18,6 +18,7 @@ import { KeyList } from "../keys/key-list.tsx";
 import { issuedByRule } from "./issued-by-rule.ts";
 import { TestToken } from "./test-token.tsx";
 import { issuerOf, NotReady, ReadyBadge, trustScope } from "./trust-page.tsx";
+import { UseRule } from "./use-rule.tsx";
 
 const LONGEST_SECONDS = 3_600;
 
@@ -114,6 +115,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
           />
         </div>
       </Section>
+      <UseRule rule={rule} project={isOfProject ? project : undefined} />
       <TestToken address={address} name={name} />
       <Issued rule={rule} />
     </>

@@ -21,7 +21,8 @@ export type CountedParts = {
   readonly moreSources: number;
 };
 
-const isRefusal = (code: number): boolean => code === 401 || code === 403 || code === 429;
+/** Without a valid credential, without a right, or over a limit. */
+export const isRefusal = (code: number): boolean => code === 401 || code === 403 || code === 429;
 
 export class AuditCounts {
   readonly #requests: number[];

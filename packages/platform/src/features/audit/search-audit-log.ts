@@ -8,6 +8,7 @@ import {
 } from "@postern/apimachinery/audit/audit-annotations";
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { isChange, mayBeChange } from "./audit-changes.ts";
+import { isRefusal } from "./audit-counts.ts";
 import { lastEventTime, linesOf } from "./log-files.ts";
 
 export type AuditQuery = {
@@ -24,7 +25,7 @@ export type AuditQuery = {
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined;
   readonly until?: number | undefined;
-  /** Only what was refused: 401 and 403. */
+  /** Only what was refused: 401, 403 and 429. */
   readonly refused?: boolean | undefined;
   /** Only requests that change something, also those that were refused. */
   readonly changes?: boolean | undefined;
@@ -139,7 +140,7 @@ function matches(
   if (cluster !== undefined && record.cluster !== cluster && !record.cluster.endsWith(`/${cluster}`)) return false;
   if (verb !== undefined && record.verb !== verb) return false;
   if (object !== undefined && !isOf(record, object)) return false;
-  if (refused === true && record.code !== 401 && record.code !== 403) return false;
+  if (refused === true && !isRefusal(record.code)) return false;
   if (since === undefined && until === undefined) return true;
   const time = Date.parse(record.time);
   return time >= (since ?? Number.NEGATIVE_INFINITY) && time < (until ?? Number.POSITIVE_INFINITY);
@@ -181,7 +182,7 @@ export async function summarize(records: AsyncIterable<AuditRecord>): Promise<re
     };
     found.set(group, row);
     row.requests++;
-    if (code === 401 || code === 403) row.refused++;
+    if (isRefusal(code)) row.refused++;
     row.verbs.add(verb);
     row.sourceIPs.add(sourceIP);
     if (time < row.first) row.first = time;
