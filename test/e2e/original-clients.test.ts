@@ -177,6 +177,28 @@ describe("create", () => {
     await expect.poll(phase).toBe("Ready");
   });
 
+  it("namespace is shared with a user outside the project", async () => {
+    const guest = await personWithKey("sue");
+    const maps = "/kubernetes/project/default/space/team/api/v1/namespaces/team/configmaps";
+    expect((await ask(maps, { key: guest })).status).toBe(403);
+    const rule = { clusterRole: "loft-cluster-space-admin", users: ["sue"] };
+    await replace("namespaces/p-default/spaceinstances/team", (space) => ({
+      ...space,
+      spec: { ...space.spec, extraAccessRules: [rule], templateRef: { ...space.spec.templateRef, syncOnce: true } },
+    }));
+    // The requests of `platform connect namespace`.
+    const seen = async () =>
+      (await ask("spaceinstances?extended=true", { key: guest })).body?.items?.map(
+        ({ metadata }: any) => metadata.name,
+      );
+    await expect.poll(seen).toEqual(["team"]);
+    expect((await ok("projects/default/clusters", { key: guest })).clusters).toMatchObject([
+      { metadata: { name: "embedded" } },
+    ]);
+    await expect.poll(async () => (await ask(maps, { key: guest })).status).toBe(200);
+    expect((await ask("/kubernetes/cluster/embedded/api/v1/secrets", { key: guest })).status).toBe(403);
+  });
+
   it("is refused in a cluster that is unusable", async () => {
     await ok("clusters", { body: object("Cluster", { name: "full" }, { unusable: true }) });
     const spec = { clusterRef: { cluster: "full" } };
@@ -275,6 +297,35 @@ describe("sleep and wakeup", () => {
       metadata: { annotations: { "sleepmode.loft.sh/force": null, ...{ "sleepmode.loft.sh/force-duration": null } } },
     });
     await expect.poll(phase).toBe("Ready");
+  });
+
+  it("put a space of the built-in cluster to sleep, and wake it for a request", async () => {
+    const SPACES = "namespaces/p-default/spaceinstances";
+    const maps = "/kubernetes/project/default/space/drowsy/api/v1/namespaces/drowsy/configmaps";
+    await ok(SPACES, { body: object("SpaceInstance", { name: "drowsy", namespace: "p-default" }, {}) });
+    const space = async () => await ok(`${SPACES}/drowsy`);
+    const phaseOfSpace = async () => (await space()).status.phase;
+    const annotate = (annotations: object) => patch(`${SPACES}/drowsy`, { metadata: { annotations } });
+    await expect.poll(phaseOfSpace).toBe("Ready");
+    await ok(maps, { body: { metadata: { name: "kept" } } });
+    await annotate({ "sleepmode.loft.sh/force": "true" });
+    await expect.poll(phaseOfSpace).toBe("Sleeping");
+    expect((await space()).metadata.annotations["sleepmode.loft.sh/sleeping-since"]).toMatch(/^\d{10}$/);
+    expect((await ask(maps, { key: await personWithKey("passer-by") })).status).toBe(403);
+    expect(await phaseOfSpace()).toBe("Sleeping");
+    expect((await ok(`${maps}/kept`)).metadata.name).toBe("kept");
+    await expect.poll(phaseOfSpace).toBe("Ready");
+
+    await annotate({ "sleepmode.loft.sh/force": "true", ...held });
+    await expect.poll(phaseOfSpace).toBe("Sleeping");
+    expect(await ask(maps)).toMatchObject({
+      status: 503,
+      body: { message: expect.stringContaining("sleepmode.loft.sh/force") },
+    });
+    const awake = { "sleepmode.loft.sh/force": null, "sleepmode.loft.sh/force-duration": null };
+    await annotate({ ...awake, "sleepmode.loft.sh/last-activity": "1795000000" });
+    await expect.poll(phaseOfSpace).toBe("Ready");
+    expect((await ok(`${maps}/kept`)).metadata.name).toBe("kept");
   });
 });
 

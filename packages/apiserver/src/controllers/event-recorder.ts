@@ -105,10 +105,13 @@ export function createEventRecorder(deps: EventRecorderDeps): EventRecorder {
   };
 }
 
-/** A write that ends with its server is no fault. */
+/** A write that ends with its server, or with the namespace of its object, is no fault. */
 function reportFailure({ onError, signal }: EventRecorderDeps, error: unknown, { involvedObject }: ObjectEvent): void {
-  if (!signal.aborted) onError(error, involvedObject.name);
+  if (!signal.aborted && !isOfEndingNamespace(error)) onError(error, involvedObject.name);
 }
+
+const isOfEndingNamespace = (error: unknown): boolean =>
+  isApiError(error) && error.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
 
 /** Deletes the oldest Events in a namespace that has more than `most`. */
 type EventPruner = (events: ControlledResource, namespace: string, most: number) => Promise<void>;

@@ -69,6 +69,17 @@ it("reports a refused one, and continues", async () => {
   await expect.poll(() => cluster.names("events")).toHaveLength(1);
 });
 
+it("is quiet about objects that end with their namespace", async () => {
+  const ending = { metadata: { name: "ending" }, spec: { finalizers: ["example.com/held"] } };
+  await cluster.create("namespaces", ending);
+  await cluster.delete("namespaces", { name: "ending" });
+  const record = recorder();
+  record(about({ namespace: "ending" }));
+  record(about({ namespace: "nowhere" }));
+  await expect.poll(() => cluster.port.errors).toEqual([expect.objectContaining({ code: 404 })]);
+  expect(cluster.names("events")).toEqual([]);
+});
+
 it("writes one Event of those that several servers record once", async () => {
   const once = "a1";
   for (const record of [recorder(), recorder(), recorder()]) record({ ...about({}), once });

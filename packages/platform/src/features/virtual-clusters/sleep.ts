@@ -1,12 +1,17 @@
-// Sleep of embedded virtual clusters, by the annotations of the original interface: `force` puts one to sleep,
+// Sleep of embedded virtual clusters and spaces, by the annotations of the original interface: `force` puts one to sleep,
 // `force-duration` keeps requests from waking it, `last-activity` says when it was last used, and `sleeping-since` is the server's.
 
 import type { PlatformNames } from "@postern/api/platform-names";
+import type { SpaceInstance } from "@postern/api/space-instance";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { VirtualClusterHealth } from "./virtual-cluster-backend.ts";
 
 type Names = Pick<PlatformNames, "domain">;
+
+/** On the built-in cluster, each of them is an embedded cluster of its own. */
+export type SleepingKind = "VirtualClusterInstance" | "SpaceInstance";
+export type SleepingInstance = VirtualClusterInstance | SpaceInstance;
 
 export const SLEEPING = "Sleeping";
 
@@ -17,18 +22,23 @@ export const SLEEPING_HEALTH: VirtualClusterHealth = {
   message: "sleeping; the next request wakes it up",
 };
 
+export function phaseOf(health: VirtualClusterHealth): "Ready" | "Sleeping" | "Pending" {
+  if (health.ready) return "Ready";
+  return health.reason === SLEEPING ? "Sleeping" : "Pending";
+}
+
 const forceKey = ({ domain }: Names): string => `sleepmode.${domain}/force`;
 const durationKey = ({ domain }: Names): string => `sleepmode.${domain}/force-duration`;
 const activityKey = ({ domain }: Names): string => `sleepmode.${domain}/last-activity`;
 
 const sinceKey = ({ domain }: Names): string => `sleepmode.${domain}/sleeping-since`;
 
-/** Whether it is put to sleep. Only embedded virtual clusters can sleep. */
+/** Whether it is put to sleep. Only embedded virtual clusters and spaces can sleep. */
 export const isAsleep = ({ metadata }: KubeObject, names: Names): boolean =>
   metadata.annotations?.[forceKey(names)] === "true";
 
 /** Whether requests do not wake it. `force-duration` is in seconds; 0: no limit. `now` in milliseconds. */
-export function isHeldAsleep({ metadata, status }: VirtualClusterInstance, names: Names, now: number): boolean {
+export function isHeldAsleep({ metadata, status }: SleepingInstance, names: Names, now: number): boolean {
   const text = metadata.annotations?.[durationKey(names)];
   const seconds = text === undefined || text === "" ? Number.NaN : Number(text);
   if (!Number.isInteger(seconds) || seconds < 0) return false;

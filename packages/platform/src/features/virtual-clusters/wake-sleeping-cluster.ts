@@ -1,31 +1,30 @@
-// Wakes a sleeping embedded virtual cluster when a request arrives for it.
+// Wakes a sleeping embedded virtual cluster or space when a request arrives for it.
 
-import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import { CONTROLLER_WRITE, contextOf } from "@postern/apiserver/controllers/controller-port";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { unreachableError } from "../../foundation/upstream/upstream-failure.ts";
-import { awakened, isAsleep, isHeldAsleep, SLEEPING } from "./sleep.ts";
+import { awakened, isAsleep, isHeldAsleep, SLEEPING, type SleepingInstance, type SleepingKind } from "./sleep.ts";
 
-export type WakeUp = (instance: VirtualClusterInstance) => Awaitable<void>;
+export type WakeUp = (kind: SleepingKind, instance: SleepingInstance) => Awaitable<void>;
 
 /** Does nothing for one that is awake. The result fails with ApiError 503 for one that no request wakes. */
 export const createWakeUp = (foundation: Foundation): WakeUp => {
   const wakeUp = createWakeUpOfSleeping(foundation);
-  return (instance) => (isAsleep(instance, foundation.names) ? wakeUp(instance) : undefined);
+  return (kind, instance) => (isAsleep(instance, foundation.names) ? wakeUp(kind, instance) : undefined);
 };
 
 const createWakeUpOfSleeping =
   ({ names, own, runtime, signal }: Foundation) =>
-  async (instance: VirtualClusterInstance): Promise<void> => {
+  async (kind: SleepingKind, instance: SleepingInstance): Promise<void> => {
     const now = runtime.clock.now();
     if (isHeldAsleep(instance, names, now)) {
       const message = `requests do not wake it: remove the annotation sleepmode.${names.domain}/force`;
       throw unreachableError({ reason: SLEEPING, message });
     }
-    const resource = own("VirtualClusterInstance");
+    const resource = own(kind);
     const { namespace = "", name = "", uid = "" } = instance.metadata;
     const context = contextOf({ runtime }, { verb: "update", resource, namespace, name }, signal);
     const update = { uid, subresource: "", transform: (current: KubeObject) => awakened(current, names, now) };

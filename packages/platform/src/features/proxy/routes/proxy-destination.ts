@@ -1,8 +1,6 @@
 // The virtual cluster or space behind a proxy path, and the request as it sees it.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import type { SpaceInstance } from "@postern/api/space-instance";
-import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
@@ -10,6 +8,7 @@ import type { ProxyPath } from "../../authorization/proxy-path.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
 import type { KubernetesBackends } from "../../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { SpaceBackend } from "../../virtual-clusters/kubernetes-backend/space-backend.ts";
+import type { SleepingInstance, SleepingKind } from "../../virtual-clusters/sleep.ts";
 import type { SpaceRegistry } from "../../virtual-clusters/space-registry.ts";
 import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
 import type { WakeUp } from "../../virtual-clusters/wake-sleeping-cluster.ts";
@@ -34,6 +33,8 @@ export type DestinationDeps = readonly [
 
 /** The object that a path leads to. */
 export type FoundInstance<Backend> = {
+  readonly kind: SleepingKind;
+  readonly instance: SleepingInstance;
   readonly uid: string;
   /** Its cluster; "" for an instance in no cluster of the platform. */
   readonly cluster: string;
@@ -49,7 +50,9 @@ export function findVirtualCluster(
   if (destination.target !== "ProjectVirtualCluster") return undefined;
   const namespace = names.projectNamespace(destination.project);
   const instance = lookup.virtualClusterInstance(namespace, destination.virtualCluster);
-  return instance === undefined ? undefined : found(instance, () => backends.backendOf(instance));
+  return instance === undefined
+    ? undefined
+    : found("VirtualClusterInstance", instance, () => backends.backendOf(instance));
 }
 
 /** The same for spaces. */
@@ -59,13 +62,20 @@ export function findSpace(
 ): FoundInstance<SpaceBackend> | undefined {
   if (destination.target !== "ProjectSpace") return undefined;
   const instance = lookup.spaceInstance(names.projectNamespace(destination.project), destination.space);
-  return instance === undefined ? undefined : found(instance, () => spaces.spaceOf(instance));
+  return instance === undefined ? undefined : found("SpaceInstance", instance, () => spaces.spaceOf(instance));
 }
 
 const found = <Backend>(
-  { metadata, spec }: VirtualClusterInstance | SpaceInstance,
+  kind: SleepingKind,
+  instance: SleepingInstance,
   open: () => Backend,
-): FoundInstance<Backend> => ({ uid: metadata.uid ?? "", cluster: spec?.clusterRef?.cluster ?? "", open });
+): FoundInstance<Backend> => ({
+  kind,
+  instance,
+  uid: instance.metadata.uid ?? "",
+  cluster: instance.spec?.clusterRef?.cluster ?? "",
+  open,
+});
 
 /** The request as the virtual cluster sees it, with its path encoded from the authorized one. */
 export const below = (request: ApiRequest, { base, encodedPath }: ProxyPath): ApiRequest =>

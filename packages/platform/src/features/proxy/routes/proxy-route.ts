@@ -41,18 +41,21 @@ export function createProxyRoute(deps: ProxyDeps, places: Destinations): Handler
       outerAuthorizer,
       credential: isInsideIdentity(context) ? context.credential : keyInside(context, path, grant, deps),
     });
+    const toAwake = (place: InstancePlace, find: Find): Awaitable<ApiResponse> =>
+      whenDone(wake(find(), places), () => toInstance(inner, place, find, grant, identities, deps, places));
     switch (destination.target) {
       case "ProjectVirtualCluster":
-        return whenDone(wake(destination, findVirtualCluster(path, deps, places), deps, places), () =>
-          toInstance(inner, destination, () => findVirtualCluster(path, deps, places), grant, identities, deps, places),
-        );
+        return toAwake(destination, () => findVirtualCluster(path, deps, places));
       case "ProjectSpace":
-        return toInstance(inner, destination, () => findSpace(path, deps, places), grant, identities, deps, places);
+        return toAwake(destination, () => findSpace(path, deps, places));
       case "Cluster":
         return toCluster(inner, destination.cluster, grant, deps, places);
     }
   };
 }
+
+/** Gives undefined where there is no such virtual cluster or space. */
+type Find = () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined;
 
 /** Looked up where a credential may be made. */
 type CallerGrant = () => HeldGrant | undefined;
@@ -73,11 +76,10 @@ function keyInside(
   return withKeyLineage(credential, { project, virtualCluster }, keys, accessRequest);
 }
 
-/** `find` gives undefined where there is no such virtual cluster or space. */
 function toInstance(
   context: RequestContext,
   place: InstancePlace,
-  find: () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined,
+  find: Find,
   grant: CallerGrant,
   identities: InsideIdentities,
   deps: ProxyDeps,
@@ -134,17 +136,9 @@ function isReached(backend: Pick<VirtualClusterBackend, "assertReached">): true 
   return true;
 }
 
-/** An embedded cluster may sleep; others are run by others. Throws ApiError 503 for one that no request wakes. */
-function wake(
-  { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
-  found: FoundInstance<VirtualClusterBackend> | undefined,
-  { names }: ProxyDeps,
-  { lookup, wakeUp }: Pick<Destinations, "lookup" | "wakeUp">,
-): Awaitable<void> {
-  if (found === undefined || found.open().isRemote) return;
-  const instance = lookup.virtualClusterInstance(names.projectNamespace(project), virtualCluster);
-  return instance === undefined ? undefined : wakeUp(instance);
-}
+/** What is embedded may sleep; the rest is run by others. Throws ApiError 503 for one that no request wakes. */
+const wake = (found: ReturnType<Find>, { wakeUp }: Pick<Destinations, "wakeUp">): Awaitable<void> =>
+  found === undefined || found.open().isRemote ? undefined : wakeUp(found.kind, found.instance);
 
 /** Callers keep their own name and groups there: what they may do is for the cluster's own RBAC to say. */
 function toCluster(

@@ -62,5 +62,11 @@ export function virtualClusterControllers(
 export const spaceController = (
   port: ControllerPort,
   base: Foundation,
-  { clusters: { spaces, faults } }: Pick<Needs, "clusters">,
-): Controller => createSpaceController(port, base, { spaces, recheckMs: recheckMsOf(base), faults });
+  { clusters: { spaces, embedded, faults } }: Pick<Needs, "clusters">,
+): Controller =>
+  createSpaceController(port, base, {
+    spaces,
+    stop: (uid) => embedded.stop(uid),
+    recheckMs: recheckMsOf(base),
+    faults,
+  });

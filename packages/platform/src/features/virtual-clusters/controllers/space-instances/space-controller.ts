@@ -8,6 +8,7 @@ import type { UpstreamFault } from "../../../../foundation/upstream/upstream-fai
 import { reasonOf } from "../../backend-registry.ts";
 import { insideRoles } from "../../inside-roles.ts";
 import { spaceFinalizer } from "../../kinds/space-instances/strategy.ts";
+import { isAsleep, SLEEPING_HEALTH } from "../../sleep.ts";
 import type { SpaceRegistry } from "../../space-registry.ts";
 import { createInstanceController, type InstanceFaults } from "../instance-controller.ts";
 import { spaceStatus } from "./space-status.ts";
@@ -20,13 +21,15 @@ export const createSpaceController = (
   { names, own }: Pick<Foundation, "names" | "own">,
   needs: {
     readonly spaces: SpaceRegistry;
+    /** Stops a space on the built-in cluster, which is started again when it is next opened. By uid. */
+    readonly stop: (uid: string) => Promise<void>;
     /** One that is in a cluster that others run may cease to be reached: it is looked at again after this. */
     readonly recheckMs: number;
     /** Of spaces on the built-in cluster. */
     readonly faults?: InstanceFaults | undefined;
   },
 ): Controller => {
-  const { spaces, recheckMs, faults } = needs;
+  const { spaces, stop, recheckMs, faults } = needs;
   const clusters = own("Cluster");
   return createInstanceController<SpaceInstance>(
     port,
@@ -42,9 +45,14 @@ export const createSpaceController = (
       async bringUp(instance, signal) {
         try {
           const space = spaces.spaceOf(instance);
+          const { isRemote } = space;
+          if (!isRemote && isAsleep(instance, names)) {
+            await stop(instance.metadata.uid ?? "");
+            return { isRemote, health: SLEEPING_HEALTH };
+          }
           await space.provision(instance.spec?.template?.metadata ?? {}, signal);
           await space.bindRoles(insideRoles(instance, names), signal);
-          return { isRemote: space.isRemote, health: await space.health(signal) };
+          return { isRemote, health: await space.health(signal) };
         } catch (error) {
           return { isRemote: true, health: { ready: false, ...faultOf(error) } };
         }

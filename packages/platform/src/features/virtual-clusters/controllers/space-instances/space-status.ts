@@ -2,6 +2,7 @@
 
 import { withCondition } from "@postern/api/conditions";
 import type { SpaceInstance } from "@postern/api/space-instance";
+import { phaseOf } from "../../sleep.ts";
 import type { VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
 
@@ -15,7 +16,7 @@ export function spaceStatus(
   const template = instance.spec?.template;
   return {
     ...kept,
-    phase: health.ready ? "Ready" : "Pending",
+    phase: phaseOf(health),
     ...(health.ready ? {} : { reason: health.reason, message: health.message }),
     ...(template === undefined ? {} : { space: template }),
     conditions: withCondition(kept.conditions ?? [], readyCondition(health, "The namespace exists"), now),

@@ -1,14 +1,10 @@
 // The status of a virtual cluster instance, derived from the health of its backend.
 
 import { type Condition, type ConditionState, withCondition } from "@postern/api/conditions";
-import type {
-  Phase,
-  VirtualClusterInstance,
-  VirtualClusterInstanceStatus,
-} from "@postern/api/virtual-cluster-instance";
+import type { VirtualClusterInstance, VirtualClusterInstanceStatus } from "@postern/api/virtual-cluster-instance";
 import { withAgentConditions } from "../../../cluster-tunnels/tunnel-conditions.ts";
 import type { RenderedTemplate } from "../../render-template.ts";
-import { SLEEPING } from "../../sleep.ts";
+import { phaseOf } from "../../sleep.ts";
 import type { VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
 import type { AppliedObjects } from "../instance-controller.ts";
 import { readyCondition } from "../ready-condition.ts";
@@ -55,11 +51,6 @@ const withObjects = (
   now: number,
 ): readonly Condition[] =>
   objects === undefined ? conditions : withCondition(conditions, objectsCondition(objects), now);
-
-function phaseOf(health: VirtualClusterHealth): Phase {
-  if (health.ready) return "Ready";
-  return health.reason === SLEEPING ? "Sleeping" : "Pending";
-}
 
 const templateCondition = (fault: string | undefined) =>
   fault === undefined

@@ -14,6 +14,7 @@ import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import { type NameDeps, type UnknownNamesDeps, warningOfUnknownNames } from "../../../directory/unknown-names.ts";
 import { instanceLimits, mayRestrict, type ProjectLimitsDeps } from "../../../projects/project-limits.ts";
+import { withSleepingSince } from "../../sleep.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { namedInInstance } from "../named-in-instance.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
@@ -39,7 +40,7 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
   allowUnconditionalUpdate: true,
 
   async prepareForCreate(instance, context): Promise<SpaceInstance> {
-    const { user } = context;
+    const { user, receivedAt } = context;
     await checkInstanceGrants("spaceinstances", instance, undefined, context, deps);
     await checkReservedMetadata(instance, undefined, context, deps);
     const owner = instance.spec?.owner ?? callerAsOwner(user, deps);
@@ -50,7 +51,9 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
     };
     const spec = { ...instance.spec, ...(owner === undefined ? {} : { owner }), clusterRef };
     const created: SpaceInstance = { ...instance, spec, status: { phase: "Pending" } };
-    return withFinalizer(created, spaceFinalizer(deps.names));
+    const { names } = deps;
+    const sleeping = withSleepingSince(created, undefined, canSleep(created), { names, now: receivedAt });
+    return withFinalizer(sleeping, spaceFinalizer(names));
   },
   validate: async ({ metadata, spec }, { signal }) => [
     ...nameIsDNSLabel(spec?.clusterRef?.namespace ?? "", false).map((fault) =>
@@ -66,10 +69,14 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
     await checkReservedMetadata(instance, old, context, deps);
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
     const placed = { ...instance, spec: { ...instance.spec, clusterRef } };
-    return protectFinalizer(placed, old, spaceFinalizer(deps.names), context);
+    const { names } = deps;
+    const sleeping = withSleepingSince(placed, old, canSleep(placed), { names, now: context.receivedAt });
+    return protectFinalizer(sleeping, old, spaceFinalizer(names), context);
   },
   validateUpdate: ({ spec }, old) => validateSamePlacement(spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}),
 });
+
+const canSleep = ({ spec }: SpaceInstance): boolean => spec?.clusterRef?.cluster === EMBEDDED_CLUSTER;
 
 /** In a connected cluster, namespaces with the names of project namespaces belong to virtual clusters. */
 function validateOwnNamespace(
