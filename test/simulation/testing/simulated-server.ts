@@ -216,7 +216,7 @@ export class SimulatedServer {
       logger: silentLogger,
       metrics,
       isServed: api.serves,
-      authenticator: freshAuthenticator(unionAuthenticator([root, keys.authenticator]), freshness),
+      authenticator: freshAuthenticator(unionAuthenticator([root, keys.authenticator]), freshness, cache),
       authorizer: authorization.authorizer,
     });
   }

@@ -1,6 +1,7 @@
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import { describe, expect, it } from "vitest";
 import type { Freshness } from "../cache/freshness.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import { createTestContext } from "../testing/test-context.ts";
 import type { Authentication } from "./authenticator.ts";
 import { freshAuthenticator } from "./fresh-authenticator.ts";
@@ -8,7 +9,7 @@ import { freshAuthenticator } from "./fresh-authenticator.ts";
 const { request } = createTestContext({ url: "/" });
 const jane = { name: "jane", groups: [] };
 
-function setUp(outcome: Authentication | Error | undefined) {
+function setUp(outcome: Authentication | Error | undefined, waitForKnown: () => Awaitable<void> = () => undefined) {
   let isFresh = true;
   const listeners = new Set<() => void>();
   const freshness: Freshness = {
@@ -25,7 +26,7 @@ function setUp(outcome: Authentication | Error | undefined) {
     },
   };
   return {
-    authenticator: freshAuthenticator(inner, freshness),
+    authenticator: freshAuthenticator(inner, freshness, { waitForKnown }),
     listeners,
     becomeStale() {
       isFresh = false;
@@ -80,5 +81,28 @@ describe("an authenticator that has to be fresh", () => {
   it("leaves refusals as they are while it is fresh", async () => {
     const { authenticator } = setUp(unauthorizedError());
     await expect((async () => authenticator.authenticate(request))()).rejects.toMatchObject({ code: 401 });
+  });
+
+  it("looks once this thread sees what others have answered, or has waited for it in vain", async () => {
+    let looks = 0;
+    const settle = { reached: (): void => {}, stayedBehind: (_error: Error): void => {} };
+    const { authenticator } = setUp(
+      {
+        get user() {
+          looks++;
+          return jane;
+        },
+      },
+      () => new Promise((reached, stayedBehind) => Object.assign(settle, { reached, stayedBehind })),
+    );
+    const found = async () => (await authenticator.authenticate(request))?.user;
+    const first = found();
+    await new Promise(setImmediate);
+    expect(looks).toBe(0);
+    settle.reached();
+    expect(await first).toBe(jane);
+    const second = found();
+    settle.stayedBehind(new Error("it stays behind"));
+    expect(await second).toBe(jane);
   });
 });

@@ -130,6 +130,11 @@ class StoreWatchCache implements WatchCache {
     return this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
   }
 
+  waitForKnown(options?: WaitOptions): Awaitable<void> {
+    const known = this.healthy ? this.#storage.known?.revision : undefined;
+    return known === undefined ? undefined : this.waitFor(known, options);
+  }
+
   isNewest(): boolean {
     const known = this.#storage.known?.revision;
     return known !== undefined && known <= this.#revision && this.#loaded && !this.#closed;

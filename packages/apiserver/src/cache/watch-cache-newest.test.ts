@@ -27,6 +27,28 @@ function late() {
   };
 }
 
+describe("waitForKnown", () => {
+  test("waits for what another thread has written, where the store knows it without asking", async () => {
+    const { storage, tell } = late();
+    const { cache, view } = await start({ storage });
+    expect(cache.waitForKnown()).toBeUndefined();
+    await storage.create(`${VIEW}a`, value("a"));
+    const waiting = cache.waitForKnown();
+    expect(waiting).toBeInstanceOf(Promise);
+    expect(names(view)).toEqual([]);
+    tell();
+    await waiting;
+    expect(names(view)).toEqual(["a"]);
+  });
+
+  test("does not wait for a store that has to be asked", async () => {
+    const { storage } = late();
+    const { cache } = await start({ storage: withMethods(storage, { known: { revision: undefined } }) });
+    await storage.create(`${VIEW}a`, value("a"));
+    expect(cache.waitForKnown()).toBeUndefined();
+  });
+});
+
 describe("refresh", () => {
   test("waits until the newest that the store has acknowledged is shown", async () => {
     const { storage, tell } = late();

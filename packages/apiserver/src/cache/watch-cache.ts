@@ -77,6 +77,11 @@ export interface WatchCache extends AsyncDisposable {
    * Rejects with FutureRevisionError after `timeoutMs` (default 3000), or with the reason of `signal`.
    */
   waitFor(revision: Revision, options?: WaitOptions): Awaitable<void>;
+  /**
+   * Done once everything is visible that is known without asking to have been acknowledged, as what other threads of this server have written; at once
+   * without a store. Rejects as waitFor does.
+   */
+  waitForKnown(options?: WaitOptions): Awaitable<void>;
   /** Whether everything that was acknowledged is visible. False also where the store has to be asked. */
   isNewest(): boolean;
   /** The newest acknowledged revision of the store, made visible: what a consistent read waits for. Rejects as waitFor does. */

@@ -90,15 +90,9 @@ export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
   };
   const otherwise: Handler = (context) =>
     whenDone(nonResource?.(context) ?? discovery(context), (response) => response ?? pageNotFound());
-  const routed = createResourceRouter(registry, endpoint, otherwise);
-  /** Where the newest revision is known without asking, as among threads of one server, a request sees what any of them has answered before. */
-  const route: Handler = (context) => {
-    const newest = context.info.isResourceRequest && cache.healthy ? storage.known?.revision : undefined;
-    return newest === undefined ? routed(context) : whenDone(cache.waitFor(newest, context), () => routed(context));
-  };
   return {
     registry,
-    route,
+    route: createResourceRouter(registry, endpoint, otherwise),
     serves: servesResource(registry),
   };
 }

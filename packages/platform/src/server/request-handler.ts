@@ -74,7 +74,7 @@ export type RequestHandlerParts = Pick<SignInRoutesDeps, "administrator" | "home
 
 export function createRequestHandler(platform: Platform, parts: RequestHandlerParts): ApiHandler {
   const { base, keys, authorization, clusters, signIn, api, activity, granted } = platform;
-  const { configuration, names, runtime, metrics, signal } = base;
+  const { cache, configuration, names, runtime, metrics, signal } = base;
   const { clock } = runtime;
   const { freshness, audit } = parts;
   // Rates and failed logins are counted across all surfaces.
@@ -88,7 +88,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
       isCredential: keys.index.isChosenValue,
       isAny: keys.index.mayHaveChosenValues,
     },
-    authenticator: freshAuthenticator(keys.authenticator, freshness),
+    authenticator: freshAuthenticator(keys.authenticator, freshness, cache),
     authorizer: recordingUse(authorization.authorizer, keys.usage),
     audit,
     observer: activity.observer,
@@ -107,7 +107,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
   const confirmed: HandlerChainDeps = { ...shared, outermost: withReplicaConfirmation(parts.replicas) };
   const { audit: _, ...unaudited } = shared;
   /** Credentials, rules and providers have to be the newest there are. */
-  const fresh = (authenticator: Authenticator): Authenticator => freshAuthenticator(authenticator, freshness);
+  const fresh = (authenticator: Authenticator): Authenticator => freshAuthenticator(authenticator, freshness, cache);
   const chain = ({ handle, ...own }: ChainedHandler): HandlerChain => {
     const authenticator = own.authenticator === undefined ? shared.authenticator : fresh(own.authenticator);
     return createHandlerChain(handle, { ...confirmed, ...own, authenticator });
