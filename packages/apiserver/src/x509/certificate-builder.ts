@@ -79,8 +79,11 @@ function leafConstraints(purpose: string): readonly Uint8Array[] {
  * Random, because a serial names a credential that can be revoked. 16 octets with 126 random bits: the two highest bits are 01, so that every serial
  * is positive and has one length. Source: RFC 5280 section 4.1.2.2
  */
-export function randomSerial(random: Random): Uint8Array {
-  const serial = Uint8Array.from(random.bytes(16));
+export const randomSerial = (random: Random): Uint8Array => serialOf(random.bytes(16));
+
+/** `bytes`: 16 at least, of which no other serial of the CA is made. */
+export function serialOf(bytes: Uint8Array): Uint8Array {
+  const serial = Uint8Array.from(bytes.subarray(0, 16));
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   return serial;
 }

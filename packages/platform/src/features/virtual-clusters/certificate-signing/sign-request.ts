@@ -1,8 +1,10 @@
 // The signer kubernetes.io/kube-apiserver-client: the certificate for one approved request.
 // Source: k8s.io/kubernetes/pkg/controller/certificates/signer/signer.go
 
+import { createHash } from "node:crypto";
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { serialOf } from "@postern/apiserver/x509/certificate-builder";
 import type { CertificateSigningRequest } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
 import type { CertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
 import { CertificateRequestError, parseCertificateRequest } from "../../../foundation/pki/certificate-request.ts";
@@ -25,7 +27,7 @@ export type SignOutcome =
  * beyond that of the CA.
  */
 export function signRequest(
-  { spec }: CertificateSigningRequest,
+  { metadata, spec }: CertificateSigningRequest,
   authority: CertificateAuthority,
   runtime: Pick<Runtime, "clock" | "random">,
 ): SignOutcome {
@@ -42,7 +44,8 @@ export function signRequest(
     if (subject.organizations.includes(GROUP_MASTERS)) return { failure: `${GROUP_MASTERS} is not supported` };
     const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
     const expirationSeconds = Math.min(spec?.expirationSeconds ?? SIGNING_DURATION_SECONDS, SIGNING_DURATION_SECONDS);
-    const signed = { ...subject, alternativeNames, publicKeyInfo, expirationSeconds };
+    const serial = serialFor(metadata.uid ?? "", authority);
+    const signed = { ...subject, alternativeNames, publicKeyInfo, expirationSeconds, serial };
     return { certificatePem: signSubject(signed, authority, runtime).pem };
   } catch (error) {
     if (error instanceof CertificateRequestError) return { failure: error.message };
@@ -61,6 +64,8 @@ export type SignedSubject = {
   readonly expirationSeconds: number | undefined;
   /** In milliseconds since the epoch. The certificate ends before it, however long the request has waited. Default: none. */
   readonly latestEnd?: number | undefined;
+  /** Default: a random one. */
+  readonly serial?: Uint8Array;
 };
 
 /** Signs a subject and a key, from a valid request. */
@@ -73,6 +78,13 @@ export function signSubject(
   const notAfter = Math.min(wanted, latestEnd);
   return signClientCertificate({ ...subject, authority, notAfter, clock, random });
 }
+
+/**
+ * Every server that runs a cluster signs its requests, and one of the certificates is delivered: with one serial they are one in the list of credentials, and
+ * are revoked together.
+ */
+const serialFor = (uid: string, { certificatePem }: CertificateAuthority): Uint8Array =>
+  serialOf(createHash("sha256").update(`${uid} ${certificatePem}`).digest());
 
 const REQUIRED_USAGE = "client auth";
 const ALLOWED_USAGES: readonly string[] = [REQUIRED_USAGE, "digital signature", "key encipherment"];
