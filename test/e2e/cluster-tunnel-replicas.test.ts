@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { joinSockets } from "./testing/join-sockets.ts";
+import { FRONT_THREADS } from "./testing/postern-process.ts";
 import {
   type AgentProcess,
   joinValue,
@@ -17,7 +18,7 @@ import { MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts"
 
 const WAIT = { timeout: 60_000, interval: 200 };
 /** Two to each thread that serves requests, of two servers. */
-const TUNNELS = 4 * Number(process.env["FRONT_THREADS"] ?? 1);
+const TUNNELS = 4 * FRONT_THREADS;
 
 describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
   let two: TwoOnEtcd<Server>;

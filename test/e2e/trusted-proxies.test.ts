@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { adminKey } from "./testing/http-client.ts";
 import { startLoadBalancer } from "./testing/load-balancer.ts";
-import { startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { FRONT_THREADS, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
 
 const PATH = "/apis/management.postern/v1/projects";
 const FORGED = { "X-Forwarded-For": "203.0.113.9", Forwarded: "for=203.0.113.9" };
@@ -66,13 +66,15 @@ test.each([
   expect(await ask("127.0.0.2", target)).toBe(200);
   expect(await sourceOf("127.0.0.2", target)).toEqual(["127.0.0.2"]);
 
-  // One wrong key a minute is answered at once, at each address.
+  // One wrong key a minute is answered at once, at each address; by each thread.
   const wrong = async (from: string): Promise<boolean> => {
     const startedAt = performance.now();
     expect(await ask(from, balancer.port, "Bearer wrong")).toBe(401);
     return performance.now() - startedAt > 900;
   };
   expect(await wrong("127.0.0.2")).toBe(false);
-  expect(await wrong("127.0.0.2")).toBe(true);
+  const later: boolean[] = [];
+  for (let thread = 0; thread < FRONT_THREADS; thread++) later.push(await wrong("127.0.0.2"));
+  expect(later).toContain(true);
   expect(await wrong("127.0.0.3")).toBe(false);
 });

@@ -19,6 +19,8 @@ export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
 export const NODE = process.env["NODE_OF_SERVERS"] ?? process.execPath;
 /** CLUSTER_THREADS=2 runs the tests with virtual clusters in threads, FRONT_THREADS=2 with so many that serve requests; NODE_OF_SERVERS has to be new enough. */
 const { CLUSTER_THREADS: count, FRONT_THREADS: fronts } = process.env;
+/** Those of a server that serve requests, where the flags of a test say nothing else: what each of them counts is counted so many times. */
+export const FRONT_THREADS = Number(fronts ?? 1);
 const threadsOf = (store: readonly string[]) => ({
   ...(count === undefined ? {} : { POSTERN_CLUSTER_THREADS: count }),
   // Threads do not share memory.
