@@ -2,7 +2,7 @@
 // others when it is answered, each event and audit line comes once, and the metrics are of all.
 
 import { createHash, randomUUID, X509Certificate } from "node:crypto";
-import { copyFile, readFile } from "node:fs/promises";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -246,6 +246,52 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
       const reader = clients[(index + 5) % clients.length] as HttpClient;
       expect((await reader(pathOf("shared", `${CONFIG_MAPS}/${name}`), { key: admin })).status).toBe(200);
     }
+  });
+
+  it("a certificate that all threads could sign is one credential, whose last use is known at once", async ({
+    skip,
+  }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    await createCluster(send, admin, "signing");
+    // It runs in every thread then.
+    await Promise.all(clients.map((client) => client(pathOf("signing", CONFIG_MAPS), { key: admin })));
+    await using files = await temporaryDirectory();
+    const [keyFile, requestFile] = [join(files.path, "key.pem"), join(files.path, "request.pem")];
+    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+    await tool("openssl", ["req", "-new", ...curve, "-keyout", keyFile, "-out", requestFile, "-subj", "/CN=admin"]);
+    const path = pathOf("signing", "/apis/certificates.k8s.io/v1/certificatesigningrequests");
+    const made = await send(path, {
+      key: admin,
+      body: {
+        metadata: { name: "signed" },
+        spec: {
+          request: (await readFile(requestFile)).toString("base64"),
+          signerName: "kubernetes.io/kube-apiserver-client",
+          usages: ["client auth"],
+        },
+      },
+    });
+    expect(made.status, made.text).toBe(201);
+    const conditions = [{ type: "Approved", status: "True", reason: "Test", message: "" }];
+    await send(`${path}/signed/approval`, {
+      key: admin,
+      method: "PUT",
+      body: { ...made.body, status: { conditions } },
+    });
+    await expect
+      .poll(async () => (await send(`${path}/signed`, { key: admin })).body.status.certificate, POLL)
+      .toBeTruthy();
+    const certificate = (await send(`${path}/signed`, { key: admin })).body.status.certificate;
+    const LEDGER = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/signing/credentials";
+    const listed = async (client: HttpClient): Promise<any[]> =>
+      (await client(LEDGER, { key: admin })).body.status.credentials;
+    const { serialNumber } = new X509Certificate(Buffer.from(certificate, "base64"));
+    expect((await listed(send)).map(({ id }) => id)).toEqual([`serial:${serialNumber}`]);
+    const file = join(files.path, "certificate.pem");
+    await writeFile(file, Buffer.from(certificate, "base64"));
+    const used = ["--cert", file, "--key", keyFile, "--cacert", server.caFile];
+    await tool("curl", ["--silent", ...used, `${server.url}${pathOf("signing", "/version")}`]);
+    for (const client of clients) expect((await listed(client))[0]).toMatchObject({ lastActivity: expect.any(String) });
   });
 
   it("TLS sessions go on at every thread", async ({ skip }) => {

@@ -18,6 +18,7 @@ import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
+import type { GatherUses } from "./features/access-keys/periodic-writer.ts";
 import type { OwnAddresses } from "./features/access-keys/proofs/proof-verifier.ts";
 import { createUsedProofs } from "./features/access-keys/proofs/used-proofs.ts";
 import { snapshotOf } from "./features/activity/activity-snapshot.ts";
@@ -178,6 +179,7 @@ export async function composeServer(parts: {
       memory: parts.memory,
       endpoint,
       usedProofs,
+      gatherUses: front && gatherThen(front, () => cache.refresh({ signal })),
       tracing,
       routes: createNonResourceRoutes({
         store,
@@ -278,15 +280,16 @@ export async function composeServer(parts: {
       }),
     );
   else further.onServing((next) => serving.replace(next, transport));
-  further?.serveActivity(() => snapshotOf(platform.activity, runtime.clock.now()));
+  const activity = () => snapshotOf(platform.activity, runtime.clock.now());
+  const { writeUses } = platform;
+  further?.serve({ activity, writeUses });
   teardown.defer(() => {
     draining.abort();
     first?.beginClose();
   });
   if (first !== undefined) {
     teardown.use(serving.onReplaced(first.replaceServing));
-    const activity = () => snapshotOf(platform.activity, runtime.clock.now());
-    await first.start({ port, serving: serving.current, audit: log.sink, link, usedProofs, activity });
+    await first.start({ port, serving: serving.current, audit: log.sink, link, usedProofs, activity, writeUses });
   }
 
   return {
@@ -300,6 +303,17 @@ export async function composeServer(parts: {
     close: () => teardown.run(),
   };
 }
+
+/** An answer with what is known is better than none. */
+const gatherThen =
+  (front: Pick<Front, "gatherUses">, refresh: () => Promise<unknown>): GatherUses =>
+  async (uids) => {
+    if (uids?.length === 0) return;
+    await front
+      .gatherUses(uids)
+      .then(refresh)
+      .catch(() => undefined);
+  };
 
 /** Threads of this process that stand still for ten seconds are ended: none writes under an old key for longer. */
 const SETTLE_OF_THREADS_MS = 30_000;

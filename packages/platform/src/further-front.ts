@@ -7,14 +7,13 @@ import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardo
 import { neverLeading } from "@postern/apiserver/storage/leader-election";
 import { joinSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { composeServer, type RunningServer } from "./compose-server.ts";
-import type { ActivitySnapshot } from "./features/activity/activity-snapshot.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
 import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
 import { createLink, type Link } from "./features/virtual-clusters/embedded/threads/link.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { type OpenedStore, openStore, sharedSqlite } from "./foundation/store/open-store.ts";
 import { createAuditThroughFirst } from "./fronts/audit-through-first.ts";
-import type { FurtherFront } from "./fronts/front.ts";
+import type { FurtherFront, FurtherParts } from "./fronts/front.ts";
 import {
   BEAT_MS,
   beat,
@@ -50,15 +49,16 @@ export async function runFurtherFront(
   teardown.defer(() => clearInterval(timer));
   let server: RunningServer | undefined;
   let onMetrics: FurtherMetrics = async () => [];
-  const reads: { activity?: () => ActivitySnapshot } = {};
+  const served: { parts?: FurtherParts } = {};
   const followers: ((serving: ServingIdentity) => void)[] = [];
   const link = createLink<FurtherCalls, FurtherNotes, FirstCalls, FirstNotes>({
     port,
     calls: {
       metrics: () => onMetrics(),
-      activity() {
-        if (reads.activity === undefined) throw new Error("the front is starting");
-        return reads.activity();
+      activity: () => partsOf(served).activity(),
+      async writeUses(uids) {
+        await partsOf(served).writeUses(uids);
+        return undefined;
       },
       async close() {
         await server?.close();
@@ -78,13 +78,18 @@ export async function runFurtherFront(
   try {
     const basics = await openBasics(data.configuration, { ...surroundings, withProcessMetrics: false }, teardown);
     onMetrics = () => metricValuesOf(basics.metrics.registry);
-    server = await compose(data, { ...surroundings, basics, link, followers, reads }, teardown);
+    server = await compose(data, { ...surroundings, basics, link, followers, served }, teardown);
     basics.started();
   } catch (error) {
     await teardown.run();
     throw error;
   }
   link.note("ready", undefined);
+}
+
+function partsOf({ parts }: { readonly parts?: FurtherParts }): FurtherParts {
+  if (parts === undefined) throw new Error("the front is starting");
+  return parts;
 }
 
 type FurtherMetrics = () => ReturnType<typeof metricValuesOf>;
@@ -95,11 +100,11 @@ async function compose(
     readonly basics: ServerBasics;
     readonly link: FirstLink;
     readonly followers: ((serving: ServingIdentity) => void)[];
-    readonly reads: { activity?: () => ActivitySnapshot };
+    readonly served: { parts?: FurtherParts };
   },
   teardown: Teardown,
 ): Promise<RunningServer> {
-  const { basics, link, loadConsole, loadDocumentation, followers, reads } = parts;
+  const { basics, link, loadConsole, loadDocumentation, followers, served } = parts;
   const configuration = shareOf(data.configuration);
   const store = await openServerStore({
     ...basics,
@@ -125,8 +130,9 @@ async function compose(
     onServing: (listener) => void followers.push(listener),
     scrape: () => link.call("scrape", undefined),
     readActivity: () => link.call("activity", undefined),
-    serveActivity(read) {
-      reads.activity = read;
+    gatherUses: async (uids) => void (await link.call("gatherUses", uids)),
+    serve(given) {
+      served.parts = given;
     },
   };
   return await composeServer({

@@ -16,6 +16,7 @@ export type FirstCalls = {
   readonly isLinkValid: { readonly args: string; readonly result: boolean };
   readonly takeLink: { readonly args: string; readonly result: boolean };
   readonly takeProof: { readonly args: UsedProof; readonly result: boolean | undefined };
+  readonly gatherUses: { readonly args: readonly string[] | undefined; readonly result: undefined };
   readonly scrape: { readonly args: undefined; readonly result: string };
   readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
 };
@@ -28,6 +29,7 @@ export type FirstNotes = {
 export type FurtherCalls = {
   readonly metrics: { readonly args: undefined; readonly result: FrontMetrics };
   readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
+  readonly writeUses: { readonly args: readonly string[] | undefined; readonly result: undefined };
   /** Resolves once its requests are finished and all is closed. */
   readonly close: { readonly args: undefined; readonly result: undefined };
 };

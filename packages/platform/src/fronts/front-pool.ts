@@ -8,6 +8,7 @@ import { metricValuesOf } from "@postern/apiserver/metrics/merge-metrics";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import { publishServer } from "@postern/stores/sqlite/server-table";
+import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
 import type { UsedProof } from "../features/access-keys/proofs/used-proofs.ts";
 import { type ActivitySnapshot, addActivity } from "../features/activity/activity-snapshot.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
@@ -49,6 +50,8 @@ const LONGEST_PAUSE_MS = 30_000;
 const SOUND_MS = 60_000;
 /** A scrape does not wait longer for a front. */
 const SCRAPE_MS = 2_000;
+/** A request that shows last uses does not wait longer for a front to write them. */
+const GATHER_MS = 2_000;
 
 /** Shows that there is one front where there is no pool. */
 export function showFronts({ registry }: Pick<ServerMetrics, "registry">, running: () => number) {
@@ -92,7 +95,8 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     crashed: restarts.series({ reason: "crashed" }),
   };
 
-  function begin(place: Place, { port, serving: first, audit, link, usedProofs, activity }: Parts): FrontThread {
+  function begin(place: Place, given: Parts): FrontThread {
+    const { port, serving: first, audit, link, usedProofs, activity, writeUses } = given;
     const { number } = place;
     place.startedAt = clock.elapsed();
     const store = deps.store();
@@ -109,7 +113,14 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
         serving: serving ?? first,
         ...(connection === undefined ? {} : { connection }),
       },
-      calls: firstCalls({ audit, link, usedProofs, scrape, activity: () => readActivity(activity()) }),
+      calls: firstCalls({
+        audit,
+        link,
+        usedProofs,
+        scrape,
+        activity: () => readActivity(activity()),
+        gatherUses: async (uids) => void (await Promise.all([writeUses(uids), gatherUses(uids)])),
+      }),
       isMemoryShort: deps.isMemoryShort,
       scheduler,
       onEnd: (reason, error) => {
@@ -176,6 +187,15 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     return addActivity(own, ...others.flat());
   }
 
+  const gatherUses: GatherUses = async (uids) => {
+    const signal = AbortSignal.timeout(GATHER_MS);
+    await Promise.all(
+      places.map(({ thread }) =>
+        thread?.isReady === true ? thread.link.call("writeUses", uids, { signal }).catch(() => undefined) : undefined,
+      ),
+    );
+  };
+
   function close(): Promise<void> {
     isClosing = true;
     closing ??= Promise.all(places.map(({ thread }) => thread?.close())).then(() => undefined);
@@ -195,6 +215,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     },
     scrape,
     readActivity,
+    gatherUses,
     beginClose: () => void close(),
     closed: close,
     async [Symbol.asyncDispose]() {
@@ -211,9 +232,11 @@ const firstCalls = ({
   usedProofs,
   scrape,
   activity,
+  gatherUses,
 }: Pick<Parts, "audit" | "link" | "usedProofs"> & {
   readonly scrape: () => Promise<string>;
   readonly activity: () => Promise<ActivitySnapshot>;
+  readonly gatherUses: GatherUses;
 }) => ({
   async audit(lines: string): Promise<undefined> {
     await writeAudit(audit, lines);
@@ -221,6 +244,9 @@ const firstCalls = ({
   isLinkValid: (secret: string) => link.isValid(secret),
   takeLink: (secret: string) => link.take(secret),
   takeProof: (proof: UsedProof) => usedProofs.take(proof),
+  async gatherUses(uids: readonly string[] | undefined): Promise<undefined> {
+    await gatherUses(uids);
+  },
   scrape,
   activity,
 });

@@ -45,6 +45,7 @@ function start(isShort = false) {
       takeLink: () => false,
       takeProof: () => true,
       scrape: () => "",
+      gatherUses: () => undefined,
       activity: never,
     },
     isMemoryShort: () => isShort,

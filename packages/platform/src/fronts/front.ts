@@ -2,6 +2,7 @@
 // further ones.
 
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
+import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
 import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
 import type { OneTimeLink } from "../features/sign-in/one-time-link.ts";
@@ -19,6 +20,7 @@ export type FirstFront = {
     readonly link: OneTimeLink;
     readonly usedProofs: UsedProofs;
     readonly activity: () => ActivitySnapshot;
+    readonly writeUses: GatherUses;
   }): Promise<void>;
   /** New handshakes use another certificate. */
   replaceServing(serving: ServingIdentity): void;
@@ -26,11 +28,16 @@ export type FirstFront = {
   scrape(): Promise<string>;
   /** Resolves with `own` and that of the others. */
   readActivity(own: ActivitySnapshot): Promise<ActivitySnapshot>;
+  /** Resolves once the others have written the uses that they have noted, as far as they do so soon. */
+  readonly gatherUses: GatherUses;
   /** The further ones begin to finish their requests. */
   beginClose(): void;
   /** Resolves once they have. */
   closed(): Promise<void>;
 };
+
+/** A further one answers with these. */
+export type FurtherParts = { readonly activity: () => ActivitySnapshot; readonly writeUses: GatherUses };
 
 export type FurtherFront = {
   readonly isFirst: false;
@@ -50,8 +57,9 @@ export type FurtherFront = {
   scrape(): Promise<string>;
   /** Resolves with that of all, which the first knows. */
   readActivity(): Promise<ActivitySnapshot>;
-  /** Gives the first what it adds up. */
-  serveActivity(read: () => ActivitySnapshot): void;
+  readonly gatherUses: GatherUses;
+  /** Gives the first what it adds up, and what it asks for. */
+  serve(parts: FurtherParts): void;
 };
 
 export type Front = FirstFront | FurtherFront;

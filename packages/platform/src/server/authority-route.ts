@@ -45,7 +45,7 @@ export function createAuthorityHandler(
     readonly store: AuthorityStore;
     readonly rotations: Pick<RotationStates, "of" | "publish">;
     readonly certificates: Pick<CertificateLedger, "all" | "refusalOf" | "lastUseOf">;
-    readonly keys: Pick<AccessKeys, "index" | "activity">;
+    readonly keys: Pick<AccessKeys, "index" | "activity" | "gatherUses">;
     readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem" | "onAuthorityChange">;
   },
 ): Handler {
@@ -53,6 +53,7 @@ export function createAuthorityHandler(
   async function outdatedOf({ next }: AuthorityRecord): Promise<Outdated> {
     if (next === undefined) return { certificates: { count: 0, used: 0, items: [] } };
     const { preparedAt } = next;
+    await keys.gatherUses();
     const isOutdated = ({ issuedAt }: IssuedCertificate): boolean => issuedAt < preparedAt;
     const found = await inTurns(outdatedCertificates(certificates.all(), isOutdated, certificates), runtime.clock);
     await keys.index.whenRead();

@@ -24,6 +24,7 @@ import {
 import { type AccessKeys, keyWriters, openAccessKeys } from "../features/access-keys/feature.ts";
 import { accessKeyKinds, credentialsOf, openKeyQuota } from "../features/access-keys/kinds/index.ts";
 import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
+import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
 import type { OwnAddresses } from "../features/access-keys/proofs/proof-verifier.ts";
 import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import { openAccessGrants } from "../features/access-requests/access-grants.ts";
@@ -78,6 +79,8 @@ export type PlatformParts = FoundationParts & {
   readonly endpoint: PlatformEndpoint & OwnAddresses;
   /** DPoP proofs that any thread of the server has accepted. Absent: there is one thread. */
   readonly usedProofs?: UsedProofs | undefined;
+  /** Absent: there is one thread. */
+  readonly gatherUses?: GatherUses | undefined;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
   /** Clusters whose objects the cache only counts, because threads serve them. Absent: this thread does. */
@@ -100,6 +103,8 @@ export type Platform = {
   readonly base: Foundation;
   readonly directory: Directory;
   readonly keys: AccessKeys;
+  /** Writes what this thread has noted of them, for others to see. */
+  readonly writeUses: GatherUses;
   readonly mint: KeyMint;
   readonly certificates: CertificateLedger;
   /** Access for a time. */
@@ -141,6 +146,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       granted,
       addresses: endpoint,
       usedProofs: parts.usedProofs,
+      gatherUses: parts.gatherUses,
     }),
   );
   const certificates = use(openCertificates(base, { keys, directory, granted }));
@@ -148,7 +154,8 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   const authorization = use(openAuthorization(base, { keys, granted, accessOffers: access.offers }));
   const issuers = use(openIssuers(base, [rules, providers]));
   const trust = createTrust(base, { rules, issuers, keys, directory });
-  for (const writer of [...keyWriters(base, keys), certificateUseWriter(base, certificates)]) use(writer);
+  const useWriters = [...keyWriters(base, keys), certificateUseWriter(base, certificates)];
+  for (const disposable of [...useWriters, keys.rotations]) use(disposable);
   const mint = createKeyMint(base, keys);
   const quota = openKeyQuota(base, { keys, directory, authorization });
   const budgets = use(openBudgets(base, { keys, memory }));
@@ -202,6 +209,10 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
     }),
   );
 
+  const writeUses: GatherUses = async (uids) => {
+    await Promise.all(useWriters.map((writer) => writer.flush(uids)));
+  };
+
   const startControllers: Platform["startControllers"] = (runtime, { webhook, audit }) => {
     const resources = controlledResources(api.registry);
     const port = { resources, runtime, onError: base.onError, queueMetrics: metrics.workQueues };
@@ -232,6 +243,6 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   // biome-ignore format: as above
   return {
     base, directory, keys, mint, certificates, granted, authorization, trust, tunnels, delivery, clusters, signIn, api,
-    activity, access, accessKinds: ofAccess, startControllers,
+    activity, access, accessKinds: ofAccess, startControllers, writeUses,
   };
 }

@@ -21,6 +21,7 @@ import { createKeyMetrics, type KeyMetrics } from "./key-metrics.ts";
 import { createKeyUses } from "./key-uses.ts";
 import { createLastActivity, type LastActivity } from "./last-activity.ts";
 import { createLastActivityWriter } from "./last-activity-writer.ts";
+import type { GatherUses, PeriodicWriter } from "./periodic-writer.ts";
 import { createProofVerifier, type OwnAddresses, type ProofVerifier } from "./proofs/proof-verifier.ts";
 import { createUsedProofs, type UsedProofs } from "./proofs/used-proofs.ts";
 import { createRotationGuard, type RotationGuard } from "./rotation/rotation-guard.ts";
@@ -46,6 +47,7 @@ export type AccessKeys = Disposable & {
   readonly sealedRecords: SealedRecordWriter;
   readonly activity: LastActivity;
   readonly usage: KeyUsage;
+  readonly gatherUses: GatherUses;
   readonly grants: IssuedGrants;
   /** The owners of values that clients chose. */
   readonly valueClaims: ValueClaims;
@@ -66,11 +68,20 @@ export type AccessKeysNeeds = {
   readonly addresses?: OwnAddresses;
   /** Of all threads. Absent: there is one. */
   readonly usedProofs?: UsedProofs | undefined;
+  /** Absent: there is one thread. */
+  readonly gatherUses?: GatherUses | undefined;
 };
 
 export function openAccessKeys(
   base: Foundation,
-  { directory, grants, granted, addresses = NO_ADDRESSES, usedProofs = createUsedProofs() }: AccessKeysNeeds,
+  {
+    directory,
+    grants,
+    granted,
+    addresses = NO_ADDRESSES,
+    usedProofs = createUsedProofs(),
+    gatherUses = async () => {},
+  }: AccessKeysNeeds,
 ): AccessKeys {
   const { configuration, names, storage, cache, runtime, keyRing, epochs } = base;
   const { clock, scheduler, random } = runtime;
@@ -141,6 +152,7 @@ export function openAccessKeys(
     sealedRecords,
     activity,
     usage,
+    gatherUses,
     grants: createIssuedGrants(),
     valueClaims: createValueClaims({
       prefix: values.prefix,
@@ -178,11 +190,11 @@ function oncePerKey(announce: (key: AccessKeyState) => void, clock: Pick<Clock, 
   };
 }
 
-/** Write into the store for what keys were used, and which values they have after a rotation; they write a last time when they are disposed. */
+/** Write into the store when and for what keys were used; they write a last time when they are disposed. */
 export function keyWriters(
   { names, records, storage, runtime: { scheduler }, onError }: Foundation,
-  { index: keys, activity, usage, rotations, recordEvent }: AccessKeys,
-): readonly AsyncDisposable[] {
+  { index: keys, activity, usage, recordEvent }: AccessKeys,
+): readonly PeriodicWriter[] {
   const written = { keys, storage, scheduler, onError };
   return [
     createLastActivityWriter({
@@ -193,6 +205,5 @@ export function keyWriters(
         recordEvent(eventOfKey(names, key, "NewNetwork", `The access key was used from a new network: ${network}`)),
     }),
     createKeyUsageWriter({ ...written, usage, records: records("key-usage") }),
-    rotations,
   ];
 }

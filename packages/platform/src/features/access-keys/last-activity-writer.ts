@@ -1,4 +1,4 @@
-// Writes the last use of keys or certificates into the store: each at most once a minute, in batches, without delaying requests.
+// Writes the last use of keys or certificates into the store: each once a minute or when it is asked for, in batches, without delaying requests.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
@@ -25,14 +25,14 @@ const ATTEMPTS = 3;
 
 export function createLastActivityWriter(deps: LastActivityWriterDeps): PeriodicWriter {
   const { activity, scheduler, onError } = deps;
-  return createPeriodicWriter(scheduler, async () => {
+  return createPeriodicWriter(scheduler, async (uids) => {
     const gone = new Map(activity.takeForgotten().map((key) => [key.uid, key]));
     await inBatches([...gone.keys()], {
       write: (uid) => remove(gone.get(uid), deps),
       putBack: (uid) => activity.forget(gone.get(uid) ?? { name: "", uid }),
       onError,
     });
-    await inBatches(activity.takeUnwritten(), {
+    await inBatches(activity.takeUnwritten(uids), {
       write: (uid) => write(uid, deps),
       putBack: (uid) => activity.returnUnwritten(uid),
       onError,

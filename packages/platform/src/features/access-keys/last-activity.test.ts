@@ -63,6 +63,18 @@ describe("createLastActivityWriter", () => {
     });
   });
 
+  it("writes at once what it is asked for, and leaves the rest for later", async () => {
+    const before = server.cache.revision;
+    await server.login(key);
+    await writer.flush(["another"]);
+    expect(server.cache.revision).toBe(before);
+    await writer.flush([(await get()).metadata.uid]);
+    expect((await get()).status.lastActivity).toBe("2026-01-01T00:00:00Z");
+    const written = server.cache.revision;
+    await writer.flush();
+    expect(server.cache.revision).toBe(written);
+  });
+
   it("writes once a minute however often the key is used, and nothing while it is not", async () => {
     const before = server.cache.revision;
     const { resourceVersion } = (await get()).metadata;

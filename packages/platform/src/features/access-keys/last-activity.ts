@@ -41,8 +41,8 @@ export type LastActivity = {
   writtenOf(object: CachedObject): WrittenActivity | undefined;
   /** Names of all keys with a use in the store; undefined if there are more than `most`. */
   usedNames(most: number): readonly string[] | undefined;
-  /** uids used since they were last taken. */
-  takeUnwritten(): readonly string[];
+  /** uids used since they were last taken; `among` these alone. */
+  takeUnwritten(among?: readonly string[]): readonly string[];
   /** Puts one back that could not be written. */
   returnUnwritten(uid: string): void;
   /** The key is gone. */
@@ -144,7 +144,8 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
       const { view, prefix } = records;
       return view.size > most ? undefined : view.list(prefix).map(({ key }) => key.slice(prefix.length));
     },
-    takeUnwritten() {
+    takeUnwritten(among) {
+      if (among !== undefined) return among.filter((uid) => unwritten.delete(uid));
       const taken = [...unwritten];
       unwritten = new Set();
       return taken;

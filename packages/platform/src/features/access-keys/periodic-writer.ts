@@ -1,24 +1,30 @@
-// Writes collected data into the store: once a minute, in batches, without delaying requests.
+// Writes collected data into the store: once a minute and when it is asked for, in batches, without delaying requests.
 
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 
 export type PeriodicWriter = AsyncDisposable & {
-  /** Writes everything that is still unwritten. */
-  flush(): Promise<void>;
+  /** Writes what is still unwritten of these. Default: everything. */
+  flush(uids?: readonly string[]): Promise<void>;
 };
+
+/** Resolves once memory shows what other threads of this server have noted of the use of these keys and certificates, by uid and serial. Default: of all. */
+export type GatherUses = (uids?: readonly string[]) => Promise<void>;
 
 const INTERVAL_MS = 60_000;
 /** So many writes at once go into one commit of the store. */
 const BATCH = 64;
 
-/** Writes once a minute until it is disposed, and once more then. `writeAll` never rejects, and never runs twice at once. */
-export function createPeriodicWriter(scheduler: Scheduler, writeAll: () => Promise<void>): PeriodicWriter {
+/** Writes once a minute until it is disposed, and once more then. `write` never rejects, and never runs twice at once. */
+export function createPeriodicWriter(
+  scheduler: Scheduler,
+  write: (uids: readonly string[] | undefined) => Promise<void>,
+): PeriodicWriter {
   let running = Promise.resolve();
   let timer: Disposable | undefined;
   let disposed = false;
 
-  const flush = (): Promise<void> => {
-    const written = running.then(writeAll);
+  const flush = (uids?: readonly string[]): Promise<void> => {
+    const written = running.then(() => write(uids));
     // The next one is written all the same.
     running = written.catch(() => undefined);
     return written;

@@ -10,6 +10,7 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import type { IssuedCertificate } from "../../certificates/issued-certificate.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
+import type { GatherUses } from "../periodic-writer.ts";
 import { certificateEntry, type EntryDeps, idOfCertificate, keyEntry } from "./credential-entries.ts";
 
 export type CredentialSubject = {
@@ -18,6 +19,7 @@ export type CredentialSubject = {
 };
 
 export type CredentialsDeps = EntryDeps & {
+  readonly gatherUses: GatherUses;
   /** Disables a key on the server's own account. */
   readonly disableKey: (key: AccessKeyState) => Promise<void>;
 };
@@ -30,7 +32,7 @@ export function credentialsSubresource(
   subjectOf: (context: RequestContext) => CredentialSubject | Promise<CredentialSubject>,
   deps: CredentialsDeps,
 ): Subresource {
-  const { names, keys, certificates, disableKey } = deps;
+  const { names, keys, certificates, disableKey, gatherUses } = deps;
   const kind = { group: names.managementGroup, version: "v1", kind: KIND };
 
   /** With everything that was made with it. */
@@ -64,6 +66,7 @@ export function credentialsSubresource(
   async function answer(context: RequestContext) {
     const { namespace, name } = context.info;
     const live = await liveOf(context);
+    await gatherUses([...live.keys.map(({ uid }) => uid), ...live.certificates.map(({ serial }) => serial)]);
     return {
       apiVersion: `${names.managementGroup}/v1`,
       kind: KIND,

@@ -43,6 +43,7 @@ export const credentialsOf = (
   keys: keys.index,
   certificates,
   activity: keys.activity,
+  gatherUses: keys.gatherUses,
   accessKeys: {
     get keys() {
       return own("OwnedAccessKey").keys;
@@ -103,6 +104,7 @@ export function accessKeyKinds(
       identityOf: keys.authenticator.identityOf,
       decisions: authorizer,
       usage: keys.usage,
+      gatherUses: keys.gatherUses,
       allKeys: () => keys.index.all(),
       // A stored kind serves every verb.
       ownKeys: () => own("OwnedAccessKey").servedStore as Required<ResourceStorage>,

@@ -1,4 +1,4 @@
-// Stores the usage of access keys: once a minute, only changes, in records that clients never see.
+// Stores the usage of access keys: once a minute or when it is asked for, only changes, in records that clients never see.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
@@ -24,13 +24,13 @@ const ATTEMPTS = 3;
 
 export function createKeyUsageWriter(deps: KeyUsageWriterDeps): PeriodicWriter {
   const { usage, scheduler, onError } = deps;
-  return createPeriodicWriter(scheduler, async () => {
+  return createPeriodicWriter(scheduler, async (uids) => {
     await inBatches(usage.takeForgotten(), {
       write: (uid) => removeUsage(uid, deps),
       putBack: (uid) => usage.forget(uid),
       onError,
     });
-    await inBatches(usage.takeUnwritten(), {
+    await inBatches(usage.takeUnwritten(uids), {
       write: (uid) => writeUsage(uid, deps),
       putBack: (uid) => usage.returnUnwritten(uid),
       onError,

@@ -124,8 +124,9 @@ export class KeyUsage {
     };
   }
 
-  /** uids of the keys with something new since they were last taken. */
-  takeUnwritten(): readonly string[] {
+  /** uids of the keys with something new since they were last taken; `among` these alone. */
+  takeUnwritten(among?: readonly string[]): readonly string[] {
+    if (among !== undefined) return among.filter((uid) => this.#unwritten.delete(uid));
     const taken = [...this.#unwritten];
     this.#unwritten = new Set();
     return taken;

@@ -23,6 +23,7 @@ import { SECRET_TOKEN_TYPE, tokenIn } from "@postern/kubernetes/service-accounts
 import { serviceAccountKeyFromPem } from "@postern/kubernetes/service-accounts/service-account-key";
 import { looksLikeServiceAccountToken } from "@postern/kubernetes/service-accounts/service-account-tokens";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import type { GatherUses } from "../../access-keys/periodic-writer.ts";
 import type { AuthorityRecord } from "../../certificate-authorities/authority-record.ts";
 import { authorityName, presentAuthority } from "../../certificate-authorities/present-authority.ts";
 import type { RotationStates } from "../../certificate-authorities/rotation-states.ts";
@@ -39,6 +40,7 @@ export type ClusterAuthorityDeps = Pick<Foundation, "names" | "lookup" | "record
   readonly embedded: Pick<EmbeddedClusters, "rotate" | "authorityOf" | "objectsOf">;
   readonly rotations: Pick<RotationStates, "of">;
   readonly certificates: Pick<CertificateLedger, "ofInstance" | "refusalOf" | "revoke" | "lastUseOf">;
+  readonly gatherUses: GatherUses;
 };
 
 type Instance = VirtualClusterInstance | SpaceInstance;
@@ -92,7 +94,7 @@ export const spaceAuthority = (deps: ClusterAuthorityDeps): Subresource =>
   );
 
 function certificateAuthority(clustered: Clustered, deps: ClusterAuthorityDeps): Subresource {
-  const { names, embedded, rotations } = deps;
+  const { names, embedded, rotations, gatherUses } = deps;
   const { noun, find, isEmbedded, description } = clustered;
   const resource = { group: names.managementGroup, resource: clustered.resource };
 
@@ -111,6 +113,7 @@ function certificateAuthority(clustered: Clustered, deps: ClusterAuthorityDeps):
     const record = await embedded.authorityOf(uid);
     if (record === undefined) throw conflictError(resource, name, `the ${noun} has not been set up yet`);
     const others = await certificatesOfOthers(uid, record, deps);
+    await gatherUses(others.map(({ serial }) => serial));
     const uses = withLastUses(others, record.next?.preparedAt, deps.certificates);
     const certificates = await inTurns(uses, deps.runtime.clock);
     const tokenSecrets = await outdatedSecrets(uid, record, context, deps);

@@ -78,7 +78,7 @@ export function virtualClusterKinds(
     proxyFallback: configuration.kubeConfig.proxyFallback,
     frontProxy: configuration.frontProxy,
   };
-  const ofAuthorities = { ...base, ...own, certificates };
+  const ofAuthorities = { ...base, ...own, certificates, gatherUses: keys.gatherUses };
   return {
     issuer: createTokenIssuer(ofKubeconfigs),
     clusters: clusters({

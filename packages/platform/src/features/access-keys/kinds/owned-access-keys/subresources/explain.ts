@@ -30,6 +30,7 @@ import type { AccessKeyIndex } from "../../../access-key-index.ts";
 import type { AccessKeyState } from "../../../access-key-state.ts";
 import { usesRefusal } from "../../../key-uses.ts";
 import { remedyOfKeyRefusal } from "../../../key-validity.ts";
+import type { GatherUses } from "../../../periodic-writer.ts";
 import type { KeyUsage } from "../../../usage/key-usage.ts";
 
 import { namedInScope, type ScopeWarningDeps } from "../scope-warnings.ts";
@@ -42,12 +43,13 @@ export type ExplainDeps = ScopeWarningDeps & {
   readonly identityOf: (key: AccessKeyState) => UserInfo;
   readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
   readonly usage: Pick<KeyUsage, "of">;
+  readonly gatherUses: GatherUses;
 };
 
 type Question = NonNullable<OwnedAccessKeyExplanation["spec"]>;
 
 export const explain = (deps: ExplainDeps): Subresource => {
-  const { names, keys, ownKeys, identityOf, decisions, usage } = deps;
+  const { names, keys, ownKeys, identityOf, decisions, usage, gatherUses } = deps;
   return {
     name: "explain",
     kind: { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyExplanation" },
@@ -121,6 +123,7 @@ export const explain = (deps: ExplainDeps): Subresource => {
   }
 
   async function usageOf({ uid }: AccessKeyState, context: RequestContext): Promise<JsonObject> {
+    await gatherUses([uid]);
     const { since, entries: used, beyondScopes, complete, uses } = usage.of(uid);
     // Objects that are gone need no entry.
     const faults = await Promise.all(used.map((entry) => faultOf(entry, context)));
