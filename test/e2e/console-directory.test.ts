@@ -198,7 +198,10 @@ test("identity providers and leak reports teach where there are none, and a repo
     path: "ownedaccesskeys",
     body: { metadata: { name: "leaky" }, spec: { user: "jane" } },
   });
-  await served.platform.send({ method: "POST", path: "/leaks", key: "", body: `found: ${body.spec.key}` });
+  await page.getByLabel("Text with the key").fill(`found: ${body.spec.key}`);
+  await page.getByRole("button", { name: "Report", exact: true }).click();
+  await page.getByText("Keys of this server that were in the text are disabled.").waitFor();
+  expect(await page.content()).not.toContain(body.spec.key);
   await page.getByRole("link", { name: "leaky" }).waitFor();
   await page.getByText("Leaked", { exact: true }).waitFor();
 });

@@ -209,6 +209,36 @@ test("a trust rule of a project gives access to the project, and is deleted", as
   expect((await served.platform.send({ path })).status).toBe(404);
 });
 
+test("the secret of a provider is written and not read, and fields say what they need", async () => {
+  await go("Identity providers");
+  await follow("New identity provider");
+  const row = (label: string) => page.locator(".label-row").filter({ hasText: label });
+  await row("Client ID").getByText("required").waitFor();
+  await expect.poll(() => row("Display name").getByText("required").count()).toBe(0);
+  await page.getByText("Name a Secret and its namespace, to set the value here.").waitFor();
+  await field("Name").fill("written");
+  await field("Issuer URL").fill("https://127.0.0.1:1");
+  await field("Client ID").fill("console");
+  await field("Namespace").fill("provider-secrets");
+  await field("Name of the Secret").fill("written");
+  await page.getByText("There is no such Secret yet.").waitFor();
+  await press("Set client secret");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Client secret", { exact: true }).fill("confidential-7c1");
+  await press("Save", dialog);
+  await page.getByText("A Secret is there. Its value is not shown.").waitFor();
+  const secret = (await served.platform.send({ path: "/api/v1/namespaces/provider-secrets/secrets/written" })).body;
+  expect(Buffer.from(secret.data.clientSecret, "base64").toString()).toBe("confidential-7c1");
+  await press("Create");
+  await page.getByRole("heading", { name: "written" }).waitFor();
+  await page.getByText("A Secret is there. Its value is not shown.").waitFor();
+  expect(await page.content()).not.toContain("confidential-7c1");
+
+  await page.goto(`${served.platform.server.url}/new/project`);
+  const bytes = page.locator(".field").filter({ hasText: "Bytes per virtual cluster" });
+  await bytes.getByText("such as 64Mi or 1Gi, of each built-in virtual cluster. Default: 512Mi.").waitFor();
+});
+
 test("the commands on the page of a trust rule exchange a token for a key", async () => {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   const jwks = JSON.stringify({

@@ -25,7 +25,7 @@ import { TextField } from "../../components/text-field.tsx";
 import { nameFrom } from "../../format/name-from.ts";
 import { inNaturalOrder } from "../../format/natural-order.ts";
 import { projectOf } from "../../settings.ts";
-import { t } from "../../texts/text.tsx";
+import { Text, t } from "../../texts/text.tsx";
 import { commandOf, type KeyDraft, manifestOf } from "./key-draft.ts";
 import { ON_A_DAY, secondsUntil } from "./key-end.ts";
 import { KeyLimits } from "./key-limits.tsx";
@@ -218,13 +218,30 @@ function Fields(
   );
 }
 
+/** Rules share lists: a manifest has each of them. */
+const ALL_WRITTEN = { aliasDuplicateObjects: false };
+
 /** Beside the form: the scope in words, and the command and the manifest that make the same key. */
 function Preview({ draft, scope }: { readonly draft: KeyDraft; readonly scope: ReturnType<typeof scopeOf> }) {
-  const texts = useMemo(() => ({ yaml: stringify(manifestOf(draft)), command: commandOf(draft) }), [draft]);
+  const texts = useMemo(
+    () => ({ yaml: stringify(manifestOf(draft), ALL_WRITTEN), command: commandOf(draft) }),
+    [draft],
+  );
   return (
     <aside className="aside-panel">
       <Section title={t("new.preview")}>
         <ScopeList limits={{ scope, rules: rulesOf(draft.inside) }} />
+        {draft.inside !== "owner" && (
+          <p className="hint">
+            <Text
+              id="new.inside.words"
+              values={{
+                role: <strong>{t(`new.inside.${draft.inside}`)}</strong>,
+                words: t(`new.inside.${draft.inside}.hint`),
+              }}
+            />
+          </p>
+        )}
       </Section>
       {texts.command !== undefined && <Code label={t("new.command")} text={texts.command} />}
       <Code
@@ -320,7 +337,8 @@ function OwnerField(props: FieldProps & { readonly error: string | undefined; re
     ],
     [session, teams.items, others.items],
   );
-  const owner = choices.find(({ id }) => id === draft.owner)?.label ?? draft.owner;
+  const owner =
+    draft.owner === "me" ? session.displayName : (choices.find(({ id }) => id === draft.owner)?.label ?? draft.owner);
   const bounds = t("new.owner.hint", { owner });
   if (choices.length === 1) return <p className="hint">{bounds}</p>;
   return (
