@@ -305,9 +305,9 @@ test("lists of clusters are filtered in the address, and a host cluster says wha
   await goTo("Host clusters");
   await choose("State", "Pending");
   await expect.poll(rows).toEqual(["edge", "west"]);
-  await page.getByText("Needs a kubeconfig", { exact: true }).waitFor();
+  await page.getByText("No kubeconfig", { exact: true }).waitFor();
   await choose("Connection", "by an agent");
-  await page.getByText("Waits for its agent", { exact: true }).waitFor();
+  await page.getByText("No agent yet", { exact: true }).waitFor();
   await page.getByRole("link", { name: "edge" }).first().click();
   await page.getByText(/Its agent is not connected to this server\. Choose Connect agent/).waitFor();
 });

@@ -221,17 +221,17 @@ test("the secret of a provider is written and not read, and fields say what they
   await field("Client ID").fill("console");
   await field("Namespace").fill("provider-secrets");
   await field("Name of the Secret").fill("written");
-  await page.getByText("There is no such Secret yet.").waitFor();
+  await page.getByText("Client secret is not set").waitFor();
   await press("Set client secret");
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Client secret", { exact: true }).fill("confidential-7c1");
   await press("Save", dialog);
-  await page.getByText("A Secret is there. Its value is not shown.").waitFor();
+  await page.getByText("Client secret is set").waitFor();
   const secret = (await served.platform.send({ path: "/api/v1/namespaces/provider-secrets/secrets/written" })).body;
   expect(Buffer.from(secret.data.clientSecret, "base64").toString()).toBe("confidential-7c1");
   await press("Create");
   await page.getByRole("heading", { name: "written" }).waitFor();
-  await page.getByText("A Secret is there. Its value is not shown.").waitFor();
+  await page.getByText("Client secret is set").waitFor();
   expect(await page.content()).not.toContain("confidential-7c1");
 
   await page.goto(`${served.platform.server.url}/new/project`);

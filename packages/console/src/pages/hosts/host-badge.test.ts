@@ -8,10 +8,10 @@ const clusterWith = (spec: object, status: object) => ({
 });
 
 it.each([
-  [{ networkPeer: true }, { phase: "Pending", reason: "AgentNotConnected" }, "Waits for its agent", /^Choose Connect/],
+  [{ networkPeer: true }, { phase: "Pending", reason: "AgentNotConnected" }, "No agent yet", /^Choose Connect/],
   [{ networkPeer: true }, { phase: "Failed", reason: "AgentNotConnected" }, "Failed", /kubectl get pods/],
   [{ networkPeer: true }, { phase: "Failed", reason: "ConnectTimeout" }, "Failed", /pod of the agent/],
-  [{}, { phase: "Pending", reason: "KubeConfigNotFound" }, "Needs a kubeconfig", /^Choose Set kubeconfig/],
+  [{}, { phase: "Pending", reason: "KubeConfigNotFound" }, "No kubeconfig", /^Choose Set kubeconfig/],
   [{}, { phase: "Pending", reason: "ConnectionRefused" }, "Pending", /Check the address/],
   [{}, {}, "Pending", /Check the address/],
   [{ local: true }, { phase: "Initialized" }, "Connected", undefined],

@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<Cluster>[] = [
   {
     id: "state",
     header: t("cluster.fact.state"),
-    width: "170px",
+    width: "150px",
     sortBy: hostPhaseOf,
     text: hostStateText,
     cell: (cluster) => <HostBadge cluster={cluster} />,
