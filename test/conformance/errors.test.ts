@@ -138,7 +138,7 @@ test.each([
     "FieldValueDuplicate",
     { size: 1, ports: [{ port: 1 }, { port: 1 }] },
     "spec.ports[1]",
-    'Duplicate value: map[string]interface {}{"port":1, "protocol":"TCP"}',
+    'Duplicate value: {"port":1,"protocol":"TCP"}',
   ],
   [
     "FieldValueTypeInvalid",

@@ -1,4 +1,5 @@
-// Expected answers: k8s.io/apiextensions-apiserver v0.32.1 pkg/apiserver/schema/listtype, in testdata/13d-list-set-map.json.
+// Expected answers: k8s.io/apiextensions-apiserver v0.32.1 pkg/apiserver/schema/listtype, in testdata/13d-list-set-map.json,
+// with the texts that 1.36 changed.
 
 import { describe, expect, it } from "vitest";
 import { validateListTypes } from "./list-type.ts";

@@ -48,7 +48,7 @@ function checkArray(array: JsonArray, schema: StructuralSchema, path: string, er
 function validateSet(array: JsonArray, path: string): readonly FieldError[] {
   return duplicateIndexes(array).map((index) => {
     const item = array[index] ?? null;
-    return duplicateError(indexPath(path, index), item, formatGoValue(item));
+    return duplicateError(indexPath(path, index), item);
   });
 }
 
@@ -57,12 +57,7 @@ function validateMapList(array: JsonArray, keys: readonly string[], path: string
   if (array.some(isMisfit)) {
     const misfits = [...array.entries()].filter(([, item]) => isMisfit(item));
     return misfits.map(([index, item]) =>
-      invalidError(
-        indexPath(path, index),
-        item,
-        "must be an object for an array of list-type map",
-        formatGoValue(item),
-      ),
+      invalidError(indexPath(path, index), item, "must be an object for an array of list-type map"),
     );
   }
   if (array.length < 2) return [];
@@ -70,7 +65,7 @@ function validateMapList(array: JsonArray, keys: readonly string[], path: string
   const itemKeys = array.map((item) => keyOf(item, names));
   return duplicateIndexes(itemKeys).map((index) => {
     const key = itemKeys[index] ?? null;
-    return duplicateError(indexPath(path, index), key, formatGoValue(key));
+    return duplicateError(indexPath(path, index), key);
   });
 }
 

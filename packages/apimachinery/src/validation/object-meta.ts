@@ -1,6 +1,7 @@
 // Checks metadata on create and on update, and restores what an update may not change.
 // Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go, k8s.io/apiserver/pkg/registry/rest/update.go
 
+import { equalJson } from "../json/equal-json.ts";
 import type { JsonValue } from "../json/json-value.ts";
 import type { ObjectMeta } from "../meta/object-meta.ts";
 import { childPath, type FieldError, forbiddenError, invalidError, requiredError } from "./field-error.ts";
@@ -157,7 +158,7 @@ export function validateNoNewFinalizers(
 
 /** One `field is immutable` error when the values differ. */
 export const validateImmutable = (newValue: JsonValue, oldValue: JsonValue, path: string): readonly FieldError[] =>
-  newValue === oldValue ? [] : [invalidError(path, newValue, IMMUTABLE)];
+  equalJson(newValue, oldValue) ? [] : [invalidError(path, newValue, IMMUTABLE)];
 
 function validateImmutableTime(newTime: string | null, oldTime: string | null, path: string): readonly FieldError[] {
   if (newTime === oldTime) return [];

@@ -36,7 +36,7 @@ describe("string validators", () => {
   });
 
   it("measures length in bytes, not in UTF-16 units", () => {
-    expect(isQualifiedName("é".repeat(40))[0]).toBe("name part must be no more than 63 characters");
+    expect(isQualifiedName("é".repeat(40))[0]).toBe("name part must be no more than 63 bytes");
   });
 
   it("a very long hostile name is refused without backtracking", () => {

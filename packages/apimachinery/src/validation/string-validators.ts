@@ -69,13 +69,20 @@ function patternRule(rule: string, pattern: string, examples: readonly string[])
   return `${rule} (e.g. ${examples.map((example) => `'${example}', `).join(" or ")}regex used for validation is '${pattern}')`;
 }
 
-const lengthRule = (max: number): string => `must be no more than ${max} characters`;
+/** Newer validators of upstream (`k8s.io/apimachinery/pkg/api/validate/content`) say bytes; both count them. */
+type LengthUnit = "bytes" | "characters";
 
-function check(value: string, maxLength: number, pattern: RegExp, rule: string): readonly string[] {
+function check(
+  value: string,
+  maxLength: number,
+  pattern: RegExp,
+  rule: string,
+  unit: LengthUnit = "characters",
+): readonly string[] {
   const tooLong = byteLength(value) > maxLength;
   const matches = pattern.test(value);
   if (!tooLong && matches) return [];
-  return [...(tooLong ? [lengthRule(maxLength)] : []), ...(matches ? [] : [rule])];
+  return [...(tooLong ? [`must be no more than ${maxLength} ${unit}`] : []), ...(matches ? [] : [rule])];
 }
 
 /** A DNS label that may begin with a digit: namespaces. */
@@ -106,7 +113,10 @@ export const isQualifiedName: StringValidator = (value) => {
     ];
   }
   const prefix = value.slice(0, slash);
-  const prefixFaults = prefix === "" ? ["must be non-empty"] : isDNS1123Subdomain(prefix);
+  const prefixFaults =
+    prefix === ""
+      ? ["must be non-empty"]
+      : check(prefix, DNS_1123_SUBDOMAIN_MAX_LENGTH, dns1123Subdomain, DNS_1123_SUBDOMAIN_RULE, "bytes");
   const nameFaults = checkNamePart(value.slice(slash + 1));
   if (prefixFaults.length === 0) return nameFaults;
   return [...prefixFaults.map((fault) => `prefix part ${fault}`), ...nameFaults];
@@ -114,13 +124,13 @@ export const isQualifiedName: StringValidator = (value) => {
 
 function checkNamePart(name: string): readonly string[] {
   if (name === "") return ["name part must be non-empty", `name part ${QUALIFIED_NAME_RULE}`];
-  return check(name, QUALIFIED_NAME_MAX_LENGTH, qualifiedNamePart, QUALIFIED_NAME_RULE).map(
+  return check(name, QUALIFIED_NAME_MAX_LENGTH, qualifiedNamePart, QUALIFIED_NAME_RULE, "bytes").map(
     (fault) => `name part ${fault}`,
   );
 }
 
 export const isValidLabelValue: StringValidator = (value) =>
-  check(value, LABEL_VALUE_MAX_LENGTH, labelValue, LABEL_VALUE_RULE);
+  check(value, LABEL_VALUE_MAX_LENGTH, labelValue, LABEL_VALUE_RULE, "bytes");
 
 /** A key of `data` in a ConfigMap or Secret. */
 export const isConfigMapKey: StringValidator = (value) => [

@@ -44,6 +44,8 @@ export interface Strategy<T extends KubeObject = KubeObject> {
    * RESTGracefulDeleteStrategy.
    */
   readonly maxGracePeriodSeconds?: number;
+  /** True where the answer to a deletion at once shows the object as one that is being deleted, as upstream where a kind can take a period. */
+  readonly marksDeleted?: boolean;
   /** True where dependents outlive an object that is deleted without a propagation policy. Upstream: DefaultGarbageCollectionPolicy. */
   readonly orphansByDefault?: boolean;
   /** The warning of a deletion that does not say what becomes of dependents. */

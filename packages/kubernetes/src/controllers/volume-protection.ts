@@ -1,5 +1,5 @@
-// Lets go of deleted PersistentVolumes and claims when nothing uses them any more. The finalizers that hold them are added where volumes are bound
-// (`builtin/workloads/admission/volume-protection.ts`), and come with manifests from other clusters.
+// Lets go of deleted PersistentVolumes and claims when nothing uses them any more. The finalizers that hold them are added on create
+// (`builtin/workloads/admission/volume-protection.ts`).
 // Source: k8s.io/kubernetes/pkg/controller/volume/{pvcprotection,pvprotection}
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";

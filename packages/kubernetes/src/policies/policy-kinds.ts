@@ -70,7 +70,7 @@ function messageFaults(message: string, path: string): readonly FieldError[] {
 }
 
 function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
-  const { policyName = "", validationActions = [], paramRef } = spec;
+  const { policyName = "", validationActions = [], paramRef, matchResources } = spec;
   const isTwofold = validationActions.includes("Deny") && validationActions.includes("Warn");
   return [
     ...validateActions(policyName, validationActions),
@@ -87,6 +87,7 @@ function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
         ]
       : []),
     ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
+    ...(matchResources === undefined ? [] : validateMatchResources(matchResources, "spec.matchResources")),
   ];
 }
 
@@ -109,6 +110,7 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
   setDefaults: withPolicyDefaults,
   strategy: {
     ...statusStrategy<Policy>(() => []),
+    allowUnconditionalUpdate: false,
     validate: async (policy: Policy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
     validateUpdate: async (policy: Policy, _old: Policy, context: RequestContext) =>
       context.info.subresource === "status" ? [] : await context.inParts(validatePolicy(policy)),
@@ -123,5 +125,5 @@ export const validatingAdmissionPolicyBindings: ResourceDefinition = defineBuilt
   schema: kindSchema(bindingFields.schema),
   columns: bindingColumns,
   setDefaults: withBindingDefaults,
-  strategy: { allowUnconditionalUpdate: true, validate: validateBinding, validateUpdate: validateBinding },
+  strategy: { validate: validateBinding, validateUpdate: validateBinding },
 });

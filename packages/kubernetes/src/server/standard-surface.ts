@@ -36,7 +36,7 @@ import { createQuotaAdmission } from "../builtin/quotas/quota-admission.ts";
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS } from "../builtin/rbac/bootstrap-policy.ts";
 import { createServiceAddresses, type ServiceAddresses } from "../builtin/services/service-addresses.ts";
 import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
-import { createVolumeProtectionAdmission } from "../builtin/workloads/admission/volume-protection.ts";
+import { VOLUME_PROTECTION_ADMISSION } from "../builtin/workloads/admission/volume-protection.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import { apiServiceObjects } from "../controllers/api-service/api-service-controller.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
@@ -155,7 +155,7 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
 
 const clusterAdmission = (
   registry: ResourceRegistry,
-  { keepsWorkloads, runsWorkloads = () => false, webhooks, webhookMetrics }: ClusterOptions,
+  { keepsWorkloads, webhooks, webhookMetrics }: ClusterOptions,
   {
     runtime: { clock, random, scheduler },
     authorizer,
@@ -169,7 +169,7 @@ const clusterAdmission = (
 ): readonly AdmissionPlugin[] => [
   createNoNodesAdmission(keepsWorkloads),
   ...podAdmission(registry, { random, scheduler }, hasTokens),
-  ...createVolumeProtectionAdmission(runsWorkloads),
+  ...VOLUME_PROTECTION_ADMISSION,
   createDefaultClass(STORAGE_CLASS, requiredResource(registry, "storage.k8s.io", "StorageClass")),
   createDefaultClass(INGRESS_CLASS, requiredResource(registry, "networking.k8s.io", "IngressClass")),
   createAdmissionLimit(registry),

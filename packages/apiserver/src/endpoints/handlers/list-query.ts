@@ -15,8 +15,9 @@ import { listOptionsOf } from "../../request/query-options.ts";
 const LIST_OPTIONS = { group: "meta.k8s.io", kind: "ListOptions" };
 
 /** The options of the query, checked. Throws 400 or 422. */
-export function readListOptions({ request, info }: RequestContext): ListOptions {
-  const options = withWatchDefaults({ ...listOptionsOf(request.query), watch: info.verb === "watch" });
+export function readListOptions({ request }: RequestContext): ListOptions {
+  // A watch by its path (`/watch/<plural>`) has the options of a list, as upstream.
+  const options = withWatchDefaults(listOptionsOf(request.query));
   const errors = validateListOptions(options);
   if (errors.length === 0) return options;
   // Parameters that cannot be read are reported before those that make no sense.

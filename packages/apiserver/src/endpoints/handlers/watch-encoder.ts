@@ -6,13 +6,13 @@ import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
+  asGoWrites,
   encodeProtobufEvent,
   encodeProtobufObject,
-  PROTOBUF_LIST_END,
-  protobufListHead,
+  isProtobufKind,
 } from "@postern/apimachinery/protobuf/protobuf-object";
 import { CachedObject } from "../../cache/cached-object.ts";
-import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { WatchEventType } from "../../registry/resource-storage.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { type ConversionContext, tableConverter } from "../negotiation/convert-object.ts";
@@ -24,7 +24,6 @@ import { TableBudget, WORK_PER_OBJECT } from "../table/table-cells.ts";
 import type { EventLine, EventLines, LineForm } from "./event-lines.ts";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
-const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";
 
 export type WatchEncoder = {
   /** @throws NoFrameError in a form that no event has */
@@ -47,11 +46,7 @@ export function createWatchEncoder(
   { clock, eventLines }: { readonly clock: Clock; readonly eventLines: EventLines },
 ): WatchEncoder {
   const forms = lineForms(context, definition, output, clock);
-  const blueprint = listBlueprint(definition, output);
-  const initialEventsEnd = {
-    [INITIAL_EVENTS_END]: "true",
-    ...(blueprint === undefined ? {} : { [LIST_BLUEPRINT]: blueprint }),
-  };
+  const empty = emptyObject(definition);
   /** That of the state that the watch begins with, as of a list. */
   const budget = new TableBudget();
   let cost = 0;
@@ -79,9 +74,8 @@ export function createWatchEncoder(
     hasTime: (type, object) => eventLines.hasTime(formNow(), type, object),
     bookmark(resourceVersion, isInitialEnd) {
       const object = {
-        kind: definition.kind,
-        apiVersion: formatApiVersion(definition),
-        metadata: { resourceVersion, ...(isInitialEnd ? { annotations: initialEventsEnd } : {}) },
+        ...empty,
+        metadata: { resourceVersion, ...(isInitialEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {}) },
       };
       const line = formNow()?.render("BOOKMARK", object, undefined).bytes ?? jsonLine("BOOKMARK", object);
       isFirst = false;
@@ -92,6 +86,12 @@ export function createWatchEncoder(
     },
     error: (error) => lineOf(output)("ERROR", error.toStatus()),
   };
+}
+
+/** A bookmark is an object without content, which Go writes with the members that its structs always have. */
+function emptyObject(definition: ResourceDefinition): Pick<KubeObject, "kind" | "apiVersion"> {
+  const type = { kind: definition.kind, apiVersion: formatApiVersion(definition) };
+  return isProtobufKind(type.apiVersion, type.kind) ? { ...type, ...asGoWrites(type) } : type;
 }
 
 /** A watch in a form that no event has: it ends without a frame, as in kube-apiserver. */
@@ -158,25 +158,3 @@ const lineOf = ({ format }: OutputMedia) => (format === "protobuf" ? protobufFra
 /** Bookmarks are no objects of the cache. */
 const decoded = (object: CachedObject | KubeObject): KubeObject =>
   object instanceof CachedObject ? object.decode() : object;
-
-/**
- * The list without items, as the client would have been sent it: what clients put the initial events into when they take a watch
- * for a list. There is no such list of Tables.
- * Source: k8s.io/apiserver/pkg/endpoints/handlers/response.go (watchListTransformer)
- */
-function listBlueprint(definition: ResourceDefinition, { convert, format }: OutputMedia): string | undefined {
-  if (convert?.kind === "Table") return undefined;
-  if (format === "protobuf") {
-    const list =
-      convert === undefined
-        ? { ...definition, kind: listKindOf(definition) }
-        : { ...convert, kind: "PartialObjectMetadataList" };
-    const head = protobufListHead({ apiVersion: formatApiVersion(list), kind: list.kind, metadata: {} }, 0);
-    return Buffer.concat([head, PROTOBUF_LIST_END]).toString("base64");
-  }
-  const list =
-    convert === undefined
-      ? { apiVersion: formatApiVersion(definition), items: [], kind: listKindOf(definition) }
-      : { kind: "PartialObjectMetadataList", apiVersion: formatApiVersion(convert), metadata: {}, items: null };
-  return Buffer.from(`${stringifyJson(list)}\n`).toString("base64");
-}

@@ -6,7 +6,7 @@ import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";
 import { type ConnectionBacklog, createWatchBacklog } from "../../transport/watch-backlog.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
-import { negotiateStream, type OutputFormat, streamTypeOf } from "../negotiation/negotiate-output.ts";
+import { negotiateOutput, type OutputFormat, streamOutput, streamTypeOf } from "../negotiation/negotiate-output.ts";
 import { readListOptions, watchQueryOf } from "./list-query.ts";
 import { watchTimeoutOf } from "./watch-bookmarks.ts";
 import { createWatchEncoder } from "./watch-encoder.ts";
@@ -18,9 +18,10 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   if (servedStore.watch === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "watch");
   }
-  const output = negotiateStream(context.request, definition);
+  const accepted = negotiateOutput(context.request, definition);
   const options = readListOptions(context);
   const query = watchQueryOf(options, context);
+  const output = streamOutput(accepted);
   const encoder = createWatchEncoder(context, definition, output, {
     clock: endpoint.runtime.clock,
     eventLines: endpoint.eventLines,

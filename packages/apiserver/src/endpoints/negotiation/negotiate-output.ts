@@ -170,13 +170,7 @@ export function negotiateWithin(
  * How to write the events of a watch: YAML has no frames.
  * @throws ApiError 406
  */
-export function negotiateStream(request: Pick<ApiRequest, "query" | "headers">, kind: GroupVersionKind): OutputMedia {
-  const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, resourceOutput(kind));
-  if (choice === undefined || choice.mediaType === YAML_TYPE) throw notAcceptableError(STREAM_MEDIA_TYPES);
-  const { convert } = choice;
-  return {
-    format: formatOf(choice.mediaType),
-    pretty: false,
-    ...(convert === undefined ? {} : { convert }),
-  };
+export function streamOutput(output: OutputMedia): OutputMedia {
+  if (output.format === "yaml") throw notAcceptableError(STREAM_MEDIA_TYPES);
+  return { ...output, pretty: false };
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { negotiateInput } from "./negotiate-input.ts";
-import { negotiateMediaType, negotiateOutput, negotiateStream } from "./negotiate-output.ts";
+import { negotiateMediaType, negotiateOutput, streamOutput } from "./negotiate-output.ts";
 
 const { cases }: { readonly cases: readonly any[] } = JSON.parse(
   readFileSync(new URL("./testdata/accept.json", import.meta.url), "utf8"),
@@ -89,14 +89,16 @@ describe("an Accept header", () => {
 
   it("lets a watch be JSON or protobuf", () => {
     const protobuf = "application/vnd.kubernetes.protobuf;stream=watch";
-    expect(negotiateStream(request("application/json;stream=watch"), CUSTOM)).toMatchObject({ format: "json" });
-    expect(negotiateStream(request(`${protobuf}, application/json`), BUILT_IN)).toMatchObject({ format: "protobuf" });
-    expect(negotiateStream(request(`${protobuf}, application/json`), CUSTOM)).toMatchObject({ format: "json" });
-    for (const accept of ["application/yaml", protobuf]) {
-      expect(() => negotiateStream(request(accept), CUSTOM)).toThrow(
-        "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
-      );
-    }
+    const stream = (accept: string, kind: typeof CUSTOM) => streamOutput(negotiateOutput(request(accept), kind));
+    expect(stream("application/json;stream=watch", CUSTOM)).toMatchObject({ format: "json" });
+    expect(stream(`${protobuf}, application/json`, BUILT_IN)).toMatchObject({ format: "protobuf" });
+    expect(stream(`${protobuf}, application/json`, CUSTOM)).toMatchObject({ format: "json" });
+    expect(() => stream("application/yaml", CUSTOM)).toThrow(
+      "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+    );
+    expect(() => stream(protobuf, CUSTOM)).toThrow(
+      "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+    );
   });
 });
 

@@ -7,13 +7,14 @@ import { type ApiError, conflictError, notFoundError } from "@postern/apimachine
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../context/request-context.ts";
+import type { Revision } from "../../storage/storage.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import type { AdmissionAttributes } from "../admission-plugin.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";
 import { committedObject, decodeEntry, runHook } from "./commit.ts";
 import { keyOfRequest } from "./get-object.ts";
-import { checkGracePeriod, holdForDeletion, isPending } from "./graceful-deletion.ts";
+import { checkGracePeriod, isPending, isReleased, markForDeletion } from "./graceful-deletion.ts";
 import { withRevision } from "./object-meta.ts";
 import { DONE, type Phase, runPhases } from "./run-phases.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
@@ -129,19 +130,22 @@ function admissionAttributesOf({ store, context, namespace, name, object, option
 async function hold(deletion: Deletion): Promise<typeof DONE | undefined> {
   const { store, context, object, options } = deletion;
   const prepared = (await store.strategy.prepareForDelete?.(object, context)) ?? object;
-  const held = isPending(store, object, options) ? object : holdForDeletion(store, prepared, options);
-  if (held === undefined) return await remove(deletion);
-  deletion.held = held;
-  return undefined;
+  const isHeld = isPending(store, object, options);
+  deletion.held = isHeld ? object : markForDeletion(store, prepared, options);
+  return isHeld || !isReleased(store, deletion.held) ? undefined : await remove(deletion);
 }
 
 async function remove(deletion: Deletion): Promise<typeof DONE> {
-  const { store, context, current, object, options } = deletion;
-  deletion.outcome = { removed: true, object: current };
+  const { store, context, current, object, held, options } = deletion;
+  const { marksDeleted = false } = store.strategy;
+  const gone = (revision: Revision): CachedObject =>
+    marksDeleted ? CachedObject.fromObject(current.key, withRevision(held, revision)) : current;
+  deletion.outcome = { removed: true, object: gone(current.revision) };
   if (options.dryRun) return DONE;
   deletion.isSent = true;
   const revision = await store.storage.delete(current.key, current.revision);
   await store.cache.waitFor(revision, context);
+  deletion.outcome = { removed: true, object: gone(revision) };
   await runHook(store, () => store.strategy.afterDelete?.(object, context));
   return DONE;
 }

@@ -10,12 +10,8 @@ import type { DeleteOptions } from "../resource-storage.ts";
 import { withMeta } from "./object-meta.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The object as it is while finalizers or a grace period hold it; undefined when nothing does. */
-export function holdForDeletion(
-  store: StoreContext,
-  object: KubeObject,
-  options: DeleteOptions,
-): KubeObject | undefined {
+/** The object as it is while finalizers or a grace period hold it. */
+export function markForDeletion(store: StoreContext, object: KubeObject, options: DeleteOptions): KubeObject {
   const { orphansByDefault = false } = store.strategy;
   const before = object.metadata.finalizers ?? [];
   // A finalizer that is there decides before the default of the kind does.
@@ -23,10 +19,9 @@ export function holdForDeletion(
   const finalizers = finalizersForDeletion(before, options.propagationPolicy ?? (isDecided ? undefined : "Orphan"));
   const { finalizers: _, ...meta } = object.metadata;
   const unmarked = finalizers.length === 0 ? meta : { ...meta, finalizers };
-  const marked = isBeingDeleted(object)
+  return isBeingDeleted(object)
     ? withMeta(object, { ...unmarked, ...shortened(object, gracePeriodOf(store, options)) })
     : withMeta(object, { ...unmarked, ...beginDeletion(store, object, gracePeriodOf(store, options)) });
-  return isReleased(store, marked) ? undefined : marked;
 }
 
 /** Seconds; 0: at once. Like upstream, a negative period is one second. */

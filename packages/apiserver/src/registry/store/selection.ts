@@ -67,16 +67,17 @@ function fieldReader(
   const selectable = new Set(definition.selectableFields?.map((path) => path.replace(/^\./, "")));
   const isBuiltIn = definition.strategicMergePatch === true;
   const computed = new Map(Object.entries(definition.computedFields ?? {}));
+  const hasOnlyCommonFields = isBuiltIn && selectable.size + computed.size === 0;
   for (const field of fields) {
     const known =
       field === "metadata.name" ||
-      (field === "metadata.namespace" && (definition.namespaced || isBuiltIn)) ||
+      (field === "metadata.namespace" && (definition.namespaced || hasOnlyCommonFields)) ||
       selectable.has(field) ||
       computed.has(field);
     if (known) continue;
     const text = definition.unknownFieldText?.(field);
     if (text !== undefined) throw badRequestError(text);
-    throw unknownFieldError(field, isBuiltIn && selectable.size + computed.size === 0);
+    throw unknownFieldError(field, hasOnlyCommonFields);
   }
   const readers = new Map(fields.map((field) => [field, readerOf(field, computed.get(field))]));
   return (object: CachedObject, field: string): string => {

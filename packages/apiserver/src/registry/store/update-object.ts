@@ -231,7 +231,7 @@ function countGeneration(write: Update): void {
   const isAction = subresources.some(({ name, create }) => name === write.subresource && create !== undefined);
   const { object, old } = write;
   write.object =
-    tracksGeneration === false || isAction
+    tracksGeneration === false || tracksGeneration === "onCreate" || isAction
       ? withMeta(object, withGenerationOf(object.metadata, old.metadata))
       : withGeneration(object, old, hasStatus);
 }

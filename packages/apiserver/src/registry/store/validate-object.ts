@@ -15,7 +15,7 @@ import {
 import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
 import { type Awaitable, whenDone } from "../../runtime/awaitable.ts";
 import { brokenRules, schemaFaults } from "./schema-faults.ts";
-import { groupKindOf, type StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
 import { validateScaleFields } from "./validate-scale-fields.ts";
 import type { Change, Write, WritePhase } from "./write.ts";
 
@@ -97,7 +97,8 @@ const addFaults = ({ faults }: Write, found: Awaitable<readonly FieldError[] | u
   whenDone(found, (more = []) => void faults.push(...more));
 
 function refuseFaults({ store, object, faults }: Write): void {
-  if (faults.length > 0) throw invalidObjectError(groupKindOf(store), object.metadata.name ?? "", faults);
+  if (faults.length > 0)
+    throw invalidObjectError(store.definition.storedAs ?? store.definition, object.metadata.name ?? "", faults);
 }
 
 const STANDARD_FINALIZERS = ["kubernetes", FINALIZER_ORPHAN_DEPENDENTS, FINALIZER_DELETE_DEPENDENTS];

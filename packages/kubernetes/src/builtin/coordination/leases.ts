@@ -38,9 +38,18 @@ export type Lease = KindOf<typeof leaseFields>;
 
 const strategy: Strategy<Lease> = {
   allowCreateOnUpdate: true,
+  prepareForCreate: withoutElection,
+  prepareForUpdate: (lease) => withoutElection(lease),
   validate: validateLease,
   validateUpdate: validateLease,
 };
+
+/** Coordinated leader election is off, as by default in kube-apiserver, which drops its fields. */
+function withoutElection(lease: Lease): Lease {
+  if (lease.spec?.strategy === undefined && lease.spec?.preferredHolder === undefined) return lease;
+  const { strategy: _strategy, preferredHolder: _holder, ...spec } = lease.spec;
+  return { ...lease, spec };
+}
 
 function validateLease({ spec }: Lease): readonly FieldError[] {
   const { leaseDurationSeconds: duration, leaseTransitions: transitions } = spec ?? {};

@@ -1,6 +1,7 @@
 // Events: what happened to an object, told to people.
 // Source: k8s.io/kubernetes/pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go
 
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
@@ -176,6 +177,17 @@ export const eventColumns: readonly PrinterColumn[] = [
   },
 ];
 
+/** In Go these are always there, and times that were never set are null. */
+const withGoMembers = (event: KubeObject): KubeObject => ({ ...GO_MEMBERS, ...event });
+const GO_MEMBERS = {
+  source: {},
+  firstTimestamp: null,
+  lastTimestamp: null,
+  eventTime: null,
+  reportingComponent: "",
+  reportingInstance: "",
+};
+
 export const events: ResourceDefinition = defineBuiltin({
   group: "",
   version: "v1",
@@ -201,6 +213,7 @@ export const events: ResourceDefinition = defineBuiltin({
   computedFields: { source: (event) => componentOf(event as Event) },
   hasOwnNameColumn: true,
   columns: eventColumns,
+  setDefaults: withGoMembers,
   strategy,
 });
 

@@ -2,7 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/registry/core/serviceaccount/strategy.go
 
 import { s } from "@postern/apimachinery/schema/builder";
-import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { type TokenRequestOptions, tokenRequests } from "../authentication/token-requests.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
@@ -28,6 +28,14 @@ const serviceAccountFields = s
     "ServiceAccount binds together: * a name, understood by users, and perhaps by peripheral systems, for an identity * a principal that can be authenticated and authorized * a set of secrets",
   );
 
+type ServiceAccount = KindOf<typeof serviceAccountFields>;
+
+/** Secrets are those of the namespace: nothing but their names counts. */
+const withSecretNames = (account: ServiceAccount): ServiceAccount =>
+  account.secrets === undefined
+    ? account
+    : { ...account, secrets: account.secrets.map(({ name }) => (name === undefined ? {} : { name })) };
+
 const definition: ResourceDefinition = {
   group: "",
   version: "v1",
@@ -39,7 +47,11 @@ const definition: ResourceDefinition = {
   namespaced: true,
   schema: kindSchema(serviceAccountFields.schema),
   columns: [ageColumn],
-  strategy: { allowUnconditionalUpdate: true },
+  strategy: {
+    allowUnconditionalUpdate: true,
+    prepareForCreate: withSecretNames,
+    prepareForUpdate: (next: ServiceAccount) => withSecretNames(next),
+  },
 };
 
 const withoutTokens = defineBuiltin(definition);

@@ -210,6 +210,12 @@ export const newEvents: ResourceDefinition = defineBuiltin({
     ".type",
   ],
   hasOwnNameColumn: true,
+  setDefaults: (event) => ({
+    deprecatedSource: {},
+    deprecatedFirstTimestamp: null,
+    deprecatedLastTimestamp: null,
+    ...event,
+  }),
   columns: eventColumns.map(asCoreColumn),
   strategy,
 });

@@ -147,7 +147,6 @@ export const ipAddresses: ResourceDefinition = defineBuiltin({
   shortNames: ["ip"],
   namespaced: false,
   schema: kindSchema(addressFields.schema),
-  selectableFields: [".spec.parentRef.name"],
   columns: [
     {
       name: "ParentRef",
@@ -162,9 +161,12 @@ export const ipAddresses: ResourceDefinition = defineBuiltin({
     validate: validateAddress,
     validateUpdate: (next: IpAddress, old: IpAddress) => {
       const now = (next.spec?.parentRef ?? null) as JsonValue;
-      return equalJson(now, (old.spec?.parentRef ?? null) as JsonValue)
-        ? []
-        : [invalidError("spec.parentRef", now, IMMUTABLE)];
+      return [
+        ...validateAddress(next),
+        ...(equalJson(now, (old.spec?.parentRef ?? null) as JsonValue)
+          ? []
+          : [invalidError("spec.parentRef", now, IMMUTABLE)]),
+      ];
     },
   },
 });

@@ -15,6 +15,7 @@ import { quantities } from "../quotas/quantities.ts";
 import { atomicLabels } from "../workloads/pod-fields.ts";
 import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
+import { overheadFaults } from "../workloads/validate-containers.ts";
 
 const fields = s
   .object({
@@ -39,8 +40,10 @@ const fields = s
 
 type RuntimeClass = KindOf<typeof fields>;
 
-const validate = ({ handler, scheduling }: RuntimeClass): readonly FieldError[] => [
+const validate = ({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] => [
   ...isDNS1123Label(handler).map((fault) => invalidError("handler", handler, fault)),
+  // Objects are JSON; only their named types hide it.
+  ...overheadFaults((overhead?.podFixed ?? {}) as JsonObject, "overhead"),
   ...validateLabels(scheduling?.nodeSelector, "scheduling.nodeSelector"),
 ];
 
@@ -58,7 +61,6 @@ export const runtimeClasses: ResourceDefinition = defineBuiltin({
   ],
   strategy: {
     allowCreateOnUpdate: true,
-    allowUnconditionalUpdate: true,
     validate,
     validateUpdate: (next: RuntimeClass, old: RuntimeClass) => [
       ...validate(next),

@@ -106,5 +106,8 @@ export const podDisruptionBudgets: ResourceDefinition = defineBuiltin({
     },
     ageColumn,
   ],
-  strategy: statusStrategy<Budget>(validateBudget, undefined, undefined, budgetStatusFaults),
+  strategy: {
+    ...statusStrategy<Budget>(validateBudget, undefined, undefined, budgetStatusFaults),
+    allowUnconditionalUpdate: false,
+  },
 });

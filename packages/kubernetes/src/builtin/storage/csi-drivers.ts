@@ -59,7 +59,7 @@ const MAX_NAME_LENGTH = 63;
 const MIN_TOKEN_SECONDS = 600;
 const MAX_TOKEN_SECONDS = 2 ** 32;
 const MIN_UPDATE_SECONDS = 10;
-const MODES = ["Ephemeral", "Persistent"];
+const MODES = ["Persistent", "Ephemeral"];
 const POLICIES = ["File", "None", "ReadWriteOnceWithFSType"];
 
 function validate({ metadata: { name = "" }, spec }: CsiDriver): readonly FieldError[] {
@@ -165,7 +165,6 @@ export const csiDrivers: ResourceDefinition = defineBuiltin({
     } as KubeObject;
   },
   strategy: {
-    allowUnconditionalUpdate: true,
     validateName: () => [],
     validate,
     validateUpdate: (next: CsiDriver, old: CsiDriver) => [

@@ -112,7 +112,7 @@ export const storageClasses: ResourceDefinition = defineBuiltin({
       name: "AllowVolumeExpansion",
       type: "string",
       description: "allowVolumeExpansion shows whether the storage class allow volume expand.",
-      value: (object) => String((object as StorageClass).allowVolumeExpansion ?? false),
+      value: (object) => (object as StorageClass).allowVolumeExpansion ?? false,
     },
     ageColumn,
   ],
@@ -190,7 +190,7 @@ export const priorityClasses: ResourceDefinition = defineBuiltin({
   singular: "priorityclass",
   shortNames: ["pc"],
   namespaced: false,
-  tracksGeneration: true,
+  tracksGeneration: "onCreate",
   schema: kindSchema(priorityClassFields.schema),
   columns: [
     { name: "Value", type: "integer", description: "The priority.", value: ".value" },

@@ -6,6 +6,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { notNegative } from "./validate-rollout.ts";
@@ -58,5 +59,12 @@ export const controllerRevisions: ResourceDefinition = defineBuiltin({
     },
     ageColumn,
   ],
-  strategy: { allowUnconditionalUpdate: true, validate: validateRevision, validateUpdate: validateRevision },
+  strategy: {
+    allowUnconditionalUpdate: true,
+    validate: validateRevision,
+    validateUpdate: (next: Revision, old: Revision) => [
+      ...validateRevision(next),
+      ...validateImmutable(next.data ?? null, old.data ?? null, "data"),
+    ],
+  },
 });

@@ -256,6 +256,7 @@ export const pods: ResourceDefinition = defineBuiltin({
     return { ...pod, spec: { enableServiceLinks: true, ...withRequests(withPodDefaults(pod.spec ?? {})) } };
   },
   strategy: {
+    marksDeleted: true,
     ...podStrategy,
     prepareForCreate: async (pod: Pod, context: RequestContext) =>
       withGates(withServiceClass(pod, (await podStrategy.prepareForCreate?.(pod, context)) ?? pod)),

@@ -1,7 +1,7 @@
 // Requirements of the containers of a pod.
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (validateContainers, validateContainerCommon)
 
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import {
   duplicateError,
@@ -148,22 +148,27 @@ function mountFaults(container: JsonValue, path: string, volumes: ReadonlySet<st
 
 const ONE = 1_000_000_000n;
 
+const amountFaults = (amounts: JsonObject, path: string): readonly FieldError[] =>
+  Object.entries(amounts).flatMap(([name, value]) => {
+    const at = keyPath(path, name);
+    const text = quantityText(value);
+    const amount = parseAmount(text) ?? 0n;
+    return [
+      ...containerResourceFaults(at, name),
+      ...(amount < 0n ? [invalidError(at, text, "must be greater than or equal to 0")] : []),
+      ...(isExtended(name) && amount % ONE !== 0n ? [invalidError(at, text, "must be an integer")] : []),
+    ];
+  });
+
+/** What a pod takes beside its containers: upstream checks it as the limits of one. */
+export const overheadFaults = (overhead: JsonObject, path: string): readonly FieldError[] =>
+  amountFaults(overhead, `${path}.limits`);
+
 function resourceFaults(resources: JsonValue, path: string): readonly FieldError[] {
   const [limits, requests] = [objectAt(resources, "limits"), objectAt(resources, "requests")];
-  const each = (amounts: typeof limits, field: string): readonly FieldError[] =>
-    Object.entries(amounts).flatMap(([name, value]) => {
-      const at = keyPath(`${path}.${field}`, name);
-      const text = quantityText(value);
-      const amount = parseAmount(text) ?? 0n;
-      return [
-        ...containerResourceFaults(at, name),
-        ...(amount < 0n ? [invalidError(at, text, "must be greater than or equal to 0")] : []),
-        ...(isExtended(name) && amount % ONE !== 0n ? [invalidError(at, text, "must be an integer")] : []),
-      ];
-    });
   return [
-    ...each(limits, "limits"),
-    ...each(requests, "requests"),
+    ...amountFaults(limits, `${path}.limits`),
+    ...amountFaults(requests, `${path}.requests`),
     ...Object.entries(requests).flatMap(([name, value]) => {
       const limit = limits[name];
       const at = `${path}.requests`;

@@ -115,18 +115,20 @@ export function validateSelectedTemplate(
   pods: typeof validatePodSpec = validatePodSpec,
 ): readonly FieldError[] {
   const { selector, template } = spec ?? {};
-  const labels = template?.metadata?.labels ?? {};
+  const labels = template?.metadata?.labels;
   const isEmpty =
     selector === undefined ||
     (Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0);
   const faults: FieldError[] = [];
-  if (selector === undefined) faults.push(requiredError("spec.selector"), unmatched(template?.metadata?.labels));
+  if (selector === undefined) faults.push(requiredError("spec.selector"), unmatched(labels));
   else if (isEmpty) faults.push(invalidError("spec.selector", {}, `empty selector is invalid for ${EMPTY_FOR[kind]}`));
-  else faults.push(...validateSelected(selector, labels));
+  else faults.push(...validateSelected(selector, labels, kind));
   const deadline = template?.spec?.activeDeadlineSeconds;
+  // Of all kinds but this one, upstream does not read the template where the selector means nothing.
+  const isUnread = kind !== "DaemonSet" && !isEmpty && faults.some(({ field }) => field === "spec.selector");
   return [
     ...faults,
-    ...validateTemplate(template, "spec.template", pods, ["Always"]),
+    ...(isUnread ? [] : validateTemplate(template, "spec.template", pods, ["Always"])),
     ...(deadline === undefined
       ? []
       : [
@@ -140,14 +142,19 @@ export function validateSelectedTemplate(
 
 function validateSelected(
   selector: LabelSelector,
-  labels: { readonly [label: string]: string },
+  labels: { readonly [label: string]: string } | undefined,
+  kind: keyof typeof EMPTY_FOR,
 ): readonly FieldError[] {
-  const invalid = invalidError("spec.selector", selector as JsonValue, "invalid label selector");
+  const invalid = invalidError(
+    "spec.selector",
+    selector as JsonValue,
+    kind === "StatefulSet" ? "" : "invalid label selector",
+  );
   const faults = validateLabelSelector(selector, "spec.selector");
-  if (faults.length > 0) return [...faults, invalid];
+  if (faults.length > 0) return kind === "DaemonSet" ? faults : [...faults, invalid];
   try {
     // With faults ruled out, no expression is without its key and operator.
-    return selectorFromLabelSelector(selector as never).matches(labels) ? [] : [unmatched(labels)];
+    return selectorFromLabelSelector(selector as never).matches(labels ?? {}) ? [] : [unmatched(labels)];
   } catch (error) {
     // A `SelectorError` follows from the values of an expression.
     if (!(error instanceof SelectorError)) throw error;

@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidateTolerations, validateTopologySpreadConstraints, ValidatePodSpec)
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {
   duplicateError,
   type FieldError,
@@ -9,15 +10,16 @@ import {
   indexPath,
   invalidError,
   requiredError,
+  tooLongError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateLabels } from "@postern/apimachinery/validation/labels";
 import { addressFaults, choiceFaults, labelFaults, qualifiedFaults, subdomainFaults } from "../field-checks.ts";
 import { listAt, numberAt, objectAt, optionalTextAt, textAt } from "./json-members.ts";
-import { idFaults } from "./validate-containers.ts";
+import { idFaults, overheadFaults } from "./validate-containers.ts";
 
 const MAX_DEADLINE = 2_147_483_647;
 
-export function validateScheduling(spec: JsonValue, path: string): readonly FieldError[] {
+export function validateScheduling(spec: JsonObject, path: string): readonly FieldError[] {
   const deadline = numberAt(spec, "activeDeadlineSeconds");
   const named = (name: string, faults: typeof labelFaults): readonly FieldError[] => {
     const text = textAt(spec, name);
@@ -36,6 +38,7 @@ export function validateScheduling(spec: JsonValue, path: string): readonly Fiel
     ...listAt(spec, "topologySpreadConstraints").flatMap((each, index) =>
       spreadFaults(each, indexPath(`${path}.topologySpreadConstraints`, index)),
     ),
+    ...hostnameFaults(spec, path),
     ...named("serviceAccountName", subdomainFaults),
     ...named("nodeName", subdomainFaults),
     ...(gates.length > 0 && textAt(spec, "nodeName") !== ""
@@ -54,6 +57,23 @@ export function validateScheduling(spec: JsonValue, path: string): readonly Fiel
     ),
     ...named("priorityClassName", subdomainFaults),
     ...named("runtimeClassName", subdomainFaults),
+    ...overheadFaults(objectAt(spec, "overhead"), `${path}.overhead`),
+  ];
+}
+
+const MAX_HOSTNAME = 64;
+
+function hostnameFaults(spec: JsonObject, path: string): readonly FieldError[] {
+  const name = optionalTextAt(spec, "hostnameOverride");
+  if (name === undefined) return [];
+  const at = `${path}.hostnameOverride`;
+  return [
+    ...(spec["setHostnameAsFQDN"] === true
+      ? [forbiddenError(at, "may not be specified when setHostnameAsFQDN is true")]
+      : []),
+    ...(spec["hostNetwork"] === true ? [forbiddenError(at, "may not be specified when hostNetwork is true")] : []),
+    ...(byteLength(name) > MAX_HOSTNAME ? [tooLongError(at, MAX_HOSTNAME)] : []),
+    ...subdomainFaults(at, name),
   ];
 }
 

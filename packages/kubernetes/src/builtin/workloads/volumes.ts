@@ -155,7 +155,7 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
       name: "VolumeAttributesClass",
       type: "string",
       description: "volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim.",
-      value: () => "<unset>",
+      value: (o) => (o as Claim).spec?.volumeAttributesClassName ?? "<unset>",
     },
     ageColumn,
     {
@@ -186,6 +186,7 @@ type Volume = KubeObject & {
     readonly capacity?: { readonly storage?: JsonValue };
     readonly accessModes?: readonly string[];
     readonly storageClassName?: string;
+    readonly volumeAttributesClassName?: string;
     readonly claimRef?: { readonly namespace: string; readonly name: string };
   };
   readonly status?: { readonly reason?: string };
@@ -241,7 +242,7 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
       name: "VolumeAttributesClass",
       type: "string",
       description: "volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim.",
-      value: () => "<unset>",
+      value: (o) => (o as Volume).spec?.volumeAttributesClassName ?? "<unset>",
     },
     { name: "Reason", type: "string", description: "Why it is so.", value: (o) => (o as Volume).status?.reason ?? "" },
     ageColumn,

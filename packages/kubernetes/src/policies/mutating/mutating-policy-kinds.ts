@@ -125,7 +125,6 @@ export const mutatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
   ],
   setDefaults: withPolicyDefaults,
   strategy: {
-    allowUnconditionalUpdate: false,
     validate: async (policy: MutatingPolicy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
     validateUpdate: async (policy: MutatingPolicy, _old: MutatingPolicy, context: RequestContext) =>
       await context.inParts(validatePolicy(policy)),
@@ -140,5 +139,5 @@ export const mutatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin
   schema: kindSchema(mutatingBindingFields.schema),
   columns: bindingColumns,
   setDefaults: withBindingDefaults,
-  strategy: { allowUnconditionalUpdate: false, validate: validateBinding, validateUpdate: validateBinding } as never,
+  strategy: { validate: validateBinding, validateUpdate: validateBinding } as never,
 });

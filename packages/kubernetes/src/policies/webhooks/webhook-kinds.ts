@@ -11,7 +11,6 @@ import { validateWebhooks } from "./validate-webhooks.ts";
 import { mutatingFields, validatingFields, type Webhook, type WebhookConfiguration } from "./webhook-configuration.ts";
 
 const strategy: Strategy<WebhookConfiguration> = {
-  allowUnconditionalUpdate: true,
   validate: (configuration, context) => context.inParts(validateWebhooks(configuration)),
   validateUpdate: (configuration, old, context) => context.inParts(validateWebhooks(configuration, old)),
 };

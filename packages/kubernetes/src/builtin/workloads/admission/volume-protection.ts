@@ -1,4 +1,4 @@
-// New PersistentVolumes and claims are held until nothing uses them, in clusters that bind them.
+// New PersistentVolumes and claims are held until nothing uses them.
 // Source: k8s.io/kubernetes/plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go
 
 import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
@@ -11,14 +11,13 @@ const FINALIZERS: ReadonlyMap<string, string> = new Map([
   ["persistentvolumeclaims", CLAIM_PROTECTION],
 ]);
 
-export const createVolumeProtectionAdmission = (bindsVolumes: () => boolean): readonly AdmissionPlugin[] =>
-  [...FINALIZERS].map(([resource, finalizer]) => ({
-    name: "StorageObjectInUseProtection",
-    resource: { group: "", resource },
-    admit({ operation, subresource, object }) {
-      if (operation !== "create" || subresource !== "" || object === undefined || !bindsVolumes()) return object;
-      const { finalizers = [] } = object.metadata;
-      if (finalizers.includes(finalizer)) return object;
-      return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } };
-    },
-  }));
+export const VOLUME_PROTECTION_ADMISSION: readonly AdmissionPlugin[] = [...FINALIZERS].map(([resource, finalizer]) => ({
+  name: "StorageObjectInUseProtection",
+  resource: { group: "", resource },
+  admit({ operation, subresource, object }) {
+    if (operation !== "create" || subresource !== "" || object === undefined) return object;
+    const { finalizers = [] } = object.metadata;
+    if (finalizers.includes(finalizer)) return object;
+    return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } };
+  },
+}));
