@@ -262,6 +262,13 @@ describe("postern credentials", () => {
     await succeed(cli("credentials", "revoke", "--yes", issued.id, "--virtual-cluster", "default/demo"));
     expect(await works(certificate)).not.toBe("");
     expect(await cliJson("credentials", "list", "--key", "parent")).toMatchObject([{ id: parent.id }]);
+    expect(await cli("credentials", "revoke", "--yes", "--key", "parent")).toMatchObject({
+      stdout: "",
+      stderr: expect.stringContaining("name the IDs of credentials, or --all"),
+    });
+    const all = ["credentials", "revoke", "--yes", "--all", "--key", "parent"];
+    expect(await succeed(cli(...all))).toBe(`credential ${parent.id} revoked\n`);
+    expect(await cliJson("credentials", "list", "--key", "parent")).toEqual([]);
   });
 
   byNight("says what is wrong with whose credentials are asked for", async () => {

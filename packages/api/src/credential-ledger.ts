@@ -33,6 +33,11 @@ const credentialLedgerFields = s
           .describe(
             "IDs of credentials to revoke. An access key is disabled together with all credentials created with it; a certificate is refused by its serial number. Certificates that a cluster itself verifies cannot be revoked, and stay in the list until they expire.",
           ),
+        all: s
+          .boolean()
+          .describe(
+            "Revoke all credentials of the list instead, and leave out certificates that a cluster itself verifies. spec.revoke must be empty.",
+          ),
       })
       .describe("What to revoke."),
     status: s

@@ -62,10 +62,16 @@ const fields = s
         usedSince: s
           .timestamp()
           .describe("Start of the recorded use. Use from the last minute may be lost when the server restarts."),
-        leastScope: scope().describe("Narrowest spec.scope that allows everything the key was used for."),
+        leastScope: scope().describe(
+          "Narrowest spec.scope that allows everything that the key, and the keys created with it, were used for.",
+        ),
         beyondScopes: s.list(s.string()).describe("Use of the key that only rules, not a scope, can allow."),
         isUsageComplete: s.boolean().describe("False if the key was used for more than the server records."),
-        uses: s.list(resourceUse).describe("Resources that the key was used on, and with which verbs. At most 100."),
+        uses: s
+          .list(resourceUse)
+          .describe(
+            "Resources that the key, or a key created with it such as that of a kubeconfig, was used on, and with which verbs. At most 100.",
+          ),
       })
       .describe("The explanation. Read-only."),
   })

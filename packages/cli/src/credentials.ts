@@ -44,25 +44,31 @@ export function createCredentialsCommand(context: CommandContext): Command {
     .description(
       "revoke credentials: keys are disabled with all credentials created with them, certificates are refused",
     )
-    .argument("<id...>", "IDs, as printed by `postern credentials list`")
-    .action(async (ids: readonly string[], flags: SubjectFlags & OutputFlags & ConfirmFlags) => {
-      const what = ids.length === 1 ? "the credential" : "the credentials";
-      await confirm(`Revoke ${what} ${namedList(ids)}, and all that were created with it?`, flags, context);
+    .argument("[id...]", "IDs, as printed by `postern credentials list`")
+    .option("--all", "all of them, such as those of a user who keeps the permissions and can sign in again")
+    .action(async (given: readonly string[], flags: SubjectFlags & OutputFlags & ConfirmFlags & AllFlag) => {
+      const { all = false } = flags;
+      if (all === given.length > 0) throw new UsageError("name the IDs of credentials, or --all");
+      const what = given.length === 1 ? "the credential" : "the credentials";
+      const question = all ? `Revoke all credentials ${ofWhom(flags)}` : `Revoke ${what} ${namedList(given)}`;
+      await confirm(`${question}, and all that were created with ${all ? "them" : "it"}?`, flags, context);
       await withClient(flags, context, async (client, group) => {
         const { address, name } = await ledgerOf(flags, client, group);
         const resource = createResourceClient(client, address);
         const before = credentialsIn(await resource.getSubresource(name, "credentials"));
+        const isRevocable = (credential: JsonValue): boolean => textAt(credential, "enforcedBy") !== "Cluster";
+        const ids = all ? before.filter(isRevocable).map((credential) => textAt(credential, "id")) : given;
         const ledger = await resource.createSubresource(name, "credentials", {
           apiVersion: `${group}/v1`,
           kind: "CredentialLedger",
           metadata: {},
-          spec: { revoke: ids },
+          spec: all ? { all } : { revoke: [...ids] },
         });
         if (!writeAs(flags, ledger ?? {}, context, ids))
           for (const id of ids) context.stdout.write(`credential ${plainText(id)} revoked\n`);
         const made = withDescendants(ids, before);
         const left = credentialsIn(ledger).filter(
-          (credential) => textAt(credential, "enforcedBy") === "Cluster" && made.has(textAt(credential, "id")),
+          (credential) => !isRevocable(credential) && (all || made.has(textAt(credential, "id"))),
         );
         if (left.length > 0) throw new RevocationError(left);
       });
@@ -77,6 +83,17 @@ export function createCredentialsCommand(context: CommandContext): Command {
   }
   return credentials.addCommand(createCredentialCommand("get", context));
 }
+
+type AllFlag = { readonly all?: boolean };
+
+const ofWhom = ({ user, team, key, virtualCluster }: SubjectFlags): string => {
+  if (user !== undefined) return `of the user ${namedList([user])}`;
+  if (team !== undefined) return `of the team ${namedList([team])}`;
+  if (key !== undefined) return `of the access key ${namedList([key])}`;
+  return virtualCluster === undefined
+    ? "of your own"
+    : `of the virtual cluster ${namedList([`${virtualCluster.project}/${virtualCluster.virtualCluster}`])}`;
+};
 
 /** Certificates that were created with what was revoked, and that clusters still accept. */
 class RevocationError extends Error {

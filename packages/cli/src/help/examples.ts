@@ -89,6 +89,7 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
   "postern credentials revoke": [
     "postern credentials revoke kq3v9x2m4p",
     "postern credentials revoke kq3v9x2m4p --yes",
+    "postern credentials revoke --user jane --all",
   ],
   "postern credentials get": ["postern credentials get demo --project default"],
   "postern kubeconfig": [

@@ -81,6 +81,25 @@ describe("the ledger of credentials", () => {
     expect(await list("users/jane")).toEqual([]);
   });
 
+  it("all credentials of a user are revoked at once, and the user stays", async () => {
+    const keys = [await create("first"), await create("second")];
+    const [first = ""] = keys;
+    const { token } = await kubeConfig(first);
+    const { certificate } = await kubeConfig(first, { clientCert: true });
+    const send = (spec: object) => platform.send({ method: "POST", path: "users/jane/credentials", body: { spec } });
+    const both = await send({ all: true, revoke: [first.split("_")[1]] });
+    expect([both.status, both.body.message]).toEqual([422, expect.stringContaining("spec.revoke")]);
+    expect((await platform.send({ path: "projects", key: first })).status).toBe(200);
+    const { status, body } = await send({ all: true });
+    expect([status, body.status.credentials]).toEqual([201, []]);
+    for (const key of [...keys, token]) expect((await platform.send({ path: "projects", key })).status).toBe(401);
+    expect(await enters(certificate)).toBe(401);
+    expect((await platform.send({ path: "users/jane" })).body.spec.disabled).toBeUndefined();
+    const again = await create("third");
+    expect((await platform.send({ path: "projects", key: again })).status).toBe(200);
+    for (const name of ["first", "second", "third"]) await remove(name);
+  });
+
   it("a revoked certificate is refused at once, and its connections are closed (security book 13)", async () => {
     await create("holder");
     const key = await create("asks");

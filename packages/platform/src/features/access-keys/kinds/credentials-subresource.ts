@@ -4,7 +4,7 @@
 import { type CredentialLedger, credentialLedgerSchema } from "@postern/api/credential-ledger";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { invalidError, notFoundFieldError } from "@postern/apimachinery/validation/field-error";
+import { forbiddenError, invalidError, notFoundFieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
@@ -26,6 +26,10 @@ export type CredentialsDeps = EntryDeps & {
 
 const KIND = "CredentialLedger";
 const AUDIT_REVOKED = "revoked-credentials";
+/** The IDs may be more than a text of an audit event has room for. */
+const AUDIT_REVOKED_COUNT = "revoked-credentials-count";
+/** Writes that go into one commit of the store. */
+const AT_ONCE = 64;
 
 /** `subjectOf` gives what belongs to the object of the path; it throws 404 where the caller does not see that object. */
 export function credentialsSubresource(
@@ -80,9 +84,10 @@ export function credentialsSubresource(
     };
   }
 
-  async function revoke(wanted: readonly string[], context: RequestContext): Promise<void> {
-    const live = await liveOf(context);
-    const found = wanted.map((id, at) => {
+  type Found = { readonly key?: AccessKeyState | undefined; readonly certificate?: IssuedCertificate | undefined };
+
+  function chosenIn(live: CredentialSubject, wanted: readonly string[], context: RequestContext): readonly Found[] {
+    return wanted.map((id, at) => {
       const key = live.keys.find((candidate) => candidate.id === id);
       const certificate = live.certificates.find(({ serial }) => idOfCertificate(serial) === id);
       // All or nothing: an error in one of them is reported before anything is revoked.
@@ -95,12 +100,34 @@ export function credentialsSubresource(
       }
       return { key, certificate };
     });
-    if (wanted.length === 0 || isDryRun(createOptionsOf(context.request.query))) return;
-    for (const { key, certificate } of found) {
-      if (key !== undefined) await disableKey(key);
-      if (certificate !== undefined) await certificates.revoke(certificate.serial);
+  }
+
+  const allIn = (live: CredentialSubject): readonly Found[] => [
+    ...live.keys.map((key) => ({ key })),
+    ...live.certificates
+      .filter(({ isVerifiedElsewhere }) => isVerifiedElsewhere !== true)
+      .map((certificate) => ({ certificate })),
+  ];
+
+  async function revoke(
+    { revoke: wanted = [], all = false }: NonNullable<CredentialLedger["spec"]>,
+    context: RequestContext,
+  ): Promise<void> {
+    if (all && wanted.length > 0) {
+      throw invalidObjectError(kind, context.info.name, [forbiddenError("spec.revoke", "must be empty with spec.all")]);
     }
-    context.audit.annotate(names.key(AUDIT_REVOKED), wanted.join(","));
+    const live = await liveOf(context);
+    const found = all ? allIn(live) : chosenIn(live, wanted, context);
+    if (found.length === 0 || isDryRun(createOptionsOf(context.request.query))) return;
+    for (let at = 0; at < found.length; at += AT_ONCE) await Promise.all(found.slice(at, at + AT_ONCE).map(end));
+    const ids = found.map(({ key, certificate }) => key?.id ?? idOfCertificate(certificate?.serial ?? ""));
+    context.audit.annotate(names.key(AUDIT_REVOKED), ids.join(","));
+    context.audit.annotate(names.key(AUDIT_REVOKED_COUNT), String(ids.length));
+  }
+
+  async function end({ key, certificate }: Found): Promise<void> {
+    if (key !== undefined) await disableKey(key);
+    if (certificate !== undefined) await certificates.revoke(certificate.serial);
   }
 
   return {
@@ -111,7 +138,7 @@ export function credentialsSubresource(
     get: answer,
     async create(context, body) {
       // The schema has been checked on the way here.
-      await revoke((body as CredentialLedger).spec?.revoke ?? [], context);
+      await revoke((body as CredentialLedger).spec ?? {}, context);
       return await answer(context);
     },
   };
