@@ -1,4 +1,5 @@
-// Writes the last use of keys or certificates into the store: each once a minute or when it is asked for, in batches, without delaying requests.
+// Writes the last use of keys or certificates into the store: each once a minute or when it is asked for, in batches, without delaying requests. The
+// first use of one is written within a second: readers wait for it to see whether a new key works.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
@@ -22,10 +23,13 @@ type LastActivityWriterDeps = {
 };
 
 const ATTEMPTS = 3;
+const FIRST_MS = 1_000;
+/** So many first uses go into one commit each second. Further ones are written with the others. */
+const MAX_FIRST = 64;
 
 export function createLastActivityWriter(deps: LastActivityWriterDeps): PeriodicWriter {
   const { activity, scheduler, onError } = deps;
-  return createPeriodicWriter(scheduler, async (uids) => {
+  const periodic = createPeriodicWriter(scheduler, async (uids) => {
     const gone = new Map(activity.takeForgotten().map((key) => [key.uid, key]));
     await inBatches([...gone.keys()], {
       write: (uid) => remove(gone.get(uid), deps),
@@ -38,6 +42,43 @@ export function createLastActivityWriter(deps: LastActivityWriterDeps): Periodic
       onError,
     });
   });
+  let first = new Set<string>();
+  let timer: Disposable | undefined;
+  const writeFirst = async (): Promise<void> => {
+    timer = undefined;
+    const taken = [...first];
+    first = new Set();
+    // They are still unwritten, and come again.
+    await inBatches(taken, { write: (uid) => create(uid, deps), putBack: () => undefined, onError });
+  };
+  const listening = activity.onFirstUse((uid) => {
+    if (first.size < MAX_FIRST) first.add(uid);
+    timer ??= scheduler.schedule(FIRST_MS, () => void writeFirst());
+  });
+  return {
+    flush: periodic.flush,
+    async [Symbol.asyncDispose]() {
+      listening[Symbol.dispose]();
+      timer?.[Symbol.dispose]();
+      await periodic[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A first use, where no server has written one. Networks are written after the first minute: a key is at home where it was used in it. */
+async function create(uid: string, { records, storage, keys, activity }: LastActivityWriterDeps): Promise<void> {
+  const key = keys.byUid(uid);
+  const at = activity.of(uid);
+  if (key === undefined || at === undefined || records.view.get(records.prefix + key.name) !== undefined) return;
+  try {
+    await storage.create(
+      records.prefix + key.name,
+      encodeActivity(key, { at, from: activity.fromOf(uid), networks: [] }),
+    );
+  } catch (error) {
+    // Another server was faster.
+    if (!(error instanceof KeyExistsError)) throw error;
+  }
 }
 
 async function write(uid: string, deps: LastActivityWriterDeps): Promise<void> {

@@ -53,7 +53,12 @@ describe("createLastActivityWriter", () => {
   it("writes the last use after a minute, with the new end of life", async () => {
     await server.login(key);
     expect((await get()).status.lastActivity).toBe(undefined);
-    server.time.advance(30_000);
+    server.time.advance(999);
+    expect((await get()).status.lastActivity).toBe(undefined);
+    // The first use is written after a second.
+    server.time.advance(1);
+    await expect.poll(async () => (await get()).status.lastActivity).toBe("2026-01-01T00:00:00Z");
+    server.time.advance(29_000);
     await server.login(key);
     server.time.advance(30_000);
     await writer.flush();
@@ -81,12 +86,14 @@ describe("createLastActivityWriter", () => {
     for (let second = 0; second < 120; second++) {
       await server.login(key);
       server.time.advance(1_000);
+      // The first use is written by itself.
+      if (second === 0) await expect.poll(() => server.cache.revision).toBe(before + 1);
       if (second % 60 === 59) await writer.flush();
     }
-    expect(server.cache.revision).toBe(before + 2);
+    expect(server.cache.revision).toBe(before + 3);
     server.time.advance(600_000);
     await writer.flush();
-    expect(server.cache.revision).toBe(before + 2);
+    expect(server.cache.revision).toBe(before + 3);
     expect((await get()).metadata.resourceVersion).toBe(resourceVersion);
   });
 

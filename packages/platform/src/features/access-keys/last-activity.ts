@@ -1,4 +1,5 @@
-// The last use of keys and certificates: exact in memory for this server, and at most a minute behind in the store for all servers. It is stored in
+// The last use of keys and certificates: exact in memory for this server, and at most a minute behind in the store for all servers, the first use a
+// second. It is stored in
 // batches beside the objects, by name, so that a use does not change the object.
 
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
@@ -43,6 +44,8 @@ export type LastActivity = {
   usedNames(most: number): readonly string[] | undefined;
   /** uids used since they were last taken; `among` these alone. */
   takeUnwritten(among?: readonly string[]): readonly string[];
+  /** Calls `listener` with each first use since this server started. */
+  onFirstUse(listener: (uid: string) => void): Disposable;
   /** Puts one back that could not be written. */
   returnUnwritten(uid: string): void;
   /** The key is gone. */
@@ -82,6 +85,7 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
   const origins = new Map<string, UsedFrom>();
   /** Only of keys that were used from several since they were last taken. */
   const networks = new Map<string, Set<string>>();
+  const listeners = new Set<(uid: string) => void>();
 
   const recordFrom = (uid: string, from: UsedFrom): void => {
     const before = origins.get(uid);
@@ -111,6 +115,11 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
       times.set(uid, at);
       if (epoch !== 0) epochOfUse.set(uid, epoch);
       unwritten.add(uid);
+      if (before === undefined) for (const listener of listeners) listener(uid);
+    },
+    onFirstUse(listener) {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => listeners.delete(listener) };
     },
     of: (uid) => times.get(uid),
     fromOf: (uid) => origins.get(uid),

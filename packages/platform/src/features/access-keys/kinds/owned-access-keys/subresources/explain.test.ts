@@ -150,6 +150,22 @@ describe("ownedaccesskeys/explain", () => {
     }
   });
 
+  it("counts what the kubeconfigs of a key were used for, which its scope has to allow", async () => {
+    const key = await create("with-kubeconfig");
+    const { body: config } = await platform.send({
+      method: "POST",
+      path: `${DEMO}/kubeconfig`,
+      key,
+      body: { spec: {} },
+    });
+    const [, token = ""] = /token: (\S+)/.exec(config.status.kubeConfig) ?? [];
+    expect((await platform.send({ path: PROXY, key: token })).status).toBe(200);
+    const { status } = (await explain("with-kubeconfig", {})).body;
+    const target = { virtualClusters: [{ project: "default", virtualCluster: "demo" }] };
+    expect(status.uses).toContainEqual({ target, apiGroup: "", resource: "namespaces", verbs: ["list"] });
+    expect(status.leastScope).toEqual(target);
+  });
+
   it("names what no scope allows", async () => {
     const key = await create("beyond");
     await platform.send({ path: "ownedaccesskeys", key });

@@ -32,19 +32,22 @@ import { usesRefusal } from "../../../key-uses.ts";
 import { remedyOfKeyRefusal } from "../../../key-validity.ts";
 import type { GatherUses } from "../../../periodic-writer.ts";
 import type { KeyUsage } from "../../../usage/key-usage.ts";
-
+import { mergeUsage } from "../../../usage/key-usage-record.ts";
 import { namedInScope, type ScopeWarningDeps } from "../scope-warnings.ts";
 import { visibleKey } from "./visible-key.ts";
 
 export type ExplainDeps = ScopeWarningDeps & {
   readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "stateOf">;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "stateOf" | "childrenOf">;
   readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
   readonly identityOf: (key: AccessKeyState) => UserInfo;
   readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
   readonly usage: Pick<KeyUsage, "of">;
   readonly gatherUses: GatherUses;
 };
+
+/** The key, and keys that were created with it, whose use counts. */
+const MAX_COUNTED = 250;
 
 type Question = NonNullable<OwnedAccessKeyExplanation["spec"]>;
 
@@ -122,9 +125,21 @@ export const explain = (deps: ExplainDeps): Subresource => {
     };
   }
 
-  async function usageOf({ uid }: AccessKeyState, context: RequestContext): Promise<JsonObject> {
-    await gatherUses([uid]);
-    const { since, entries: used, beyondScopes, complete, uses } = usage.of(uid);
+  /** The key, and keys that were created with it: they end where their scope is beyond that of the key. */
+  function countedWith(key: AccessKeyState): readonly AccessKeyState[] {
+    const found = new Set([key]);
+    for (const each of found)
+      for (const child of keys.childrenOf(each.uid)) if (found.size < MAX_COUNTED) found.add(child);
+    return [...found];
+  }
+
+  async function usageOf(key: AccessKeyState, context: RequestContext): Promise<JsonObject> {
+    const [, ...made] = countedWith(key);
+    await gatherUses([key, ...made].map(({ uid }) => uid));
+    const own = usage.of(key.uid);
+    const all = made.reduce((sum, { uid }) => mergeUsage(sum, usage.of(uid)), own);
+    const { entries: used, beyondScopes, uses } = all;
+    const [since, complete] = [own.since, all.complete && made.length + 1 < MAX_COUNTED];
     // Objects that are gone need no entry.
     const faults = await Promise.all(used.map((entry) => faultOf(entry, context)));
     const entries = used.filter((_, at) => faults[at] === undefined);
