@@ -2,6 +2,8 @@
 
 /** Name of the access key of a request, beside the handle of its value; of the key that a certificate was asked for with. */
 export const ACCESS_KEY_ANNOTATION = "access-key/name";
+/** Owner of an access key that was refused, such as `user/jane`: the event of a refused credential has no user. */
+export const ACCESS_KEY_OWNER_ANNOTATION = "access-key/owner";
 /** Names of the access keys that it goes back to, separated by commas. */
 export const ACCESS_KEY_ORIGINS_ANNOTATION = "access-key/origins";
 /** Name of the approved access request that gave the caller what it did. */

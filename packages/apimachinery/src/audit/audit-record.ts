@@ -12,6 +12,8 @@ export type AuditRecord = {
   readonly impersonatedUser?: string;
   /** Of a request that starts a session, whose `user` is not known when it arrives. */
   readonly signedInUser?: string;
+  /** Owner of an access key that was refused, such as `user/jane`; `user` is empty then. */
+  readonly owner?: string;
   /** Empty for the management API itself. */
   readonly cluster: string;
   readonly verb: string;
@@ -27,3 +29,7 @@ export type AuditRecord = {
   readonly sourceIP: string;
   readonly auditID: string;
 };
+
+/** The user of the request; of a sign-in, the one who signed in; of a refused access key, its owner. Empty where none is known. */
+export const actorOf = ({ user, signedInUser, owner }: Pick<AuditRecord, "user" | "signedInUser" | "owner">): string =>
+  signedInUser ?? (user === "" ? (owner?.slice(owner.indexOf("/") + 1) ?? "") : user);

@@ -2,7 +2,7 @@
 
 import { EventEmitter, once } from "node:events";
 import { Readable } from "node:stream";
-import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { withRotated } from "@postern/platform/features/audit/log-files";
 import {
@@ -152,8 +152,13 @@ async function writeRequests(records: AsyncIterable<AuditRecord>, stdout: Output
     isFirst = false;
     page = [];
   };
-  for await (const { time, key, keyID, user, cluster, verb, object, code, sourceIP } of records) {
-    page.push([time, key || keyID, user, cluster || "<platform>", verb, object, String(code), sourceIP].map(cellText));
+  for await (const record of records) {
+    const { time, key, keyID, cluster, verb, object, code, sourceIP } = record;
+    page.push(
+      [time, key || keyID, actorOf(record), cluster || "<platform>", verb, object, String(code), sourceIP].map(
+        cellText,
+      ),
+    );
     if (page.length === PAGE) await flush();
   }
   await flush();

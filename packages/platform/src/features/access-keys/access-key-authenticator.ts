@@ -17,6 +17,7 @@ import {
   accessKeyAnnotations,
   audienceRefusal,
   keyNotFoundError,
+  refusedKeyAnnotations,
 } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isForAudience } from "./audiences.ts";
@@ -123,7 +124,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       asked?.proof === undefined
         ? undefined
         : challenge(reason.startsWith("Proof") ? "invalid_dpop_proof" : "invalid_token");
-    return keyNotFoundError(message, key.id, accessKeyAnnotations(key.name, key.origins), headers);
+    return keyNotFoundError(message, key.id, refusedKeyAnnotations(key), headers);
   };
 
   /** Throws ApiError 401 for a key that is not valid, or not for this request. */

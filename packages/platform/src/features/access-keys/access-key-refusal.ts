@@ -1,8 +1,13 @@
 // The 401 of a refused access key: one text for clients, the reason for the audit log.
 
-import { ACCESS_KEY_ANNOTATION, ACCESS_KEY_ORIGINS_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
+import {
+  ACCESS_KEY_ANNOTATION,
+  ACCESS_KEY_ORIGINS_ANNOTATION,
+  ACCESS_KEY_OWNER_ANNOTATION,
+} from "@postern/apimachinery/audit/audit-annotations";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { type CredentialAnnotations, CredentialRefusedError } from "@postern/apiserver/authentication/authenticator";
+import type { AccessKeyState } from "./access-key-state.ts";
 
 /** The one text for unknown, disabled and expired keys; existing clients match it. */
 export const ACCESS_KEY_NOT_FOUND = "platform access key not found. Please login again";
@@ -21,6 +26,16 @@ export const accessKeyAnnotations = (
   ...(origins.length === 0
     ? {}
     : { [ACCESS_KEY_ORIGINS_ANNOTATION]: [...new Set(origins.map((origin) => origin.name))].join(",") }),
+});
+
+/** Of a key that is refused: the request has no user, and its record names the owner. */
+export const refusedKeyAnnotations = ({
+  name,
+  origins,
+  owner,
+}: Pick<AccessKeyState, "name" | "origins" | "owner">): CredentialAnnotations => ({
+  ...accessKeyAnnotations(name, origins),
+  ...(owner.name === "" ? {} : { [ACCESS_KEY_OWNER_ANNOTATION]: `${owner.kind}/${owner.name}` }),
 });
 
 /** 401 with always the same message; the cause has the details. */

@@ -2,6 +2,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
 import { expect, it } from "vitest";
 import { temporaryDirectory } from "../../testing/temporary-directory.ts";
 import { searchAuditLog } from "./search-audit-log.ts";
@@ -42,6 +43,27 @@ it("a sign-in is found by the user who signed in", async () => {
   const { value } = await searchAuditLog([file], { user: "jane" }).next();
   expect(value).toMatchObject({ user: "system:anonymous", signedInUser: "jane" });
   expect((await searchAuditLog([file], { user: "ben" }).next()).value).toBeUndefined();
+});
+
+it("a refused key is found by its owner, and a refused sign-in has its reason", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const refused = {
+    stage: "ResponseComplete",
+    verb: "get",
+    user: {},
+    annotations: { "access-key/owner": "user/jane" },
+  };
+  const signIn = { ...refused, annotations: { "example.com/sign-in-refusal": "its user is locked" } };
+  await writeFile(file, [refused, signIn].map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const search = async (user?: string) => {
+    const found: AuditRecord[] = [];
+    for await (const record of searchAuditLog([file], { user })) found.push(record);
+    return found;
+  };
+  expect(await search("jane")).toMatchObject([{ user: "", owner: "user/jane" }]);
+  expect(await search("ben")).toEqual([]);
+  expect(await search()).toMatchObject([{ owner: "user/jane" }, { refusal: "its user is locked" }]);
 });
 
 it.each([

@@ -3,10 +3,11 @@
 import {
   ACCESS_KEY_ANNOTATION,
   ACCESS_KEY_ORIGINS_ANNOTATION,
+  ACCESS_KEY_OWNER_ANNOTATION,
   ACCESS_REQUEST_ANNOTATION,
   PROXY_TARGET_ANNOTATION,
 } from "@postern/apimachinery/audit/audit-annotations";
-import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
 import { isChange, mayBeChange } from "./audit-changes.ts";
 import { isRefusal } from "./audit-counts.ts";
 import { lastEventTime, linesOf } from "./log-files.ts";
@@ -37,6 +38,7 @@ const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
 const REFUSAL_ANNOTATION = "authentication.kubernetes.io/refusal";
 /** Below the domain of the server that wrote the log: see audit-sign-in.ts. */
 const SIGN_IN_USER = "/sign-in-user";
+const SIGN_IN_REFUSAL = "/sign-in-refusal";
 
 /** The oldest file first. Lines that are no events are passed over. Rejects with the reason of the signal. */
 export async function* searchAuditLog(
@@ -100,10 +102,12 @@ function parsed(line: string): LoggedEvent | undefined {
 
 function toRecord(event: LoggedEvent): AuditRecord {
   const { annotations = {}, objectRef, user, impersonatedUser, sourceIPs, responseStatus } = event;
-  const refusal = annotations[REFUSAL_ANNOTATION];
+  const ofSignIn = (suffix: string) => Object.entries(annotations).find(([name]) => name.endsWith(suffix))?.[1];
+  const refusal = annotations[REFUSAL_ANNOTATION] ?? ofSignIn(SIGN_IN_REFUSAL);
   const { code = 0, message = "" } = responseStatus ?? {};
   const accessRequest = annotations[ACCESS_REQUEST_ANNOTATION];
-  const signedInUser = Object.entries(annotations).find(([name]) => name.endsWith(SIGN_IN_USER))?.[1];
+  const signedInUser = ofSignIn(SIGN_IN_USER);
+  const owner = annotations[ACCESS_KEY_OWNER_ANNOTATION];
   return {
     time: event.requestReceivedTimestamp ?? "",
     key: annotations[ACCESS_KEY_ANNOTATION] ?? "",
@@ -112,6 +116,7 @@ function toRecord(event: LoggedEvent): AuditRecord {
     user: user?.username ?? "",
     ...(impersonatedUser?.username === undefined ? {} : { impersonatedUser: impersonatedUser.username }),
     ...(signedInUser === undefined ? {} : { signedInUser }),
+    ...(owner === undefined ? {} : { owner }),
     cluster: annotations[PROXY_TARGET_ANNOTATION] ?? "",
     verb: event.verb ?? "",
     object: objectRef === undefined ? (event.requestURI ?? "").split("?", 1).join("") : objectText(objectRef),
@@ -135,7 +140,7 @@ function matches(
   { key, user, request, cluster, verb, object, since, until, refused }: AuditQuery,
 ): boolean {
   if (key !== undefined && ![record.key, record.keyID, ...record.origins].includes(key)) return false;
-  if (user !== undefined && ![record.user, record.impersonatedUser, record.signedInUser].includes(user)) return false;
+  if (user !== undefined && !isAbout(user, record)) return false;
   if (request !== undefined && record.accessRequest !== request) return false;
   if (cluster !== undefined && record.cluster !== cluster && !record.cluster.endsWith(`/${cluster}`)) return false;
   if (verb !== undefined && record.verb !== verb) return false;
@@ -145,6 +150,9 @@ function matches(
   const time = Date.parse(record.time);
   return time >= (since ?? Number.NEGATIVE_INFINITY) && time < (until ?? Number.POSITIVE_INFINITY);
 }
+
+const isAbout = (name: string, { user, impersonatedUser, signedInUser, owner }: AuditRecord): boolean =>
+  [user, impersonatedUser, signedInUser].includes(name) || owner === `user/${name}`;
 
 function isOf(record: Pick<AuditRecord, "object">, wanted: string): boolean {
   const [path = ""] = record.object.split(" -n ", 1);
@@ -166,7 +174,9 @@ export type AuditSummary = Pick<AuditRecord, "key" | "user" | "cluster"> & {
 /** Lists which user used which key on which cluster. */
 export async function summarize(records: AsyncIterable<AuditRecord>): Promise<readonly AuditSummary[]> {
   const found = new Map<string, AuditSummary>();
-  for await (const { key, keyID, user, cluster, verb, code, sourceIP, time } of records) {
+  for await (const record of records) {
+    const { key, keyID, cluster, verb, code, sourceIP, time } = record;
+    const user = actorOf(record);
     const shown = key === "" ? keyID : key;
     const group = JSON.stringify([shown, user, cluster]);
     const row = found.get(group) ?? {

@@ -1,5 +1,6 @@
 // Audit annotations of sign-in: user, provider, access key, or the reason for a refusal. Never codes, tokens or keys.
 
+import { ACCESS_KEY_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
@@ -26,6 +27,16 @@ export const auditProvider = (context: Noting, deps: Names, provider: string): v
 
 export const auditUser = (context: Noting, deps: Names, user: string): void =>
   note(context, deps, "sign-in-user", user);
+
+/** The access key that was presented and refused, its owner, and why. A value that no key has is not noted. */
+export function auditPresented(context: Noting, deps: Names & Pick<SignInRoutesDeps, "keys">, value: string): void {
+  const key = deps.keys.find(value);
+  if (key === undefined) return;
+  const why = deps.keys.refusalOf(key);
+  if (why !== undefined) auditRefusal(context, deps, why);
+  context.audit.annotate(ACCESS_KEY_ANNOTATION, key.name);
+  auditUser(context, deps, key.owner.name);
+}
 
 /** The access key of the session, by id, and its owner. */
 export function auditIssued(context: Noting, deps: Names & Pick<SignInRoutesDeps, "keys">, value: string): void {

@@ -8,7 +8,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
-import { auditIssued, auditRefusal } from "./audit-sign-in.ts";
+import { auditIssued, auditPresented, auditRefusal } from "./audit-sign-in.ts";
 import { originError } from "./browser-session.ts";
 import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./cookies-and-origins.ts";
 import { SignInRefusal } from "./map-claims.ts";
@@ -57,6 +57,7 @@ export async function openSession(context: RequestContext, deps: SignInRoutesDep
     );
   } catch (error) {
     if (!(error instanceof SignInRefusal)) throw error;
+    auditPresented(context, deps, presented);
     auditRefusal(context, deps, error.message);
     if (error.isUnknown) throw unauthorizedError();
     throw new ApiError({ code: 403, reason: "Forbidden", message: `you are not signed in: ${error.message}` });

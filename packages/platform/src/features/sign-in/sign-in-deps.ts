@@ -15,7 +15,7 @@ import type { SignInService } from "./sign-in-service.ts";
 
 export type SignInRoutesDeps = {
   readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "find" | "whenFound">;
+  readonly keys: Pick<AccessKeyIndex, "find" | "whenFound" | "refusalOf">;
   readonly proofs: ProofVerifier;
   readonly providers: Pick<IdentityProviders, "get" | "all">;
   readonly client: ProviderClient;
