@@ -168,6 +168,47 @@ test("the check of access agrees with the server: for a key step by step, for a 
   await page.getByText("Myself", { exact: true }).click();
   await page.getByRole("button", { name: "Check", exact: true }).click();
   await page.getByText("Allowed", { exact: true }).waitFor();
+  await page.getByText("Has the role “Administrator” by the role binding").waitFor();
+});
+
+test("all credentials of a user are revoked, who stays a member and gets new ones", async () => {
+  await served.platform.create("users", { metadata: { name: "rae" }, spec: { displayName: "Rae" } });
+  const make = async (name: string) => {
+    const body = { metadata: { name }, spec: { user: "rae" } };
+    return (await served.platform.send({ path: "ownedaccesskeys", body })).body.spec.key as string;
+  };
+  const key = await make("rae-key");
+  const hers = await served.openAs(key, "/");
+  await page.goto(`${served.platform.server.url}/users?state=locked`);
+  await page.getByText("No users match").waitFor();
+  await page.getByRole("button", { name: "Locked" }).click();
+  await page.getByRole("option", { name: "In no team" }).click();
+  await page.getByRole("link", { name: "Rae" }).click();
+
+  await page.getByRole("button", { name: "Add to a project" }).click();
+  const project = inDialog().getByRole("combobox", { name: "Project" });
+  await project.fill("zz");
+  await inDialog().getByText("No project that you can see has this name").waitFor();
+  await project.fill("the sh");
+  await inDialog().getByText("Adds to The shop (shop).").waitFor();
+  await inDialog().getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("link", { name: "Project The shop (shop)" }).waitFor();
+
+  await page.getByRole("button", { name: "Revoke all credentials" }).click();
+  await inDialog().getByText("1 access key is disabled.").waitFor();
+  await inDialog().getByText("1 session in a browser or a command line ends.").waitFor();
+  await inDialog().getByRole("button", { name: "Revoke all credentials" }).click();
+  await inDialog().waitFor({ state: "detached" });
+  await hers.getByText("Your session has ended").waitFor();
+  expect((await served.platform.send({ path: "projects/shop", key })).status).toBe(401);
+  expect((await served.platform.send({ path: "projects/shop", key: await make("rae-again") })).status).toBe(200);
+
+  // The audit log knows whose key was refused, and why.
+  await page.goto(`${served.platform.server.url}/audit?user=rae&show=refused`);
+  await page.getByRole("button", { name: "Read project shop" }).first().click();
+  await inDialog().getByText("The access key is disabled.").waitFor();
+  await inDialog().getByRole("link", { name: "rae", exact: true }).waitFor();
+  await inDialog().getByRole("button", { name: "Close" }).click();
 });
 
 test("a trust rule says for a token what fits, and is switched off", async () => {
@@ -280,8 +321,11 @@ test("a record is read at a glance, leads on, and a part of the time is searched
   // Two of 48 parts of a day.
   expect(Math.round(length / 60_000)).toBe(60);
   await page.getByRole("button", { name: "Create team at-a-glance" }).first().waitFor();
-  // With the pointer: where there were none.
+  // With the pointer: where there were none. What was typed meanwhile is not lost.
+  await page.getByLabel("Object").fill("teams/other");
+  await page.getByText("The list does not follow what you typed yet").waitFor();
   await bars.first().click();
+  await expect.poll(() => new URL(page.url()).searchParams.get("object")).toBe("teams/other");
   await expect.poll(() => new URL(page.url()).searchParams.get("until")).not.toBe(searchParams.get("until"));
 });
 
@@ -294,7 +338,11 @@ test("a user without permissions sees the reason, and changes nothing", async ()
   await other.getByRole("heading", { name: "Ben" }).waitFor();
   await expect.poll(() => other.getByRole("button", { name: "Lock", exact: true }).isDisabled()).toBe(true);
   await other.goto(`${served.platform.server.url}/roles`);
-  await other.getByRole("alert").getByText("clusterroles").waitFor();
+  // In plain words; the text of Kubernetes is there on request.
+  const refusal = other.getByRole("alert");
+  await refusal.getByText("No role of ben includes this: List roles.").waitFor();
+  await refusal.getByText("The answer of the server").click();
+  await refusal.getByText('User "ben" cannot list resource "clusterroles"').waitFor();
   // Without anything to show, a view is not offered, and says why where it is opened by its address.
   const views = other.getByRole("navigation");
   await views.getByRole("link", { name: "Users" }).waitFor();

@@ -156,6 +156,8 @@ test("tokens of kubeconfigs and sessions have tabs of their own", async () => {
   await page.getByText("1 key", { exact: true }).waitFor();
   await page.getByRole("link", { name: /^Sessions/ }).click();
   await page.getByRole("link", { name: "Kubeconfig for shop-00/dev" }).waitFor({ state: "detached" });
+  const current = page.getByRole("navigation", { name: "Kinds of keys" }).locator('[aria-current="page"]');
+  await expect.poll(() => current.allTextContents()).toEqual([expect.stringMatching(/^Sessions/)]);
   await isWaitedFor(page);
   await page.getByRole("link", { name: /^Keys/ }).click();
   await page.getByText(/^1\d\d keys$/).waitFor();

@@ -7,6 +7,7 @@ import { useMemo } from "react";
 import { nameOf, PROJECTS } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { inNaturalOrder } from "../format/natural-order.ts";
+import { nameWithTitle } from "../pages/projects/project-title.ts";
 import { t } from "../texts/text.tsx";
 import { EmptyState } from "./empty-state.tsx";
 import { Loading } from "./loading.tsx";
@@ -52,7 +53,7 @@ export const useProjectChoices = (projects: readonly Project[]) =>
   useMemo(
     () =>
       projects
-        .map((each) => ({ id: nameOf(each), label: each.spec?.displayName || nameOf(each) }))
+        .map((each) => ({ id: nameOf(each), label: nameWithTitle(each) }))
         .sort((one, other) => inNaturalOrder(one.label, other.label)),
     [projects],
   );

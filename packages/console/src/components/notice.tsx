@@ -9,6 +9,8 @@ import type { Tone } from "./badge.tsx";
 import { Button } from "./button.tsx";
 import { DocsLink } from "./docs-link.tsx";
 import { explanationOf } from "./help-addresses.ts";
+import { Refusal } from "./refusal.tsx";
+import { refusedRequest } from "./refused-request.ts";
 
 /** An error and a button to retry. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
@@ -16,6 +18,13 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
   // Retrying does not help here.
   const isForbidden = isApiError(error, "Forbidden");
   const explanation = explanationOf(error);
+  const refused = isForbidden ? refusedRequest(message) : undefined;
+  if (refused !== undefined)
+    return (
+      <div className="notice bad" role="alert">
+        <Refusal refused={refused} message={message} />
+      </div>
+    );
   return (
     <div className="notice bad" role="alert">
       <p>{message}</p>

@@ -19,7 +19,17 @@ const UNITS = [
 ] as const;
 
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "long" });
-const absolute = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
+/** With the zone: readers compare it with logs of servers, which have UTC. */
+const absolute = new Intl.DateTimeFormat(language, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
+  timeZoneName: "short",
+});
 
 /** `at` and `now` in milliseconds. Less than 45 seconds is "now". */
 export function relativeTime(at: number, now: number): string {
@@ -28,7 +38,7 @@ export function relativeTime(at: number, now: number): string {
   return step === undefined ? t("time.now") : relative.format(Math.round(seconds / step.length), step.unit);
 }
 
-/** Date and time of day in the browser's time zone. */
+/** `Nov 23, 2026, 14:05:09 UTC`: in the browser's time zone, and with its name. */
 export const absoluteTime = (at: number): string => absolute.format(at);
 
 const short = new Intl.DateTimeFormat(language, {

@@ -20,6 +20,7 @@ import { PageHead, Section } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
+import { reasonWords } from "./reason-words.ts";
 
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "use"] as const;
 /** Resources of the management API; others can be typed. */
@@ -163,7 +164,7 @@ function AnswerView({ answer, project }: { readonly answer: Answer; readonly pro
         <p>
           <Badge tone={allowed ? "good" : "bad"}>{allowed ? t("access.allowed") : t("access.refused")}</Badge> {request}
         </p>
-        {reason !== "" && <p>{reason}</p>}
+        {reason !== "" && <p title={reason}>{reasonWords(reason)}</p>}
         {steps.length > 0 && (
           <ul className="lines">
             {steps.map(({ step = "", passed, reason: why }) => (
@@ -176,7 +177,9 @@ function AnswerView({ answer, project }: { readonly answer: Answer; readonly pro
                   )}{" "}
                   {named("access.step", step)}
                 </span>
-                <span className="muted">{why}</span>
+                <span className="muted" title={why}>
+                  {reasonWords(why ?? "")}
+                </span>
               </li>
             ))}
           </ul>

@@ -18,11 +18,12 @@ import { Section } from "../../components/page-head.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
+import { nameWithTitle } from "../projects/project-title.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
 
 type Subject = NonNullable<ClusterRoleBinding["subjects"]>[number];
-type Holder = { readonly who: string; readonly binding?: ClusterRoleBinding; readonly project?: string };
+type Holder = { readonly who: string; readonly binding?: ClusterRoleBinding; readonly project?: Project };
 
 const nameOfSubject = ({ kind, name, namespace }: Subject): string =>
   `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
@@ -43,7 +44,7 @@ export function RoleHolders({ name }: { readonly name: string }) {
     ...projects.items.flatMap((project) =>
       (project.spec?.members ?? [])
         .filter(({ clusterRole }) => clusterRole === name)
-        .map((member) => ({ who: `${member.kind} ${member.name}`, project: nameOf(project) })),
+        .map((member) => ({ who: `${member.kind} ${member.name}`, project })),
     ),
   ];
   return (
@@ -55,17 +56,20 @@ export function RoleHolders({ name }: { readonly name: string }) {
       <WhyNot right={right} />
       {holders.length === 0 && <p className="muted">{t("role.holders.none")}</p>}
       {holders.length > 0 && (
-        <LongList items={holders} textOf={({ who, project = "" }) => `${who} ${project}`}>
+        <LongList
+          items={holders}
+          textOf={({ who, project }) => `${who} ${project === undefined ? "" : nameWithTitle(project)}`}
+        >
           {(holder) => (
-            <li key={`${holder.who} ${holder.binding?.metadata.uid ?? holder.project}`}>
+            <li key={`${holder.who} ${holder.binding?.metadata.uid ?? (holder.project && nameOf(holder.project))}`}>
               <span className="two-lines">
                 <span>{holder.who}</span>
                 <span className="muted">
                   {holder.project === undefined ? (
                     t("memberships.platform")
                   ) : (
-                    <Link to="/projects/$name" params={{ name: holder.project }}>
-                      {t("place.project", { name: holder.project })}
+                    <Link to="/projects/$name" params={{ name: nameOf(holder.project) }}>
+                      {t("place.project", { name: nameWithTitle(holder.project) })}
                     </Link>
                   )}
                 </span>

@@ -27,6 +27,8 @@ import { AuditRecords } from "./audit-records.tsx";
 import { objectOf } from "./record-words.ts";
 
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"] as const;
+/** Fields that are typed. */
+const TYPED = ["key", "user", "cluster", "object"] as const;
 /** Objects of the found records, of which so many are suggested. */
 const SUGGESTED = 50;
 
@@ -62,12 +64,25 @@ function AuditSearch() {
     if (hashKey([next]) === hashKey([given])) void found.refetch();
     else void navigate({ replace: true, search: next });
   };
+  const { draft, change, isUnsent } = useDraft(search);
   const { items = [], isTruncated = false, counts } = found.data ?? {};
   const objects = useMemo(() => objectsIn(items), [items]);
   return (
     <>
       <PageHead title={t("audit.title")} lead={t("audit.lead")} />
-      <Filters search={search} objects={objects} isSearching={found.isFetching} onSearch={go} />
+      <Filters
+        search={search}
+        draft={draft}
+        onChange={change}
+        objects={objects}
+        isSearching={found.isFetching}
+        onSearch={go}
+      />
+      {isUnsent && (
+        <p className="hint" role="status">
+          {t("audit.unsent")}
+        </p>
+      )}
       {found.error !== null && <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Loading />}
       {found.data !== undefined && (
@@ -76,7 +91,7 @@ function AuditSearch() {
             <AuditHistogram
               counts={counts}
               isOfChanges={shownOf(search) === "changes"}
-              onSelect={(since, until) => go({ since, until })}
+              onSelect={(since, until) => go({ ...draft, since, until })}
             />
           )}
           {isTruncated && <Notice tone="info">{t("audit.truncated", { count: items.length })}</Notice>}
@@ -107,21 +122,28 @@ function AuditSearch() {
   );
 }
 
-/** Choices search at once; what is typed when the form is sent. */
-function Filters(props: {
-  readonly search: Search;
-  readonly objects: readonly string[];
-  readonly isSearching: boolean;
-  readonly onSearch: (changes: Search) => void;
-}) {
-  const { search, objects, isSearching, onSearch } = props;
+/** What is in the fields. A link to another search replaces it. */
+function useDraft(search: Search) {
   const [draft, setDraft] = useState(search);
   const [searched, setSearched] = useState(search);
-  // By a link or by the plot. The fields stay, and so does the focus.
   if (hashKey([searched]) !== hashKey([search])) {
     setSearched(search);
     setDraft(search);
   }
+  const isUnsent = TYPED.some((name) => (draft[name] ?? "").trim() !== (search[name] ?? "").trim());
+  return { draft, isUnsent, change: (name: string, value: string) => setDraft({ ...draft, [name]: value }) };
+}
+
+/** Choices search at once; what is typed when the form is sent, or with the next choice. */
+function Filters(props: {
+  readonly search: Search;
+  readonly draft: Search;
+  readonly onChange: (name: string, value: string) => void;
+  readonly objects: readonly string[];
+  readonly isSearching: boolean;
+  readonly onSearch: (changes: Search) => void;
+}) {
+  const { search, draft, onChange, objects, isSearching, onSearch } = props;
   const suggestions = useId();
   const shown = shownOf(search);
   const { since = USUAL_SINCE, until = "" } = search;
@@ -130,7 +152,7 @@ function Filters(props: {
   const field = (name: string) => ({
     label: t(`audit.${name as "key"}`),
     value: draft[name] ?? "",
-    onChange: (value: string) => setDraft({ ...draft, [name]: value }),
+    onChange: (value: string) => onChange(name, value),
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();

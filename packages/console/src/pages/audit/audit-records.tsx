@@ -1,13 +1,13 @@
 // Records of the audit log as a table: who did what, with which key, and what came of it. A record opens with all that is known of it.
 
-import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
 import { type ReactNode, useMemo, useState } from "react";
 import { Badge } from "../../components/badge.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { t } from "../../texts/text.tsx";
 import { RecordDialog } from "./record-dialog.tsx";
 import { KeyOf, LogTime, PlaceOf, UserOf } from "./record-parts.tsx";
-import { actorOf, outcomeOf, recordWords } from "./record-words.ts";
+import { outcomeOf, recordWords } from "./record-words.ts";
 
 const columnsWith = (open: (record: AuditRecord) => void): readonly Column<AuditRecord>[] => [
   {

@@ -1,6 +1,6 @@
 // One record of the audit log at a glance: who did what with which key, where, and what came of it; and what to look for next.
 
-import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
 import { Link } from "@tanstack/react-router";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
@@ -8,12 +8,12 @@ import { CopyButton } from "../../components/copy-text.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { absoluteTime } from "../../format/ages.ts";
-import { sentence, t } from "../../texts/text.tsx";
+import { t } from "../../texts/text.tsx";
 import { KeyOf, PlaceOf, UserOf } from "./record-parts.tsx";
-import { actorOf, objectOf, outcomeOf, recordWords } from "./record-words.ts";
+import { objectOf, outcomeOf, recordWords, whyOf } from "./record-words.ts";
 
 export function RecordDialog({ record, onClose }: { readonly record: AuditRecord; readonly onClose: () => void }) {
-  const { impersonatedUser, key, origins, cluster, refusal, message, accessRequest, sourceIP, time, auditID } = record;
+  const { impersonatedUser, key, origins, cluster, accessRequest, sourceIP, time, auditID } = record;
   const user = actorOf(record);
   const object = objectOf(record);
   const outcome = outcomeOf(record);
@@ -21,8 +21,7 @@ export function RecordDialog({ record, onClose }: { readonly record: AuditRecord
   return (
     <Dialog title={recordWords(record)} isOpen isWide onClose={onClose}>
       <p>
-        <Badge tone={outcome.tone}>{outcome.words}</Badge>{" "}
-        {refusal ?? (message === undefined ? undefined : sentence(message))}
+        <Badge tone={outcome.tone}>{outcome.words}</Badge> {whyOf(record)}
       </p>
       <DescriptionList
         items={[
@@ -61,9 +60,11 @@ export function RecordDialog({ record, onClose }: { readonly record: AuditRecord
             {t("audit.record.sameKey")}
           </Link>
         )}
-        <Link to="/audit" search={{ user, show: "all" }} className="button plain" onClick={onClose}>
-          {t("audit.record.sameUser")}
-        </Link>
+        {user !== "" && (
+          <Link to="/audit" search={{ user, show: "all" }} className="button plain" onClick={onClose}>
+            {t("audit.record.sameUser")}
+          </Link>
+        )}
         {object !== undefined && object.name !== "" && (
           <Link
             to="/audit"

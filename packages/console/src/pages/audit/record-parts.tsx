@@ -26,6 +26,7 @@ export function KeyOf({ record: { key, keyID } }: { readonly record: AuditRecord
 }
 
 export function UserOf({ user }: { readonly user: string }) {
+  if (user === "") return <span className="muted">{t("audit.noUser")}</span>;
   if (!isPerson(user)) return <span>{user}</span>;
   return (
     <Link to="/users/$name" params={{ name: user }}>

@@ -1,7 +1,7 @@
 // A record of the audit log in words: what was done to which object.
 
 import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
-import { named, t } from "../../texts/text.tsx";
+import { named, sentence, t } from "../../texts/text.tsx";
 
 export type RecordObject = {
   readonly resource: string;
@@ -61,9 +61,14 @@ export function placeOf(cluster: string): { readonly title: string; readonly to:
   return undefined;
 }
 
-/** The user of the request; of a sign-in, the one who signed in. */
-export const actorOf = ({ user, signedInUser }: Pick<AuditRecord, "user" | "signedInUser">): string =>
-  signedInUser ?? user;
+/** Why a credential was refused, as a sentence; what was said of a request that failed; undefined for others. */
+export function whyOf({ refusal, message }: Pick<AuditRecord, "refusal" | "message">): string | undefined {
+  if (refusal !== undefined) {
+    const known = named("audit.refusal", refusal);
+    return known === refusal ? sentence(refusal) : known;
+  }
+  return message === undefined ? undefined : sentence(message);
+}
 
 /** Users of the platform, whose names may lead to their pages; others have a colon. */
 export const isPerson = (user: string): boolean => /^[a-z0-9][a-z0-9.-]{0,252}$/.test(user);

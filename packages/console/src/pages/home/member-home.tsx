@@ -13,6 +13,7 @@ import { Section } from "../../components/page-head.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
+import { nameWithTitle } from "../projects/project-title.ts";
 import { requestTitle } from "../requests/request-state.ts";
 
 const SHOWN = 8;
@@ -45,7 +46,7 @@ export function MemberHome({ clusters }: { readonly clusters: readonly VirtualCl
           <li key={project.metadata.uid}>
             <span className="two-lines">
               <Link to="/projects/$name" params={{ name: nameOf(project) }}>
-                {project.spec?.displayName || nameOf(project)}
+                {nameWithTitle(project)}
               </Link>
               <span className="muted">{rolesIn(project)}</span>
             </span>

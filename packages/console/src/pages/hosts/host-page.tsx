@@ -17,6 +17,7 @@ import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
+import { nameWithTitle } from "../projects/project-title.ts";
 import { HostBadge, hostRemedy } from "./host-badge.tsx";
 import { isClosedCluster } from "./host-draft.ts";
 import { JoinCluster } from "./join-cluster.tsx";
@@ -128,7 +129,7 @@ function Projects({ name }: { readonly name: string }) {
           {(project) => (
             <li key={project.metadata.uid}>
               <Link to="/projects/$name" params={{ name: nameOf(project) }}>
-                {project.spec?.displayName || nameOf(project)}
+                {nameWithTitle(project)}
               </Link>
             </li>
           )}

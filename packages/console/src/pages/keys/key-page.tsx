@@ -23,6 +23,7 @@ import { keyState, momentOf, ownerOf } from "./key-state.ts";
 import { KeyStateBadge } from "./key-state-badge.tsx";
 import { KeyTrail } from "./key-trail.tsx";
 import { KeyUse } from "./key-use.tsx";
+import { useLatestUse } from "./last-used.tsx";
 import { ScopeList } from "./scope-list.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
@@ -40,7 +41,8 @@ export function KeyPage() {
 function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const name = nameOf(accessKey);
   const credentials = useCredentials(name, accessKey);
-  const { spec = {}, status = {}, metadata } = accessKey;
+  const { spec = {}, metadata } = accessKey;
+  const status = useLatestUse(accessKey, true) ?? {};
   const made = (credentials.data ?? []).filter((credential) => credential.name !== name);
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
@@ -89,7 +91,7 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
       <Section title={t("key.scope.title")} lead={scopeSummary(spec)}>
         <ScopeList limits={spec} />
       </Section>
-      <KeyUse accessKey={accessKey} />
+      <KeyUse accessKey={accessKey} usedAt={status.lastActivity} />
       <Section title={t("key.made.title")} lead={t("key.made.lead")}>
         {credentials.isPending && <Loading />}
         {credentials.error !== null && (

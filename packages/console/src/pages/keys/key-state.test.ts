@@ -74,6 +74,7 @@ it("finds keys by text, state and owner, and leaves sessions and kubeconfigs out
     key("of-team", { user: "", team: "payments" }, { lastActivity: at(-1) }),
     key("browser", { type: "Login" }),
     token("default-demo-x", {}),
+    key("generator-fleet7x", { type: "Other" }),
     token("default-demo-y", {}, refusedFor("Leaked")),
   ];
   const found = (filter: object): readonly string[] =>
@@ -82,7 +83,7 @@ it("finds keys by text, state and owner, and leaves sessions and kubeconfigs out
     );
   expect(found({})).toEqual(["ci", "old", "of-team"]);
   expect(found({ kind: "session" })).toEqual(["browser"]);
-  expect(found({ kind: "kubeconfig" })).toEqual(["default-demo-x", "default-demo-y"]);
+  expect(found({ kind: "kubeconfig" })).toEqual(["default-demo-x", "generator-fleet7x", "default-demo-y"]);
   expect(found({ state: "attention" })).toEqual(["ci", "of-team", "default-demo-y"]);
   expect(found({ text: " shop" })).toEqual(["ci"]);
   expect(found({ text: "payments" })).toEqual(["of-team"]);

@@ -73,8 +73,12 @@ export function isOfKubeconfig({ metadata, spec }: OwnedAccessKey): boolean {
   return metadata.generateName === `${only.project}-${only.virtualCluster}-`;
 }
 
-/** Sessions and tokens of kubeconfigs, which the server creates. */
-export const isTemporary = (key: OwnedAccessKey): boolean => isLogin(key) || isOfKubeconfig(key);
+/** The key in whose name a kubeconfig generator creates credentials, named as the server names it. Its value is known to no client. */
+export const isOfGenerator = (key: OwnedAccessKey): boolean =>
+  key.spec?.type === "Other" && nameOf(key).startsWith("generator-");
+
+/** Sessions, tokens of kubeconfigs and keys of generators, which the server creates. */
+export const isTemporary = (key: OwnedAccessKey): boolean => isLogin(key) || isOfKubeconfig(key) || isOfGenerator(key);
 
 /** Tokens of kubeconfigs and of CI jobs: a new one is issued when it is needed. */
 function isShortLived({ spec }: OwnedAccessKey): boolean {
@@ -94,7 +98,7 @@ export function attentionOf(key: OwnedAccessKey, now: Moment, state = keyState(k
   if (tone === "bad") return "refused";
   if (isLogin(key)) return undefined;
   if (id === "ExpiresSoon") return isShortLived(key) ? undefined : "ending";
-  if (id !== "Ready") return undefined;
+  if (id !== "Ready" || isOfGenerator(key)) return undefined;
   const isPermanent = key.status?.expirationTimestamp == null;
   if (isPermanent && nameOf(key) === FIRST_KEY && key.spec?.user === FIRST_KEY) return "first";
   const used = key.status?.lastActivity ?? key.metadata.creationTimestamp;
@@ -105,7 +109,7 @@ export function attentionOf(key: OwnedAccessKey, now: Moment, state = keyState(k
 export type KeyKind = "key" | "kubeconfig" | "session";
 
 export const kindOf = (key: OwnedAccessKey): KeyKind =>
-  isLogin(key) ? "session" : isOfKubeconfig(key) ? "kubeconfig" : "key";
+  isLogin(key) ? "session" : isTemporary(key) ? "kubeconfig" : "key";
 
 export type KeyFilter = {
   readonly text: string;

@@ -60,14 +60,16 @@ const COLUMNS: readonly Column<UseGroup>[] = [
 
 const NONE: readonly never[] = [];
 
-export function KeyUse({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
+/** `usedAt`: its last use, after which what it was used for is read again. */
+export function KeyUse(props: { readonly accessKey: OwnedAccessKey; readonly usedAt: string | null | undefined }) {
+  const { accessKey, usedAt = null } = props;
   const name = nameOf(accessKey);
   const { client } = useApi();
   const right = useMay({ verb: "update", resource: "ownedaccesskeys", name });
   const keys = createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS);
   const [isAsked, setAsked] = useState(false);
   const usage = useQuery({
-    queryKey: ["usage", name, accessKey.metadata.resourceVersion],
+    queryKey: ["usage", name, accessKey.metadata.resourceVersion, usedAt],
     async queryFn({ signal }) {
       const body = { apiVersion: managementVersion, kind: "OwnedAccessKeyExplanation", metadata: {}, spec: {} };
       const { status } = (await keys.createSubresource(name, "explain", body, { signal })) as OwnedAccessKeyExplanation;

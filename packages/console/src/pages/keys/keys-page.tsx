@@ -21,6 +21,7 @@ import { counted, named, numberText, t } from "../../texts/text.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
 import { filterKeys, type KeyKind, keyState, kindOf, type Moment, ownerOf } from "./key-state.ts";
 import { KeyStateBadge, useMoment } from "./key-state-badge.tsx";
+import { LastUsed } from "./last-used.tsx";
 import { scopeSummary } from "./scope-words.ts";
 
 const STATES = ["", "attention", "good", "ending", "idle", "unused", "permanent", "refused"] as const;
@@ -73,7 +74,7 @@ const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessK
     width: TIME_WIDTH,
     from: "medium",
     sortBy: (key) => key.status?.lastActivity ?? "",
-    cell: (key) => <Time at={key.status?.lastActivity} otherwise={t("key.neverUsed")} />,
+    cell: (key) => <LastUsed accessKey={key} />,
   },
   {
     id: "expires",
@@ -183,8 +184,8 @@ function Tabs({ items, kind }: { readonly items: readonly OwnedAccessKey[]; read
         <Link
           key={each}
           to="/keys"
-          search={each === "key" ? {} : { tab: each }}
-          // The router marks every link to this path as the current one.
+          // Named in each link: the router marks the links whose query the address has, and an empty one is in all of them.
+          search={{ tab: each }}
           aria-current={each === kind ? "page" : undefined}
           activeProps={{}}
         >

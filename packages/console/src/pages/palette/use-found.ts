@@ -73,9 +73,16 @@ const listed = (kind: Entry["kind"], list: string, objects: readonly Titled[]): 
     },
   ]);
 
-/** Everything of a person is revoked with a lock. */
-const sourceOfUsers = (users: readonly User[]): Source =>
-  sourceOf(users, textOf, [
+const sourceOfUsers = (users: readonly User[]): Source => {
+  const action = (open: "lock" | "revoke") => ({
+    prefix: t(`palette.${open}`, { name: "" }),
+    entryOf(user: User): Entry {
+      const to = `/users/${nameOf(user)}`;
+      const title = t(`palette.${open}`, { name: titleOf(user) });
+      return { id: `${open} ${to}`, kind: "action", title, note: noteOf(user), to, search: { open } };
+    },
+  });
+  return sourceOf(users, textOf, [
     {
       prefix: "",
       entryOf(user) {
@@ -83,15 +90,10 @@ const sourceOfUsers = (users: readonly User[]): Source =>
         return { id: to, kind: "user", title: titleOf(user), note: noteOf(user), to };
       },
     },
-    {
-      prefix: t("palette.lock", { name: "" }),
-      entryOf(user) {
-        const to = `/users/${nameOf(user)}`;
-        const title = t("palette.lock", { name: titleOf(user) });
-        return { id: `lock ${to}`, kind: "action", title, note: noteOf(user), to, search: { open: "lock" } };
-      },
-    },
+    action("lock"),
+    action("revoke"),
   ]);
+};
 
 const addressOf = (cluster: VirtualClusterInstance): string =>
   `/clusters/${projectOf(cluster.metadata.namespace ?? "")}/${nameOf(cluster)}`;

@@ -5,7 +5,8 @@ import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { PROJECTS } from "../../api/resources.ts";
+import { nameOf, PROJECTS } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
 import { type Right, useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";
@@ -15,6 +16,8 @@ import { NameField } from "../../components/name-field.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { ProjectRoleField, USUAL_ROLE } from "../projects/project-role-field.tsx";
+import { nameWithTitle } from "../projects/project-title.ts";
+import { findNamed } from "./find-named.ts";
 
 type Member = { readonly kind: "User" | "Team"; readonly name: string };
 
@@ -33,7 +36,10 @@ function JoinDialog(props: Member & { readonly right: Right; readonly onClose: (
   const { client } = useApi();
   const [project, setProject] = useState("");
   const [role, setRole] = useState(USUAL_ROLE);
-  const wanted = project.trim();
+  const { items } = useLive<Project>(PROJECTS);
+  const found = findNamed(items, project);
+  const wanted = found === undefined ? "" : nameOf(found);
+  const isUnknown = project.trim() !== "" && items.length > 0 && found === undefined;
   const join = useMutation({
     async mutationFn() {
       const projects = createResourceClient<Project>(client, PROJECTS);
@@ -65,6 +71,12 @@ function JoinDialog(props: Member & { readonly right: Right; readonly onClose: (
           onChange={setProject}
           isRequired
           autoFocus
+          description={
+            found === undefined || wanted === project.trim()
+              ? undefined
+              : t("memberships.join.to", { project: nameWithTitle(found) })
+          }
+          error={isUnknown ? t("memberships.join.none") : undefined}
         />
         <ProjectRoleField value={role} onChange={setRole} />
         <DialogEnd right={right} error={join.error} close={t("action.cancel")} onClose={onClose}>

@@ -19,6 +19,7 @@ import { Section } from "../../components/page-head.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";
+import { nameWithTitle } from "../projects/project-title.ts";
 import { clusterRightsOf } from "./cluster-rights.ts";
 import { JoinProject } from "./join-project.tsx";
 
@@ -42,7 +43,7 @@ export function Memberships({ kind, name, teams }: Props) {
   }));
   const inProjects = projects.items.flatMap((project) => {
     const to = `/projects/${nameOf(project)}`;
-    const title = t("place.project", { name: nameOf(project) });
+    const title = t("place.project", { name: nameWithTitle(project) });
     return [
       ...(owns(project.spec?.owner, { kind, name, teams }) ? [{ to, title, role: t("memberships.owner") }] : []),
       ...(project.spec?.members ?? []).filter(counts).map(({ clusterRole = "", kind: by, name: member }) => ({

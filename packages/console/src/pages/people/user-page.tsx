@@ -22,6 +22,7 @@ import { counted, Text, t } from "../../texts/text.tsx";
 import { KeyList } from "../keys/key-list.tsx";
 import { isLogin, ownerOf } from "../keys/key-state.ts";
 import { Memberships } from "./memberships.tsx";
+import { RevokeAll } from "./revoke-all.tsx";
 import { keysOf, Sessions } from "./sessions.tsx";
 import { UserBadge } from "./users-page.tsx";
 
@@ -60,6 +61,7 @@ function UserView({ user }: { readonly user: User }) {
             ]}
           >
             <Lock user={user} keys={own.length} stays={stays} />
+            <RevokeAll name={name} stays={stays} />
           </ObjectActions>
         }
       />

@@ -1,18 +1,22 @@
 // All users that the signed-in user can see: people and bots.
 
 import type { User } from "@postern/api/user";
+import { useMemo } from "react";
 import { nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
+import { SelectField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { TitleCell } from "../../components/title-cell.tsx";
+import { useAddress } from "../../components/use-address.ts";
 import { useListSearch } from "../../components/use-list-search.tsx";
-import { counted, t } from "../../texts/text.tsx";
+import { counted, named, t } from "../../texts/text.tsx";
+import { filterUsers, teamsIn, USER_STATES } from "./user-filter.ts";
 
 const titleOf = (user: User): string => user.spec?.displayName || nameOf(user);
 
@@ -62,7 +66,11 @@ const searchedIn = (user: User): string => `${titleOf(user)} ${nameOf(user)} ${u
 export function UsersPage() {
   const list = useLive<User>(USERS);
   const { items } = list;
-  const { shown, field } = useListSearch(items, t("users.search"), searchedIn);
+  const { search, change } = useAddress();
+  const { state = "", team = "" } = search;
+  const chosen = useMemo(() => filterUsers(items, { state, team }), [items, state, team]);
+  const teams = useMemo(() => teamsIn(items), [items]);
+  const { shown, field } = useListSearch(chosen, t("users.search"), searchedIn);
   return (
     <>
       <PageHead
@@ -79,7 +87,27 @@ export function UsersPage() {
         sort={{ column: "name", isDescending: false }}
         empty={<EmptyState title={t("users.empty.title")}>{t("users.empty.text")}</EmptyState>}
         count={counted("users.count", shown.length)}
-        filters={field}
+        filters={
+          <>
+            {field}
+            <SelectField
+              label={t("users.filter.state")}
+              isCompact
+              value={state}
+              choices={USER_STATES.map((id) => ({ id: id as string, label: named("users.state", id || "all") }))}
+              onChange={(id) => change({ state: id })}
+            />
+            {teams.length > 0 && (
+              <SelectField
+                label={t("users.filter.team")}
+                isCompact
+                value={team}
+                choices={[{ id: "", label: t("users.team.all") }, ...teams.map((id) => ({ id, label: id }))]}
+                onChange={(id) => change({ team: id })}
+              />
+            )}
+          </>
+        }
       />
     </>
   );
