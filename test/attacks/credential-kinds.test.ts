@@ -113,6 +113,8 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "storage.k8s.io/csidrivers",
     "storage.k8s.io/csinodes",
     "storage.k8s.io/csistoragecapacities",
+    "storage.k8s.io/volumeattachments",
+    "storage.k8s.io/volumeattachments/status",
     "storage.k8s.io/volumeattributesclasses",
     "networking.k8s.io/ipaddresses",
     "networking.k8s.io/servicecidrs",

@@ -80,6 +80,9 @@ export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
   },
   ServiceCIDR: { spec: { cidrs: ["10.9.0.0/16"] } },
   CSIStorageCapacity: { storageClassName: "fuzz", capacity: "1Gi" },
+  VolumeAttachment: {
+    spec: { attacher: "fuzz.example.com", source: { persistentVolumeName: "fuzz" }, nodeName: "fuzz" },
+  },
   VolumeAttributesClass: { driverName: "fuzz.example.com", parameters: { speed: "1" } },
   ReplicationController: { spec: { replicas: 1, selector: selector.matchLabels, template } },
   APIService: {

@@ -71,6 +71,10 @@ const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } =
     ...uncounted,
   },
   csistoragecapacities: { valid: named({ storageClassName: "fast", capacity: "1Gi" }), ...uncounted },
+  volumeattachments: {
+    valid: named({ spec: { attacher: "a.example.com", source: { persistentVolumeName: "p" }, nodeName: "n" } }),
+    ...uncounted,
+  },
   volumeattributesclasses: { valid: named({ driverName: "a.example.com", parameters: { iops: "5" } }), ...uncounted },
   servicecidrs: { valid: named({ spec: { cidrs: ["10.1.0.0/16"] } }), ...uncounted },
   ipaddresses: { valid: named({ spec: { parentRef: { resource: "services", name: "s" } } }), ...uncounted },

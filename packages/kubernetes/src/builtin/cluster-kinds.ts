@@ -25,6 +25,7 @@ import { csiDrivers } from "./storage/csi-drivers.ts";
 import { csiNodes } from "./storage/csi-nodes.ts";
 import { csiStorageCapacities } from "./storage/csi-storage-capacities.ts";
 import { priorityClasses, storageClasses } from "./storage/storage-kinds.ts";
+import { volumeAttachments } from "./storage/volume-attachments.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-classes.ts";
 import { daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
 import { cronJobs, jobs } from "./workloads/batch.ts";
@@ -85,6 +86,7 @@ const OTHER_KINDS = [
   csiDrivers,
   csiNodes,
   csiStorageCapacities,
+  volumeAttachments,
   volumeAttributesClasses,
   serviceCidrs,
   ipAddresses,

@@ -342,6 +342,13 @@ const ROWS: { readonly [resource: string]: readonly Row[] } = {
     "Webhooks|integer||0|Webhooks indicates the number of webhooks registered in this configuration",
     AGE,
   ],
+  "volumeattachments.storage.k8s.io": [
+    "Attacher|string|name|0|attacher indicates the name of the volume driver that MUST handle this request. This is the name returned by GetPluginName().",
+    "PV|string||0|persistentVolumeName represents the name of the persistent volume to attach.",
+    "Node|string||0|nodeName represents the node that the volume should be attached to.",
+    "Attached|boolean||0|attached indicates the volume is successfully attached. This field must only be set by the entity completing the attach operation, i.e. the external-attacher.",
+    AGE,
+  ],
   "volumeattributesclasses.storage.k8s.io": [
     "DriverName|string||0|Name of the CSI driver This field is immutable.",
     AGE,

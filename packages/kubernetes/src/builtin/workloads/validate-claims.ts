@@ -182,6 +182,33 @@ export function validateVolumeSpec(spec: JsonValue): readonly FieldError[] {
   ];
 }
 
+/** The volume of a pod itself, which a driver attaches. Source: ValidatePersistentVolumeSpec with `validateInlinePersistentVolumeSpec`. */
+export function validateInlineVolumeSpec(spec: JsonValue, path: string): readonly FieldError[] {
+  const modes = listAt(spec, "accessModes").map(String);
+  const policy = textAt(spec, "persistentVolumeReclaimPolicy");
+  const mode = textAt(spec, "volumeMode");
+  const refused = (name: string, text = "may not be specified in the context of inline volumes"): FieldError =>
+    forbiddenError(`${path}.${name}`, text);
+  return [
+    ...(optionalObjectAt(spec, "claimRef") === undefined ? [] : [refused("claimRef")]),
+    ...(Object.keys(objectAt(spec, "capacity")).length === 0 ? [] : [refused("capacity")]),
+    ...(optionalObjectAt(spec, "csi") === undefined
+      ? [requiredError(`${path}.csi`, "has to be specified in the context of inline volumes")]
+      : []),
+    ...(modes.length === 0 ? [requiredError(`${path}.accessModes`)] : []),
+    ...modeFaults(modes, `${path}.accessModes`),
+    ...(policy === "" || policy === "Retain"
+      ? []
+      : [refused("persistentVolumeReclaimPolicy", "may only be Retain in the context of inline volumes")]),
+    ...(optionalObjectAt(spec, "nodeAffinity") === undefined ? [] : [refused("nodeAffinity")]),
+    ...sourceFaults(spec, path),
+    ...(textAt(spec, "storageClassName") === "" ? [] : [refused("storageClassName")]),
+    ...(mode === "" || mode === "Filesystem"
+      ? []
+      : [refused("volumeMode", "may not specify volumeMode other than Filesystem in the context of inline volumes")]),
+  ];
+}
+
 function sourceFaults(spec: JsonValue, path: string): readonly FieldError[] {
   const [first, ...others] = SOURCES.filter((name) => optionalObjectAt(spec, name) !== undefined);
   if (first === undefined) return [requiredError(path, "must specify a volume type")];
