@@ -4,6 +4,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
@@ -260,16 +261,17 @@ test("the commands on the page of a trust rule exchange a token for a key", asyn
   expect(script).toContain("# TOKEN is a token with the audience own audience");
   const saving = page.waitForEvent("download");
   await press("ca.crt");
-  const { directory } = served.platform;
-  await (await saving).saveAs(join(directory, "ca.crt"));
+  // The answer has a key: it is written to a file, and not printed.
+  await using folder = await temporaryDirectory();
+  await (await saving).saveAs(join(folder.path, "ca.crt"));
   const now = Math.floor(Date.now() / 1_000);
   const claims = { iss: "https://issuer.test", aud: "own audience", sub: "job", iat: now, exp: now + 300 };
   const content = [{ alg: "RS256", kid: "1" }, claims]
     .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
     .join(".");
   const token = `${content}.${sign("sha256", Buffer.from(content), privateKey).toString("base64url")}`;
-  const printed = await succeed(tool("bash", ["-c", `cd "$0" && TOKEN="$1" && ${script}`, directory, token]));
-  const answer = JSON.parse(printed);
+  await succeed(tool("bash", ["-c", `cd "$0" && TOKEN="$1" && (\n${script}) > answer.json`, folder.path, token]));
+  const answer = JSON.parse(await readFile(join(folder.path, "answer.json"), "utf8"));
   const path = "namespaces/p-default/virtualclusterinstances/demo";
   expect((await served.platform.send({ path, key: answer.access_token })).status).not.toBe(401);
 });
