@@ -62,7 +62,8 @@ export function NewKeyPage() {
       const keys = createResourceClient<OwnedAccessKey>(api.client, ACCESS_KEYS);
       const made = await keys.create(manifestOf(draft), { fieldValidation: "Strict", fieldManager: "console" });
       const { key: value = "", scope: limits } = made.spec ?? {};
-      return { name: nameOf(made), value, scope: limits, warnings: api.warnings.take() };
+      const warnings = api.warnings.take().filter((text) => !text.startsWith(OLDER_FIELD));
+      return { name: nameOf(made), value, scope: limits, warnings };
     },
     // The response contains the value: only this component keeps it.
     gcTime: 0,
@@ -135,6 +136,9 @@ export function NewKeyPage() {
     </>
   );
 }
+
+/** No newer field says what a key may do inside clusters, and the form has chosen this one. */
+const OLDER_FIELD = "spec.rules: deprecated";
 
 type FieldProps = {
   readonly draft: KeyDraft;
