@@ -29,7 +29,8 @@ describe.each([1, 2])("with %i cluster threads", (threads) => {
     directory = await temporaryDirectory();
     server = await startPostern(
       join(directory.path, "data"),
-      ["--cluster-threads", String(threads), "--memory-limit-mib", "1024"],
+      // Each thread that serves requests has cluster threads of its own, and pauses of its own.
+      ["--threads", "1", "--cluster-threads", String(threads), "--memory-limit-mib", "1024"],
       { entry: build.entry },
     );
     [send, admin] = [await httpClient(server), await adminKey(server)];

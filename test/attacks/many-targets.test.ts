@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { FRONT_THREADS } from "../e2e/testing/postern-process.ts";
 import { type AttackedServer, startAttacked } from "./testing/attacking.ts";
 
 const ALLOWED = "127.0.0.9";
@@ -89,7 +90,8 @@ test("all external clusters of a project together have so many streams, and thos
   for (const path of mine) held.push(await holdOpen(path, mallory, OF_TARGET));
   const open = held.reduce((sum, each) => sum + each.open, 0);
   expect(open).toBeLessThanOrEqual(OF_PROJECT);
-  expect(open).toBeGreaterThan(OF_PROJECT - 100);
+  // Each thread has a share of them, and the kernel gives a connection to one of the threads.
+  expect(open).toBeGreaterThan(FRONT_THREADS === 1 ? OF_PROJECT - 100 : OF_PROJECT / 2);
   expect(new Set(held.flatMap(({ refused }) => refused))).toEqual(new Set(["503 TooManyConnections"]));
   expect((await holdOpen(other, mallory, 10)).open).toBe(10);
 });

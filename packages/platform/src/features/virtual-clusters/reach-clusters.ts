@@ -17,7 +17,8 @@ export function reachClusters(
   tunnels: Pick<TunnelRegistry, "dialer">,
 ): KubernetesBackends & Disposable {
   const { scheduler } = runtime;
-  const shared = { scheduler, userAgent: names.name, tracing, sums: createConnectionSums() };
+  const sums = createConnectionSums(configuration.threads);
+  const shared = { scheduler, userAgent: names.name, tracing, sums };
   const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
   const addresses = tenantAddressRules(configuration);
   const external = createClusterConnections({ ...shared, addresses });

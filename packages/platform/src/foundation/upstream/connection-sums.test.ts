@@ -8,8 +8,8 @@ const OF_NAMESPACE = 2_048;
 const OF_ALL = 16_384;
 
 /** Connections that open at once. */
-function startDials() {
-  const sums = createConnectionSums();
+function startDials(threads = 1) {
+  const sums = createConnectionSums(threads);
   const sockets: Duplex[] = [];
   const opens: Dial = (callback) => {
     const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
@@ -43,6 +43,12 @@ it("opens so many to all targets of a project together, and leaves others theirs
   const opened = [0, 1, 2].map(() => dial(1_000, "p-mine"));
   expect(opened).toEqual([1_000, 1_000, OF_NAMESPACE - 2_000]);
   expect([dial(10, "p-other"), dial(10)]).toEqual([10, 10]);
+});
+
+it("opens its share where several threads count", () => {
+  const { dial } = startDials(3);
+  expect(dial(1_000, "p-mine")).toBe(Math.floor(OF_NAMESPACE / 3));
+  expect(dial(10, "p-other")).toBe(10);
 });
 
 it("gives the place of one back with its end, and that of one that does not open", async () => {

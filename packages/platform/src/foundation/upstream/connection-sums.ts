@@ -23,13 +23,15 @@ const MAX_OF_NAMESPACES = MAX - MAX_OF_NAMESPACE;
 /** Of all: no name of a namespace. */
 const ALL = "*";
 
-export function createConnectionSums(): ConnectionSums {
+/** `threads`: how many of the server count, each up to its share. */
+export function createConnectionSums(threads = 1): ConnectionSums {
   const counts = createTally();
+  const partOf = (most: number): number => Math.floor(most / threads);
 
   function count(namespace: string | undefined): Disposable {
-    if (namespace !== undefined && counts.of(namespace) >= MAX_OF_NAMESPACE)
+    if (namespace !== undefined && counts.of(namespace) >= partOf(MAX_OF_NAMESPACE))
       throw busyError("too many requests to the clusters of its project are in progress");
-    if (counts.of(ALL) >= (namespace === undefined ? MAX : MAX_OF_NAMESPACES))
+    if (counts.of(ALL) >= partOf(namespace === undefined ? MAX : MAX_OF_NAMESPACES))
       throw busyError("too many requests to all clusters are in progress");
     return counts.count(ALL, namespace);
   }
