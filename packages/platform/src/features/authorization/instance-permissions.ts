@@ -5,6 +5,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Labels } from "@postern/apimachinery/selectors/label-requirement";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { type PolicyVersion, PolicyVersionSource } from "@postern/apiserver/authorization/policy-version";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
@@ -12,6 +13,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, SubjectList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
 import { type GrantedAccess, type GrantedRole, NO_GRANTED_ACCESS } from "./granted-access.ts";
+import { type GroupNames, type InstanceSubjects, InstanceUsers } from "./instance-users.ts";
 import type { ClusterLabels } from "./scope-context.ts";
 import { memberOf, readOwner, textOf, textsOf } from "./stored-members.ts";
 import { SubjectIndex } from "./subject-index.ts";
@@ -42,8 +44,6 @@ export type InstancePermissions = {
 export type IndexedPermissions = {
   readonly owner: Owner;
   readonly access: SubjectIndex<InstanceAccess>;
-  /** The entries of `access` that allow to use the instance. */
-  readonly uses: SubjectIndex<InstanceAccess>;
   readonly extraAccessRules: SubjectIndex<ExtraAccessRule>;
   readonly labels: Labels;
 };
@@ -58,6 +58,10 @@ export type InstancePermissionIndex = PolicyVersion & {
     resource: InstanceResource,
     namespace: string,
   ): Iterable<readonly [name: string, permissions: IndexedPermissions]>;
+  /** Whether the user owns an instance of a namespace, or is listed to use one. */
+  isUserIn(user: UserInfo, namespace: string, names: GroupNames): boolean;
+  /** The namespaces of these instances. */
+  namespacesOf(user: UserInfo, names: GroupNames): ReadonlySet<string>;
 };
 
 /** The parts of an instance that decide who has access to it. */
@@ -94,10 +98,24 @@ export function indexPermissions({ owner, access, extraAccessRules, labels }: In
   return {
     owner,
     access: new SubjectIndex(access, (entry) => entry),
-    uses: new SubjectIndex(access.filter(mayUse), (entry) => entry),
     // A rule without a role gives none.
     extraAccessRules: new SubjectIndex(extraAccessRules, (rule) => (rule.clusterRole === "" ? NOBODY : rule)),
     labels,
+  };
+}
+
+/** All that `isUserIn` finds: the owner, and everyone who is listed to use the instance or has a role inside. */
+function subjectsOf(
+  { owner, access, extraAccessRules }: InstancePermissions,
+  granted: readonly GrantedRole[],
+): InstanceSubjects {
+  const lists = [...access.filter(mayUse), ...extraAccessRules.filter(({ clusterRole }) => clusterRole !== "")];
+  const named = (list: readonly string[]): ReadonlySet<string> => new Set(list.filter((name) => name !== ""));
+  const owning = (name: string): readonly string[] => (name === "*" ? [] : [name]);
+  return {
+    users: named([...owning(owner.user), ...lists.flatMap(({ users }) => users)]),
+    teams: named([...owning(owner.team), ...lists.flatMap(({ teams }) => teams)]),
+    groups: named(granted.map(({ group }) => group)),
   };
 }
 
@@ -131,7 +149,12 @@ function readStanding(object: CachedObject): StandingPermissions {
   return { namespace, name, uid, read, indexed: indexPermissions(read) };
 }
 
-type PermissionsByName = Map<string, { readonly standing: StandingPermissions; readonly now: IndexedPermissions }>;
+type KnownInstance = {
+  readonly standing: StandingPermissions;
+  readonly now: IndexedPermissions;
+  readonly subjects: InstanceSubjects;
+};
+type PermissionsByName = Map<string, KnownInstance>;
 
 /** Grants for a time are in virtual clusters of projects. */
 export type InstanceGrants = {
@@ -154,15 +177,26 @@ export function createInstancePermissionIndex(
   const byObject = new WeakMap<CachedObject, readonly [InstanceResource, StandingPermissions]>();
   const policyVersion = new PolicyVersionSource();
 
-  const permissionsNow = (resource: InstanceResource, standing: StandingPermissions): IndexedPermissions => {
-    const project = resource === "virtualclusterinstances" ? names?.projectOf(standing.namespace) : undefined;
-    if (project === undefined) return standing.indexed;
-    return withGranted(standing.indexed, granted.inVirtualCluster(project, standing.name, standing.uid));
+  const users = new InstanceUsers();
+
+  const grantedNow = (resource: InstanceResource, { namespace, name, uid }: StandingPermissions) => {
+    const project = resource === "virtualclusterinstances" ? names?.projectOf(namespace) : undefined;
+    return project === undefined ? [] : granted.inVirtualCluster(project, name, uid);
+  };
+  const forget = (byName: PermissionsByName, namespace: string, name: string): boolean => {
+    const known = byName.get(name);
+    if (known !== undefined) users.remove(namespace, known.subjects);
+    return byName.delete(name);
   };
   const show = (resource: InstanceResource, standing: StandingPermissions): void => {
     const { namespace, name } = standing;
     const byName: PermissionsByName = byResource[resource].get(namespace) ?? new Map();
-    byResource[resource].set(namespace, byName.set(name, { standing, now: permissionsNow(resource, standing) }));
+    forget(byName, namespace, name);
+    const grantedRoles = grantedNow(resource, standing);
+    const subjects = subjectsOf(standing.read, grantedRoles);
+    users.add(namespace, subjects);
+    byName.set(name, { standing, now: withGranted(standing.indexed, grantedRoles), subjects });
+    byResource[resource].set(namespace, byName);
     policyVersion.changed();
   };
 
@@ -177,6 +211,8 @@ export function createInstancePermissionIndex(
     };
     return followView(views[resource], scheduler, {
       replace(objects) {
+        for (const [namespace, byName] of byNamespace)
+          for (const name of byName.keys()) forget(byName, namespace, name);
         byNamespace.clear();
         policyVersion.changed();
         for (const object of objects) put(object);
@@ -185,7 +221,7 @@ export function createInstancePermissionIndex(
       delete(object) {
         const { namespace = "", name = "" } = object.decode().metadata;
         const byName = byNamespace.get(namespace);
-        if (byName?.delete(name) !== true) return;
+        if (byName === undefined || !forget(byName, namespace, name)) return;
         if (byName.size === 0) byNamespace.delete(namespace);
         policyVersion.changed();
       },
@@ -213,11 +249,13 @@ export function createInstancePermissionIndex(
       const [resource, standing] = byObject.get(object) ?? [undefined, readStanding(object)];
       if (resource === undefined) return standing.indexed;
       const known = byResource[resource].get(standing.namespace)?.get(standing.name);
-      return known?.standing === standing ? known.now : permissionsNow(resource, standing);
+      return known?.standing === standing ? known.now : withGranted(standing.indexed, grantedNow(resource, standing));
     },
     *entries(resource, namespace) {
       for (const [name, { now }] of byResource[resource].get(namespace) ?? NOTHING_KNOWN) yield [name, now] as const;
     },
+    isUserIn: (user, namespace, groupNames) => users.isIn(user, namespace, groupNames),
+    namespacesOf: (user, groupNames) => users.namespacesOf(user, groupNames),
     [Symbol.dispose]() {
       for (const handle of followed) handle[Symbol.dispose]();
     },

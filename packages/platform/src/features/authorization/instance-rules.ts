@@ -8,7 +8,7 @@ import { isOwner } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
 import type { IndexedPermissions } from "./instance-permissions.ts";
 import { managed } from "./managed-rule.ts";
-import { GUEST_PARTS, GUEST_VERBS, isGuestOf, type OwnerPermissionDeps } from "./owner-permissions.ts";
+import { GUEST_PARTS, GUEST_VERBS, type OwnerPermissionDeps } from "./owner-permissions.ts";
 
 type RulesSources = Pick<OwnerPermissionDeps, "names" | "projects" | "instances">;
 type RulesByPlace = Pick<ResolvedRules, "resourceRules" | "nonResourceRules">;
@@ -38,20 +38,23 @@ export function createInstanceRules(sources: RulesSources): (user: UserInfo, nam
 }
 
 export function instanceRules(user: UserInfo, namespace: string, sources: RulesSources): readonly PolicyRule[] {
-  const { projects, instances } = sources;
+  const { instances } = sources;
   const onInstances = INSTANCES.flatMap((resource) =>
     [...instances.entries(resource, namespace)].flatMap(([name, fact]) =>
       rulesOfInstance(user, resource, name, fact, sources),
     ),
   );
-  return [...onInstances, ...[...projects.entries()].flatMap(([name]) => guestRules(user, name, sources))];
+  return [...onInstances, ...guestRules(user, sources)];
 }
 
 /** Rules that let users of an instance see its project. */
-function guestRules(user: UserInfo, project: string, sources: RulesSources): readonly PolicyRule[] {
-  if (!isGuestOf(user, project, sources)) return [];
+function guestRules(user: UserInfo, { names, projects, instances }: RulesSources): readonly PolicyRule[] {
   const parts = GUEST_PARTS.map((part) => (part === "" ? "projects" : `projects/${part}`));
-  return [managed(sources.names.managementGroup, ["get"], parts, project)];
+  return [...instances.namespacesOf(user, names)].sort().flatMap((namespace) => {
+    const project = names.projectOf(namespace);
+    if (project === undefined || projects.get(project) === undefined) return [];
+    return [managed(names.managementGroup, ["get"], parts, project)];
+  });
 }
 
 function rulesOfInstance(

@@ -205,26 +205,11 @@ export function guestPermission(
     !isProject ||
     verb !== "get" ||
     !GUEST_PARTS.includes(subresource) ||
-    !isGuestOf(user, name, { names, instances })
+    !instances.isUserIn(user, names.projectNamespace(name), names)
   ) {
     return undefined;
   }
   return { code: "instance-access", reason: `may use an instance of project ${name}` };
-}
-
-/** Whether the user owns an instance of the project, or is listed to use one. */
-export function isGuestOf(
-  user: UserInfo,
-  project: string,
-  { names, instances }: Pick<OwnerPermissionDeps, "names" | "instances">,
-): boolean {
-  for (const resource of ["virtualclusterinstances", "spaceinstances"] as const) {
-    for (const [, fact] of instances.entries(resource, names.projectNamespace(project))) {
-      if (isOwner(user, fact.owner, names)) return true;
-      if (fact.extraAccessRules.lists(user, names) || fact.uses.lists(user, names)) return true;
-    }
-  }
-  return false;
 }
 
 /** The status says what the platform has done: others read it, and none of them writes it. */

@@ -141,6 +141,15 @@ describe("visibility", () => {
     expect(seenProjects(known, { user: adam }, [project("a", "adam"), project("b", "bea")])).toEqual(["a"]);
   });
 
+  it("asks nothing of each instance and of each project for a list of projects", () => {
+    const sources = platform({ projects: [project("a", "bea"), project("b", "bea")], instances: all });
+    const asked = { ...sources.instances, entries: () => expect.fail("each instance"), get: () => expect.fail("one") };
+    const each = { ...sources.projects, entries: () => expect.fail("each project") };
+    const projects = [project("a", "bea"), project("b", "bea")];
+    sources.access.setInstance(instance("p-b", "v9", "adam"));
+    expect(seenProjects({ ...sources, instances: asked, projects: each }, { user: adam }, projects)).toEqual(["b"]);
+  });
+
   it("includes the caller's own user and teams", () => {
     const plain = (resource: "users" | "teams" | "clusters", name: string) =>
       cached({ apiVersion: `${names.managementGroup}/v1`, kind: "Any", metadata: { name } }, resource);

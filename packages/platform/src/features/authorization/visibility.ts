@@ -16,7 +16,6 @@ import {
   guestPermission,
   identityPermission,
   instancePermission,
-  isGuestOf,
   ownPermission,
   type Permission,
   projectPermission,
@@ -164,7 +163,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
   };
 }
 
-/** The projects that a user sees for its instances in them, for as long as a watch lasts. */
+/** The namespaces of projects that a user sees for its instances in them, for as long as a watch lasts. */
 class GuestProjects {
   readonly #find: () => ReadonlySet<string>;
   readonly #instances: Pick<DecisionDeps["instances"], "version">;
@@ -172,9 +171,8 @@ class GuestProjects {
   #known: ReadonlySet<string>;
 
   constructor(user: UserInfo, deps: DecisionDeps) {
-    const { projects, instances } = deps;
-    this.#find = () =>
-      new Set([...projects.entries()].map(([name]) => name).filter((name) => isGuestOf(user, name, deps)));
+    const { names, instances } = deps;
+    this.#find = () => instances.namespacesOf(user, names);
     this.#instances = instances;
     this.#version = instances.version;
     this.#known = this.#find();
@@ -184,7 +182,7 @@ class GuestProjects {
     if (this.#instances.version === this.#version) return false;
     this.#version = this.#instances.version;
     const now = this.#find();
-    return now.size !== this.#known.size || [...now].some((name) => !this.#known.has(name));
+    return now.size !== this.#known.size || [...now].some((namespace) => !this.#known.has(namespace));
   }
 }
 

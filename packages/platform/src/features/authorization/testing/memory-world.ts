@@ -13,6 +13,7 @@ import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../built-in-roles.ts";
+import { isOwner } from "../caller.ts";
 import type { InstanceResource } from "../filtered-resources.ts";
 import {
   type InstancePermissionIndex,
@@ -35,6 +36,7 @@ import {
   type ProjectMembershipIndex,
   readProjectMembership,
 } from "../project-memberships.ts";
+import { SubjectIndex } from "../subject-index.ts";
 
 export const names: PlatformNames = createPlatformNames({
   domain: "postern",
@@ -123,6 +125,15 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
     of: (object) => indexMembership(readProjectMembership(object.decode())),
     entries: () => projectsByName.entries(),
   };
+  const namespacesOf = (user: UserInfo): ReadonlySet<string> =>
+    new Set(
+      [...instancesByKey.values()].flatMap(({ namespace, owner, access, index: { extraAccessRules } }) => {
+        const uses = access.filter(({ verbs }) => verbs.includes("use") || verbs.includes("*"));
+        const lists =
+          new SubjectIndex(uses, (entry) => entry).lists(user, names) || extraAccessRules.lists(user, names);
+        return lists || isOwner(user, owner, names) ? [namespace] : [];
+      }),
+    );
   const instancePermissions: InstancePermissionIndex = {
     get version() {
       return version;
@@ -134,6 +145,8 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
       [...instancesByKey.values()]
         .filter((instance) => instance.resource === resource && instance.namespace === namespace)
         .map((instance) => [instance.name, instance.index] as const),
+    isUserIn: (user, namespace) => namespacesOf(user).has(namespace),
+    namespacesOf,
   };
   return {
     names,

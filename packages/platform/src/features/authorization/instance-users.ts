@@ -1,0 +1,78 @@
+// In which namespaces each user and team owns an instance, or is listed to use one: a list of projects asks for all of them at once.
+
+import type { PlatformNames } from "@postern/api/platform-names";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+
+export type GroupNames = Pick<PlatformNames, "userGroup" | "teamGroup">;
+
+/** By name. `groups`: those that callers have for a time. */
+export type InstanceSubjects = { readonly [kind in "users" | "teams" | "groups"]: ReadonlySet<string> };
+
+/** How many instances of each namespace a subject may use. */
+type Counts = ReadonlyMap<string, number>;
+
+/** In a list, it means every user, or every team. */
+const ANY = "*";
+const NOWHERE: Counts = new Map();
+
+export class InstanceUsers {
+  readonly #counts = {
+    users: new Map<string, Map<string, number>>(),
+    teams: new Map<string, Map<string, number>>(),
+    groups: new Map<string, Map<string, number>>(),
+  };
+
+  add(namespace: string, subjects: InstanceSubjects): void {
+    this.#change(namespace, subjects, 1);
+  }
+
+  /** The subjects are those that were added. */
+  remove(namespace: string, subjects: InstanceSubjects): void {
+    this.#change(namespace, subjects, -1);
+  }
+
+  clear(): void {
+    for (const counts of Object.values(this.#counts)) counts.clear();
+  }
+
+  isIn(user: UserInfo, namespace: string, names: GroupNames): boolean {
+    for (const counts of this.#countsOf(user, names)) if (counts.has(namespace)) return true;
+    return false;
+  }
+
+  namespacesOf(user: UserInfo, names: GroupNames): ReadonlySet<string> {
+    return new Set([...this.#countsOf(user, names)].flatMap((counts) => [...counts.keys()]));
+  }
+
+  *#countsOf({ groups }: UserInfo, names: GroupNames): Generator<Counts> {
+    for (const group of groups) yield this.#counts.groups.get(group) ?? NOWHERE;
+    yield* countsOfNamed(this.#counts.users, groups, names.userGroup(""));
+    yield* countsOfNamed(this.#counts.teams, groups, names.teamGroup(""));
+  }
+
+  #change(namespace: string, subjects: InstanceSubjects, by: 1 | -1): void {
+    for (const kind of ["users", "teams", "groups"] as const) {
+      for (const subject of subjects[kind]) {
+        const counts = this.#counts[kind].get(subject) ?? new Map<string, number>();
+        const count = (counts.get(namespace) ?? 0) + by;
+        if (count > 0) counts.set(namespace, count);
+        else counts.delete(namespace);
+        if (counts.size > 0) this.#counts[kind].set(subject, counts);
+        else this.#counts[kind].delete(subject);
+      }
+    }
+  }
+}
+
+/** The groups with the prefix name users, or teams. */
+function* countsOfNamed(counts: ReadonlyMap<string, Counts>, groups: readonly string[], prefix: string) {
+  let isAny = false;
+  for (const group of groups) {
+    if (group.length === prefix.length || !group.startsWith(prefix)) continue;
+    isAny = true;
+    const name = group.slice(prefix.length);
+    // Means all of them, and names none.
+    if (name !== ANY) yield counts.get(name) ?? NOWHERE;
+  }
+  if (isAny) yield counts.get(ANY) ?? NOWHERE;
+}
