@@ -53,12 +53,10 @@ export type AuditRecorderDeps = {
 
 const MAX_USER_AGENT = 1024;
 
-/** The members of an event with texts that a client has sent. The rest is in the server's own words. */
+/** The members of an event with texts that a client has sent, beside its users. The rest is in the server's own words. */
 const WITH_TEXTS = [
   "requestURI",
   "verb",
-  "user",
-  "impersonatedUser",
   "userAgent",
   "objectRef",
   "responseStatus",
@@ -230,8 +228,11 @@ class RequestRecorder implements AuditRecorder {
       annotations: this.#annotations && { ...this.#annotations },
     };
     // A client puts them anywhere: into names, groups, selectors, and into texts that a refusal repeats.
-    if (WITH_TEXTS.every((member) => redactedTexts(event[member], redact) === event[member]))
-      return withBoundedTexts(event);
+    const isSafe =
+      WITH_TEXTS.every((member) => redactedTexts(event[member], redact) === event[member]) &&
+      isSafeUser(this.#user, redact) &&
+      isSafeUser(this.#impersonatedUser, redact);
+    if (isSafe) return withBoundedTexts(event);
     // A part of a credential would no longer be recognised by its form.
     return withBoundedTexts({ ...redactedTexts(event, redact), auditID: this.auditId });
   }
@@ -252,13 +253,25 @@ function objectRefOf(info: RequestInfo): AuditObjectReference | undefined {
   return ref;
 }
 
-/** Authenticators that remember what they know of a user spare us putting it together again. */
-const auditUsers = new WeakMap<UserInfo, AuditUser>();
+type KnownUser = { readonly user: AuditUser; isSafe: boolean };
 
-function auditUserOf(user: UserInfo): AuditUser {
-  const known = auditUsers.get(user) ?? makeAuditUser(user);
-  auditUsers.set(user, known);
+/** Authenticators that remember what they know of a user spare us putting it together again, and looking for credentials in a thousand groups. */
+const knownUsers = new WeakMap<UserInfo, KnownUser>();
+
+const auditUserOf = (user: UserInfo): AuditUser => knownUserOf(user).user;
+
+function knownUserOf(user: UserInfo): KnownUser {
+  const known = knownUsers.get(user) ?? { user: makeAuditUser(user), isSafe: false };
+  knownUsers.set(user, known);
   return known;
+}
+
+/** Without credentials in its texts, which stay the same for as long as it is remembered. */
+function isSafeUser(user: UserInfo | undefined, redact: Redact): boolean {
+  if (user === undefined) return true;
+  const known = knownUserOf(user);
+  if (!known.isSafe) known.isSafe = redactedTexts(known.user, redact) === known.user;
+  return known.isSafe;
 }
 
 function makeAuditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
