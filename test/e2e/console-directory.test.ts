@@ -180,7 +180,7 @@ test("all credentials of a user are revoked, who stays a member and gets new one
   const key = await make("rae-key");
   const hers = await served.openAs(key, "/");
   await page.goto(`${served.platform.server.url}/users?state=locked`);
-  await page.getByText("No users match").waitFor();
+  await page.getByText("0 users", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Locked" }).click();
   await page.getByRole("option", { name: "In no team" }).click();
   await page.getByRole("link", { name: "Rae" }).click();

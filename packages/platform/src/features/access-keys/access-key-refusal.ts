@@ -7,7 +7,6 @@ import {
 } from "@postern/apimachinery/audit/audit-annotations";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { type CredentialAnnotations, CredentialRefusedError } from "@postern/apiserver/authentication/authenticator";
-import type { AccessKeyState } from "./access-key-state.ts";
 
 /** The one text for unknown, disabled and expired keys; existing clients match it. */
 export const ACCESS_KEY_NOT_FOUND = "platform access key not found. Please login again";
@@ -28,12 +27,14 @@ export const accessKeyAnnotations = (
     : { [ACCESS_KEY_ORIGINS_ANNOTATION]: [...new Set(origins.map((origin) => origin.name))].join(",") }),
 });
 
+type RefusedKey = {
+  readonly name: string;
+  readonly origins: readonly { readonly name: string }[];
+  readonly owner: { readonly kind: string; readonly name: string };
+};
+
 /** Of a key that is refused: the request has no user, and its record names the owner. */
-export const refusedKeyAnnotations = ({
-  name,
-  origins,
-  owner,
-}: Pick<AccessKeyState, "name" | "origins" | "owner">): CredentialAnnotations => ({
+export const refusedKeyAnnotations = ({ name, origins, owner }: RefusedKey): CredentialAnnotations => ({
   ...accessKeyAnnotations(name, origins),
   ...(owner.name === "" ? {} : { [ACCESS_KEY_OWNER_ANNOTATION]: `${owner.kind}/${owner.name}` }),
 });
