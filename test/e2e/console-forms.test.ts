@@ -263,15 +263,16 @@ test("the commands on the page of a trust rule exchange a token for a key", asyn
   await press("ca.crt");
   // The answer has a key: it is written to a file, and not printed.
   await using folder = await temporaryDirectory();
-  await (await saving).saveAs(join(folder.path, "ca.crt"));
+  const files = join(folder.path, "reader");
+  await (await saving).saveAs(join(files, "ca.crt"));
   const now = Math.floor(Date.now() / 1_000);
   const claims = { iss: "https://issuer.test", aud: "own audience", sub: "job", iat: now, exp: now + 300 };
   const content = [{ alg: "RS256", kid: "1" }, claims]
     .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
     .join(".");
   const token = `${content}.${sign("sha256", Buffer.from(content), privateKey).toString("base64url")}`;
-  await succeed(tool("bash", ["-c", `cd "$0" && TOKEN="$1" && (\n${script}) > answer.json`, folder.path, token]));
-  const answer = JSON.parse(await readFile(join(folder.path, "answer.json"), "utf8"));
+  await succeed(tool("bash", ["-c", `cd "$0" && TOKEN="$1" && (\n${script}) > answer.key`, files, token]));
+  const answer = JSON.parse(await readFile(join(files, "answer.key"), "utf8"));
   const path = "namespaces/p-default/virtualclusterinstances/demo";
   expect((await served.platform.send({ path, key: answer.access_token })).status).not.toBe(401);
 });

@@ -32,7 +32,9 @@ export function UseRule({ rule, project }: { readonly rule: TrustRule; readonly 
         <Code
           label={fileName}
           text={text}
-          {...(hasAuthority ? { actions: <DownloadButton text={authority} fileName="ca.crt" label="ca.crt" /> } : {})}
+          {...(hasAuthority
+            ? { actions: <DownloadButton text={authority} fileName="ca.crt" label={t("trust.use.ca")} /> }
+            : {})}
         />
         {hasAuthority && <p className="hint">{t(`trust.use.authority.${system}`)}</p>}
       </div>
