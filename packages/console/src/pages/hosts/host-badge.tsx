@@ -3,9 +3,14 @@
 import type { Cluster } from "@postern/api/cluster";
 import { Badge, type Tone } from "../../components/badge.tsx";
 import { named } from "../../texts/text.tsx";
-import { wayOf } from "./host-draft.ts";
 
 const TONES: { readonly [phase: string]: Tone } = { Initialized: "good", Failed: "bad" };
+
+/** How the server reaches it. */
+export type HostWay = "local" | "agent" | "kubeconfig";
+
+export const wayOf = ({ spec }: Cluster): HostWay =>
+  spec?.local === true ? "local" : spec?.networkPeer === true ? "agent" : "kubeconfig";
 
 export const hostPhaseOf = ({ status }: Cluster): string => status?.phase ?? "Pending";
 

@@ -5,19 +5,16 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { NO_OWNED, type OwnedDraft, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
 import { NO_SECRET, type SecretDraft, secretDraftOf, secretRefOf } from "../../components/secret-fields.tsx";
+import { type HostWay, wayOf } from "./host-badge.tsx";
 
 export type HostDraft = OwnedDraft & {
-  /** How the server reaches it. */
-  readonly way: "local" | "agent" | "kubeconfig";
+  readonly way: HostWay;
   /** Of the way by a kubeconfig. */
   readonly secret: SecretDraft;
   readonly isClosed: boolean;
   /** The fields that close the cluster: the API has two for one thing, and an open cluster may have neither. */
   readonly closedBy: JsonObject;
 };
-
-export const wayOf = ({ spec }: Cluster): HostDraft["way"] =>
-  spec?.local === true ? "local" : spec?.networkPeer === true ? "agent" : "kubeconfig";
 
 export const EMPTY_HOST: HostDraft = {
   ...NO_OWNED,

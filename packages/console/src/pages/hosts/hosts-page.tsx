@@ -14,8 +14,7 @@ import { type ListFilter, useListFilters } from "../../components/use-list-filte
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { versionText } from "../../format/version-text.ts";
 import { counted, named, t } from "../../texts/text.tsx";
-import { HostBadge, hostPhaseOf, hostStateText } from "./host-badge.tsx";
-import { wayOf } from "./host-draft.ts";
+import { HostBadge, hostPhaseOf, hostStateText, wayOf } from "./host-badge.tsx";
 
 const titleOf = (cluster: Cluster): string => cluster.spec?.displayName || nameOf(cluster);
 
