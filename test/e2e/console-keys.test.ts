@@ -148,7 +148,7 @@ test("presets fill in the form: a pipeline with one cluster until a day, and a r
   const made = await keyOf("preset-ci");
   expect(made.spec.scope).toEqual({ virtualClusters: [{ project: "default", virtualCluster: "demo" }] });
   await expect.poll(() => page.getByText("deprecated").count()).toBe(0);
-  // What the key is for, from the page and with the kubeconfig of its answer: it deploys, and grants no rights.
+  // The page gets a kubeconfig with the key, which deploys and grants no rights.
   await press("Get a kubeconfig with it");
   await page.getByText("The key works: 201").waitFor();
   const answer = page.getByRole("figure").filter({ hasText: "for the next 10 minutes" }).locator("code");

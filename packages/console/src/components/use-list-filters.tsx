@@ -34,7 +34,7 @@ export function useListFilters<T>(items: readonly T[], filters: readonly ListFil
   }, [items, filters, chosen]);
   const fields = filters.map(({ id, label, all, textOf = (value) => value }, at) => {
     const value = wanted[at] ?? "";
-    // What is chosen stays a choice after its last item is gone.
+    // A chosen value stays a choice after its last item is gone.
     const choices = [...new Set([...(values[at] ?? []), ...(value === "" ? [] : [value])])];
     if (choices.length < 2 && value === "") return null;
     return (

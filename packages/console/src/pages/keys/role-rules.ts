@@ -12,7 +12,7 @@ const CORE = [
 ];
 const GROUPS = ["apps", "autoscaling", "batch", "discovery.k8s.io", "events.k8s.io", "networking.k8s.io", "policy"];
 
-/** What the role edit writes beside the groups. */
+/** The role edit writes these beside the groups. */
 const WRITTEN_CORE = [
   ...["configmaps", "endpoints", "events", "persistentvolumeclaims", "pods", "pods/*", "replicationcontrollers"],
   ...["replicationcontrollers/*", "secrets", "serviceaccounts", "services", "services/proxy"],
