@@ -7,7 +7,7 @@ const TEXTS: readonly RegExp[] = [
   /^resourceVersion should not be set on objects to be created$/,
   /^failed to create typed patch object \(/,
   // The first apply to an object that has an entry without the key of its list: skipnonapplied.go.
-  /^failed to create manager for existing fields: \.[\w.]+: element \d+: associative list with keys has an element that omits key field /,
+  /^failed to create manager for existing fields: \.[\w.]+: element \d+: associative list with keys has an element that omits all key fields /,
   /^Object 'apiVersion' is missing in /,
   /^strconv\.ParseUint: parsing /,
   // Of DeleteOptions.

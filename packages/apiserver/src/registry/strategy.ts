@@ -48,6 +48,8 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   readonly marksDeleted?: boolean;
   /** True where dependents outlive an object that is deleted without a propagation policy. Upstream: DefaultGarbageCollectionPolicy. */
   readonly orphansByDefault?: boolean;
+  /** True where no object has one of the kind as its owner: propagation policies change nothing. Upstream: Unsupported. */
+  readonly hasNoDependents?: boolean;
   /** The warning of a deletion that does not say what becomes of dependents. */
   readonly orphanWarning?: string;
   /** Throws an ApiError to refuse a deletion, or returns the object as it looks while it is being deleted. */

@@ -286,7 +286,7 @@ describe("field manager: apply", () => {
     [
       "a list item without its key",
       { scope: { projects: [{ note: "n" }] } },
-      '.spec.scope.projects: element 0: associative list with keys has an element that omits key field "project" (and doesn\'t have default value)',
+      '.spec.scope.projects: element 0: associative list with keys has an element that omits all key fields ["project"] (and doesn\'t have default values for any key fields)',
     ],
   ])("answers %s with a 500 that names it", (_, spec, fault) => {
     const error = refusal(() => apply(undefined, config(spec)));

@@ -38,11 +38,8 @@ function keyedElement(list: ListSchema, item: JsonValue): ListItemElement {
 
 /** Some keys may be missing, but not all of them. */
 function missingKeysFault(keys: readonly string[]): string {
-  const [first = ""] = keys;
   const names = keys.map(quoteGo).join(" ");
-  return keys.length === 1
-    ? `associative list with keys has an element that omits key field ${quoteGo(first)} (and doesn't have default value)`
-    : `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`;
+  return `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`;
 }
 
 function keyValue(list: ListSchema, item: JsonObject, name: string): JsonValue | undefined {

@@ -10,6 +10,7 @@ import {
 } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { type ApiError, badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/protobuf-object";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import {
@@ -99,6 +100,9 @@ async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promis
   const fields = value ?? {};
   if (!isJsonObject(fields)) throw badRequestError(notAnObject(fields));
   const [kind, apiVersion] = [typeMeta(fields, "kind"), typeMeta(fields, "apiVersion")];
+  if (parseApiVersion(apiVersion) === undefined) {
+    throw badRequestError(`unexpected GroupVersion string: ${apiVersion}`);
+  }
   if (kind !== "" && kind !== "DeleteOptions") {
     throw badRequestError(
       `no kind ${quoteGo(kind)} is registered for version ${quoteGo(apiVersion || "meta.k8s.io/v1")} in scheme ${quoteGo(SCHEME)}`,

@@ -12,11 +12,12 @@ import type { StoreContext } from "./store-context.ts";
 
 /** The object as it is while finalizers or a grace period hold it. */
 export function markForDeletion(store: StoreContext, object: KubeObject, options: DeleteOptions): KubeObject {
-  const { orphansByDefault = false } = store.strategy;
+  const { orphansByDefault = false, hasNoDependents = false } = store.strategy;
   const before = object.metadata.finalizers ?? [];
   // A finalizer that is there decides before the default of the kind does.
   const isDecided = before.includes(FINALIZER_DELETE_DEPENDENTS) || !orphansByDefault;
-  const finalizers = finalizersForDeletion(before, options.propagationPolicy ?? (isDecided ? undefined : "Orphan"));
+  const policy = hasNoDependents ? undefined : (options.propagationPolicy ?? (isDecided ? undefined : "Orphan"));
+  const finalizers = finalizersForDeletion(before, policy);
   const { finalizers: _, ...meta } = object.metadata;
   const unmarked = finalizers.length === 0 ? meta : { ...meta, finalizers };
   return isBeingDeleted(object)

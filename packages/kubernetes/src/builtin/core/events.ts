@@ -63,6 +63,7 @@ const MAX_MESSAGE = 1024;
 export const eventStrategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
+  hasNoDependents: true,
 } as const;
 
 const strategy: Strategy<Event> = {

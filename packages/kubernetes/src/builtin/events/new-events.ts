@@ -117,6 +117,16 @@ const renamed = (
     }),
   );
 
+/** Go leaves them out here, and not in the core group. */
+function withoutEmptyReporter(event: KubeObject): KubeObject {
+  const { reportingController, reportingInstance, ...rest } = event;
+  return {
+    ...rest,
+    ...(reportingController === undefined || reportingController === "" ? {} : { reportingController }),
+    ...(reportingInstance === undefined || reportingInstance === "" ? {} : { reportingInstance }),
+  };
+}
+
 // An event in this group's shape converts to one in the core group's shape.
 const asCore = (event: KubeObject): Event => inVersion(event, CORE) as Event;
 
@@ -195,7 +205,7 @@ export const newEvents: ResourceDefinition = defineBuiltin({
   shortNames: ["ev"],
   namespaced: true,
   storedAs: events,
-  conversion: { toServed: (record) => inVersion(record, HERE), toStored: asCore },
+  conversion: { toServed: (record) => withoutEmptyReporter(inVersion(record, HERE)), toStored: asCore },
   schema: kindSchema(newEventFields.schema),
   selectableFields: [
     ".regarding.kind",

@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/registry/batch/{job,cronjob}/strategy.go, pkg/apis/batch/v1/defaults.go
 
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schema";
@@ -110,11 +111,15 @@ const jobStrategy: Strategy<Job> = {
       : [...validateJob(job, old), ...validateJobChange(job, old)],
 };
 
-const stateOf = ({ status }: Job): string => {
+/** Source: pkg/printers/internalversion/printers.go (printJob) */
+function stateOf({ metadata, status }: Job): string {
   const holds = (type: string) =>
     status?.conditions?.some((each) => each.type === type && each.status === "True") === true;
-  return holds("Complete") ? "Complete" : holds("Failed") ? "Failed" : holds("Suspended") ? "Suspended" : "Running";
-};
+  const end = ["Complete", "Failed"].find(holds);
+  if (end !== undefined) return end;
+  if (isBeingDeleted({ metadata })) return "Terminating";
+  return ["Suspended", "FailureTarget", "SuccessCriteriaMet"].find(holds) ?? "Running";
+}
 
 export const jobs: ResourceDefinition = defineBuiltin({
   group: "batch",

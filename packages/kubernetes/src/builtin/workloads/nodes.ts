@@ -20,6 +20,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { networkWarnings } from "../address-warnings.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { networkFaults } from "../field-checks.ts";
 import { publishedField } from "../published/published-field.ts";
 import { quantities } from "../quotas/quantities.ts";
 import { statusStrategy, warningHooks } from "./status-strategy.ts";
@@ -148,7 +149,10 @@ const validateTaints = (taints: readonly Taint[], path: string): readonly FieldE
 };
 
 /** Upstream looks for them in the metadata. */
-const validate = ({ spec }: Node): readonly FieldError[] => validateTaints(spec?.taints ?? [], "metadata.taints");
+const validate = ({ spec }: Node): readonly FieldError[] => [
+  ...validateTaints(spec?.taints ?? [], "metadata.taints"),
+  ...(spec?.podCIDRs ?? []).flatMap((network, index) => networkFaults(indexPath("spec.podCIDRs", index), network)),
+];
 
 /** A range or provider that is set stays; all else but labels, annotations, taints and the mark of a cordon is the node's own. */
 function validateChange({ spec = {} }: Node, { spec: old = {} }: Node): readonly FieldError[] {

@@ -248,7 +248,16 @@ export const pods: ResourceDefinition = defineBuiltin({
     ".spec.schedulerName",
     ".spec.serviceAccountName",
     ".status.phase",
+    ".status.nominatedNodeName",
   ],
+  // Stored objects have passed the schema of the kind.
+  computedFields: {
+    "spec.host": (pod) => (pod as Pod).spec?.nodeName ?? "",
+    "spec.hostNetwork": (pod) => String((pod as Pod).spec?.hostNetwork ?? false),
+    "status.podIP": (pod) => (pod as Pod).status?.podIPs?.[0]?.ip ?? "",
+    // Upstream takes the name, and has no value for it.
+    "status.podIPs": () => "",
+  },
   columns: podTableColumns,
   // Bodies of built-in kinds have passed their types by now.
   setDefaults: (object) => {

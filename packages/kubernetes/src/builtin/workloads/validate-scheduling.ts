@@ -9,12 +9,13 @@ import {
   forbiddenError,
   indexPath,
   invalidError,
+  notSupportedError,
   requiredError,
   tooLongError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateLabels } from "@postern/apimachinery/validation/labels";
 import { addressFaults, choiceFaults, labelFaults, qualifiedFaults, subdomainFaults } from "../field-checks.ts";
-import { listAt, numberAt, objectAt, optionalTextAt, textAt } from "./json-members.ts";
+import { listAt, numberAt, objectAt, optionalObjectAt, optionalTextAt, textAt } from "./json-members.ts";
 import { idFaults, overheadFaults } from "./validate-containers.ts";
 
 const MAX_DEADLINE = 2_147_483_647;
@@ -58,7 +59,17 @@ export function validateScheduling(spec: JsonObject, path: string): readonly Fie
     ...named("priorityClassName", subdomainFaults),
     ...named("runtimeClassName", subdomainFaults),
     ...overheadFaults(objectAt(spec, "overhead"), `${path}.overhead`),
+    ...systemFaults(optionalObjectAt(spec, "os"), `${path}.os`),
   ];
+}
+
+const SYSTEMS = ["linux", "windows"];
+
+function systemFaults(system: JsonObject | undefined, path: string): readonly FieldError[] {
+  if (system === undefined) return [];
+  const name = textAt(system, "name");
+  if (name === "") return [requiredError(`${path}.name`)];
+  return SYSTEMS.includes(name) ? [] : [notSupportedError(path, name, SYSTEMS)];
 }
 
 const MAX_HOSTNAME = 64;

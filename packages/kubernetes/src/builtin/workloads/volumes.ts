@@ -3,10 +3,12 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
@@ -26,6 +28,12 @@ const MODES: { readonly [mode: string]: string } = {
 };
 const modesText = (modes: readonly string[] | undefined): string =>
   (modes ?? []).map((mode) => MODES[mode] ?? mode).join(",");
+
+const phaseOf = ({
+  metadata,
+  status,
+}: KubeObject & { readonly status?: { readonly phase?: string } | undefined }): string =>
+  isBeingDeleted({ metadata }) ? "Terminating" : (status?.phase ?? "");
 
 export const claimFields = s
   .object({
@@ -126,7 +134,7 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
   hasStatus: true,
   schema: kindSchema(claimFields.schema),
   columns: [
-    { name: "Status", type: "string", description: "The phase.", value: ".status.phase" },
+    { name: "Status", type: "string", description: "The phase.", value: (o) => phaseOf(o as Claim) },
     {
       name: "Volume",
       type: "string",
@@ -189,8 +197,24 @@ type Volume = KubeObject & {
     readonly volumeAttributesClassName?: string;
     readonly claimRef?: { readonly namespace: string; readonly name: string };
   };
-  readonly status?: { readonly reason?: string };
+  readonly status?: { readonly phase?: string; readonly reason?: string; readonly lastPhaseTransitionTime?: string };
 };
+
+const volumeStrategy = statusStrategy<Volume>(
+  // Objects are JSON; only their named types hide it.
+  ({ spec = {} }) => validateVolumeSpec(spec as JsonValue),
+  undefined,
+  { phase: "Pending" },
+);
+
+/** The time of the last change of the phase, unless the client sets one of its own. */
+function withPhaseTime(next: Volume, old: Volume, now: string): Volume {
+  const [{ phase, lastPhaseTransitionTime: time } = {}, before = {}] = [next.status, old.status];
+  const isChanged = phase !== before.phase;
+  if (isChanged ? time !== undefined && time !== before.lastPhaseTransitionTime : time !== undefined) return next;
+  const kept = isChanged ? now : before.lastPhaseTransitionTime;
+  return kept === undefined ? next : { ...next, status: { ...next.status, lastPhaseTransitionTime: kept } };
+}
 
 export const persistentVolumes: ResourceDefinition = defineBuiltin({
   group: "",
@@ -222,7 +246,7 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
       description: "Reclaim policy.",
       value: ".spec.persistentVolumeReclaimPolicy",
     },
-    { name: "Status", type: "string", description: "The phase.", value: ".status.phase" },
+    { name: "Status", type: "string", description: "The phase.", value: (o) => phaseOf(o as Volume) },
     {
       name: "Claim",
       type: "string",
@@ -266,12 +290,19 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
       },
     }) as KubeObject,
   strategy: {
-    ...statusStrategy<Volume>(
-      // Objects are JSON; only their named types hide it.
-      ({ spec = {} }) => validateVolumeSpec(spec as JsonValue),
-      undefined,
-      { phase: "Pending" },
-    ),
+    ...volumeStrategy,
+    prepareForCreate: async (volume: Volume, context: RequestContext) =>
+      withPhaseTime(
+        (await volumeStrategy.prepareForCreate?.(volume, context)) ?? volume,
+        volume,
+        formatTimestamp(context.receivedAt),
+      ),
+    prepareForUpdate: async (next: Volume, old: Volume, context: RequestContext) =>
+      withPhaseTime(
+        (await volumeStrategy.prepareForUpdate?.(next, old, context)) ?? next,
+        old,
+        formatTimestamp(context.receivedAt),
+      ),
     ...warningHooks(volumeWarnings),
   } as never,
 });
