@@ -4,7 +4,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import { validateLabels } from "@postern/apimachinery/validation/labels";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
@@ -16,6 +16,7 @@ import { atomicLabels } from "../workloads/pod-fields.ts";
 import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
 import { overheadFaults } from "../workloads/validate-containers.ts";
+import { tolerationFaults } from "../workloads/validate-scheduling.ts";
 
 const fields = s
   .object({
@@ -45,6 +46,9 @@ const validate = ({ handler, overhead, scheduling }: RuntimeClass): readonly Fie
   // Objects are JSON; only their named types hide it.
   ...overheadFaults((overhead?.podFixed ?? {}) as JsonObject, "overhead"),
   ...validateLabels(scheduling?.nodeSelector, "scheduling.nodeSelector"),
+  ...(scheduling?.tolerations ?? []).flatMap((each, index) =>
+    tolerationFaults(each, indexPath("scheduling.tolerations", index)),
+  ),
 ];
 
 export const runtimeClasses: ResourceDefinition = defineBuiltin({

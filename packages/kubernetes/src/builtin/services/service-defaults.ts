@@ -23,6 +23,7 @@ export function withServiceDefaults(object: KubeObject): KubeObject {
   const affinity = spec.sessionAffinity ?? "None";
   const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
   const isExternal = type === "NodePort" || type === "LoadBalancer" || (spec.externalIPs ?? []).length > 0;
+  const balancer = service.status?.loadBalancer ?? {};
   return {
     ...service,
     spec: {
@@ -37,9 +38,21 @@ export function withServiceDefaults(object: KubeObject): KubeObject {
         : {}),
       ...(type === "LoadBalancer" ? { allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true } : {}),
     },
-    status: service.status?.loadBalancer === undefined ? { ...service.status, loadBalancer: {} } : service.status,
+    status: { ...service.status, loadBalancer: type === "LoadBalancer" ? withIpModes(balancer) : balancer },
   };
 }
+
+type Balancer = NonNullable<NonNullable<Service["status"]>["loadBalancer"]>;
+
+const withIpModes = (balancer: Balancer): Balancer =>
+  balancer.ingress === undefined
+    ? balancer
+    : {
+        ...balancer,
+        ingress: balancer.ingress.map((point) =>
+          (point.ip ?? "") === "" ? point : { ...point, ipMode: point.ipMode ?? "VIP" },
+        ),
+      };
 
 function withPortDefaults(port: ServicePort): ServicePort {
   const { protocol = "TCP", targetPort } = port;

@@ -28,7 +28,7 @@ import {
   withServiceDefaults,
 } from "./service-defaults.ts";
 import { serviceWarnings } from "./service-warnings.ts";
-import { validateService, validateServiceUpdate } from "./validate-service.ts";
+import { validateService, validateServiceStatus, validateServiceUpdate } from "./validate-service.ts";
 
 const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
   // Names may begin with a digit since 1.36 (RelaxedServiceNameValidation).
@@ -51,7 +51,7 @@ const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
     return allocated({ ...next, ...(old.status === undefined ? {} : { status: old.status }) }, old, addresses);
   },
   validateUpdate: (service, old, { info }) =>
-    info.subresource === "status" ? [] : validateServiceUpdate(service, old),
+    info.subresource === "status" ? validateServiceStatus(service, old) : validateServiceUpdate(service, old),
   ...warningHooks(serviceWarnings),
 });
 

@@ -15,6 +15,7 @@ import {
 import { validateLabels } from "@postern/apimachinery/validation/labels";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import {
+  addressFaults,
   choiceFaults,
   endpointAddressFaults,
   networkFaults,
@@ -22,6 +23,7 @@ import {
   portOrNameFaults,
   qualifiedFaults,
   requiredChoice,
+  subdomainFaults,
 } from "../field-checks.ts";
 import { clusterIPOf, hasNodePorts, isHeadless, type Service, type ServicePort, typeOf } from "./service.ts";
 import { isReached } from "./service-defaults.ts";
@@ -215,4 +217,30 @@ export function validateServiceUpdate(service: Service, old: Service): readonly 
       : []),
     ...validateService(service),
   ];
+}
+
+const IP_MODES = ["Proxy", "VIP"];
+
+/** Source: ValidateLoadBalancerStatus */
+export function validateServiceStatus(service: Service, old: Service): readonly FieldError[] {
+  const path = "status.loadBalancer.ingress";
+  const points = service.status?.loadBalancer?.ingress ?? [];
+  if (points.length === 0) return [];
+  if (typeOf(service) !== "LoadBalancer") {
+    return [forbiddenError(path, "may only be used when `spec.type` is 'LoadBalancer'")];
+  }
+  const known = new Set((old.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip));
+  return points.flatMap(({ ip = "", ipMode, hostname = "" }, index) => {
+    const at = indexPath(path, index);
+    return [
+      ...(ip === "" || known.has(ip) ? [] : addressFaults(`${at}.ip`, ip)),
+      ...(ipMode !== undefined && ip === ""
+        ? [forbiddenError(`${at}.ipMode`, "may not be specified when `ip` is not set")]
+        : choiceFaults(`${at}.ipMode`, ipMode, IP_MODES)),
+      ...(hostname === "" ? [] : subdomainFaults(`${at}.hostname`, hostname)),
+      ...(isIP(hostname) === 0
+        ? []
+        : [invalidError(`${at}.hostname`, hostname, "must be a DNS name, not an IP address")]),
+    ];
+  });
 }

@@ -12,7 +12,6 @@ import {
   indexPath,
   invalidError,
   notSupportedError,
-  requiredError,
   tooLongError,
 } from "@postern/apimachinery/validation/field-error";
 import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
@@ -101,9 +100,10 @@ function validate({ metadata: { name = "" }, spec }: CsiDriver): readonly FieldE
     ...(spec.serviceAccountTokenInSecrets === undefined || tokenRequests.length > 0
       ? []
       : [
-          requiredError(
-            "spec.tokenRequests",
-            "serviceAccountTokenInSecrets is set, so that tokens have to be requested",
+          invalidError(
+            "spec.serviceAccountTokenInSecrets",
+            spec.serviceAccountTokenInSecrets,
+            "serviceAccountTokenInSecrets is set but no tokenRequests are specified",
           ),
         ]),
   ];

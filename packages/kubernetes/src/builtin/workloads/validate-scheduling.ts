@@ -139,7 +139,7 @@ function spreadFaults(constraint: JsonValue, path: string): readonly FieldError[
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const ALL = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
 
-function tolerationFaults(toleration: JsonValue, path: string): readonly FieldError[] {
+export function tolerationFaults(toleration: JsonValue, path: string): readonly FieldError[] {
   const [key, operator, value] = [
     textAt(toleration, "key"),
     textAt(toleration, "operator"),
