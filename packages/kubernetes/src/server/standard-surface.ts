@@ -38,6 +38,7 @@ import { createServiceAddresses, type ServiceAddresses } from "../builtin/servic
 import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
 import { VOLUME_PROTECTION_ADMISSION } from "../builtin/workloads/admission/volume-protection.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
+import { createPodSecurityAdmission } from "../builtin/workloads/pod-security/pod-security-admission.ts";
 import { apiServiceObjects } from "../controllers/api-service/api-service-controller.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
@@ -170,6 +171,10 @@ const clusterAdmission = (
   createNoNodesAdmission(keepsWorkloads),
   ...podAdmission(registry, { random, scheduler }, hasTokens),
   ...VOLUME_PROTECTION_ADMISSION,
+  ...createPodSecurityAdmission({
+    namespaces: requiredResource(registry, "", "Namespace"),
+    pods: requiredResource(registry, "", "Pod"),
+  }),
   createDefaultClass(STORAGE_CLASS, requiredResource(registry, "storage.k8s.io", "StorageClass")),
   createDefaultClass(INGRESS_CLASS, requiredResource(registry, "networking.k8s.io", "IngressClass")),
   createAdmissionLimit(registry),
