@@ -2,15 +2,18 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { t } from "../texts/text.tsx";
 import { AskLink } from "./ask-link.tsx";
 import type { Tone } from "./badge.tsx";
 import { Button } from "./button.tsx";
 import { DocsLink } from "./docs-link.tsx";
 import { explanationOf } from "./help-addresses.ts";
-import { Refusal } from "./refusal.tsx";
+import { Loading } from "./loading.tsx";
 import { refusedRequest } from "./refused-request.ts";
+
+/** Not in the first file that a browser loads: most visits meet no refusal. */
+const Refusal = lazy(async () => ({ default: (await import("./refusal.tsx")).Refusal }));
 
 /** An error and a button to retry. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
@@ -22,7 +25,9 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
   if (refused !== undefined)
     return (
       <div className="notice bad" role="alert">
-        <Refusal refused={refused} message={message} />
+        <Suspense fallback={<Loading />}>
+          <Refusal refused={refused} message={message} />
+        </Suspense>
       </div>
     );
   return (

@@ -9,7 +9,7 @@ export type RefusedRequest = {
   readonly object: string;
   /** Empty for what is in no namespace. */
   readonly namespace: string;
-  /** What the server adds, such as that the key has another scope. */
+  /** Added by the server, such as that the key has another scope. */
   readonly why: string;
 };
 

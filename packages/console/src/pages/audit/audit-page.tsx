@@ -122,7 +122,7 @@ function AuditSearch() {
   );
 }
 
-/** What is in the fields. A link to another search replaces it. */
+/** The fields as they are typed. A link to another search replaces them. */
 function useDraft(search: Search) {
   const [draft, setDraft] = useState(search);
   const [searched, setSearched] = useState(search);

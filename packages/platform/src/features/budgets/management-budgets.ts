@@ -175,6 +175,6 @@ export function filled({ used, limit }: AccountUsage): number {
   return Math.max(part(used.objects, limit.objects), part(used.bytes, limit.bytes));
 }
 
-/** What is less than a mebibyte has its kibibytes: 0Mi would read as nothing. */
+/** Less than a mebibyte is shown in kibibytes: 0Mi would read as nothing. */
 const mebibytes = (bytes: number): string =>
   bytes > 0 && bytes < 1 << 20 ? `${Math.ceil(bytes / 1024)}Ki` : `${Number((bytes / (1 << 20)).toFixed(1))}Mi`;
