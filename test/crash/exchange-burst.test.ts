@@ -12,7 +12,7 @@ const AT_ONCE = 20;
 
 let server: Exchanging;
 beforeAll(async () => {
-  server = await startExchanging();
+  server = await startExchanging(["--access-key-max-per-owner", "0"]);
 });
 afterAll(() => server?.[Symbol.asyncDispose]());
 
