@@ -37,6 +37,7 @@ import type { PlatformEndpoint } from "./features/virtual-clusters/platform-endp
 import type { Configuration } from "./foundation/config/configuration.ts";
 import { SETTLE_MS } from "./foundation/store/open-sealed-store.ts";
 import type { ServerStore } from "./foundation/store/open-server-store.ts";
+import { repeat } from "./foundation/store/repeat.ts";
 import { CONTROLLERS, runWhileLeading } from "./foundation/store/run-while-leading.ts";
 import type { Front } from "./fronts/front.ts";
 import { examineRunning } from "./operations/doctor/examine.ts";
@@ -197,6 +198,9 @@ export async function composeServer(parts: {
     teardown,
   );
   const { base, keys } = platform;
+  // Also a thread that no request reaches meanwhile: what has ended by then does not come back when the clock does.
+  const lookAtClock = async (): Promise<void> => void base.epochs.current();
+  teardown.use(repeat({ scheduler, everyMs: CLOCK_MS, work: lookAtClock, onError }));
   const webhook = further === undefined ? await openNoticeWebhook(configuration, runtime) : undefined;
   if (webhook !== undefined) teardown.use(webhook);
   const audited = { audit: log.options, logger };
@@ -303,6 +307,8 @@ export async function composeServer(parts: {
     close: () => teardown.run(),
   };
 }
+
+const CLOCK_MS = 1_000;
 
 /** An answer with what is known is better than none. */
 const gatherThen =

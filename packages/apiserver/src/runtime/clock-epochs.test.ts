@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createClockEpochs } from "./clock-epochs.ts";
+import { createClockEpochs, sharedEpochsOf } from "./clock-epochs.ts";
 import { manualTime } from "./testing/manual-time.ts";
 
 const HOUR = 3_600_000;
@@ -63,4 +63,13 @@ describe("how late it is for a moment that was seen for the first time", () => {
       last = now;
     }
   });
+});
+
+it("holds for all who share a clock, also for those that ask later", () => {
+  const { clock, setTimeOfDay } = manualTime(START);
+  setTimeOfDay(START + 5 * HOUR);
+  sharedEpochsOf(clock).current();
+  setTimeOfDay(START);
+  expect(sharedEpochsOf(clock).latestSince(START - HOUR)).toBe(START + 5 * HOUR);
+  expect(createClockEpochs(clock).latestSince(START - HOUR)).toBe(START);
 });

@@ -21,6 +21,15 @@ export type ClockEpochs = {
 /** Clocks that are only slowed down or sped up differ by less between two looks at them. */
 const SET_MS = 1_000;
 
+const epochsOf = new WeakMap<Clock, ClockEpochs>();
+
+/** Those of a clock: what one part of a thread has seen of it holds for all, also for those that start later. */
+export function sharedEpochsOf(clock: Clock): ClockEpochs {
+  const known = epochsOf.get(clock) ?? createClockEpochs(clock);
+  epochsOf.set(clock, known);
+  return known;
+}
+
 export function createClockEpochs(clock: Clock): ClockEpochs {
   /** By epoch. `offset` is the time of day minus the elapsed time, `from` the time of day at its beginning. */
   const epochs = [{ offset: clock.now() - clock.elapsed(), from: Number.NEGATIVE_INFINITY }];

@@ -22,7 +22,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { newUid } from "@postern/apiserver/registry/store/object-meta";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { type ClockEpochs, createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { type ClockEpochs, sharedEpochsOf } from "@postern/apiserver/runtime/clock-epochs";
 import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
 import { decodeSegment, keyIdOfToken, openToken, signToken } from "./json-web-token.ts";
 import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
@@ -64,7 +64,7 @@ export const SERVICE_ACCOUNT_CREDENTIAL = "serviceaccount:";
 
 export function createServiceAccountTokens(deps: ServiceAccountTokensDeps): ServiceAccountTokens {
   const { keys, runtime } = deps;
-  const epochs = createClockEpochs(runtime.clock);
+  const epochs = sharedEpochsOf(runtime.clock);
   const keyOf = (token: string): ServiceAccountKey | undefined => {
     const named = keyIdOfToken(token);
     return keys.current.find(({ id }) => id === named);

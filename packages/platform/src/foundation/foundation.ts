@@ -9,7 +9,7 @@ import { createRateLimiter, type RateLimit, type RateLimiter } from "@postern/ap
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { type ClockEpochs, createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { type ClockEpochs, sharedEpochsOf } from "@postern/apiserver/runtime/clock-epochs";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import type { Configuration } from "./config/configuration.ts";
@@ -60,7 +60,7 @@ export function createFoundation(parts: FoundationParts, registry: () => Resourc
   return {
     ...parts,
     names,
-    epochs: createClockEpochs(runtime.clock),
+    epochs: sharedEpochsOf(runtime.clock),
     objects(resource, { group = managementGroup, namespaced = false } = {}) {
       const { prefix } = createResourceKeys(MANAGEMENT, { group, resource, namespaced });
       return { view: cache.view(prefix), prefix };
