@@ -9,6 +9,7 @@ import { namespaceOf, settings } from "../settings.ts";
 import { t } from "../texts/text.tsx";
 import { useApi } from "./api-context.tsx";
 import { projectsToAsk } from "./project-roles.ts";
+import { retryUnanswered } from "./retry-unanswered.ts";
 import { useSelf } from "./use-self.ts";
 
 export type Wish = ResourceWish | PathWish;
@@ -42,6 +43,8 @@ export function useMay(wish: Wish): Right {
     queryKey: ["may", specOf(wish)],
     queryFn: ({ signal }) => review(client, wish, signal),
     staleTime: FRESH_MS,
+    // A page would stay without its actions.
+    retry: retryUnanswered,
   });
   return rightOf(wish, data);
 }

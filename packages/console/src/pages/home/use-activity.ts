@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useApi } from "../../api/api-context.tsx";
+import { retryUnanswered } from "../../api/retry-unanswered.ts";
 import { useMay } from "../../api/use-may.ts";
 
 const PATH = "/activity";
@@ -54,7 +55,7 @@ export function useActivity() {
     queryFn: async ({ signal }) => (await client.request({ method: "GET", path: PATH, signal })) as Activity,
     enabled: right.isAllowed,
     refetchInterval: REFRESH_MS,
-    retry: false,
+    retry: retryUnanswered,
   });
   return { activity: data, error, isAllowed: right.isAllowed };
 }
