@@ -160,7 +160,7 @@ const amountFaults = (amounts: JsonObject, path: string): readonly FieldError[] 
     ];
   });
 
-/** What a pod takes beside its containers: upstream checks it as the limits of one. */
+/** Faults of the resources that a pod takes beside its containers: upstream checks them as the limits of one. */
 export const overheadFaults = (overhead: JsonObject, path: string): readonly FieldError[] =>
   amountFaults(overhead, `${path}.limits`);
 

@@ -6,7 +6,7 @@ import type { StandardVersion } from "./pod-checks.ts";
 
 export type SecurityLevel = "privileged" | "baseline" | "restricted";
 export type LevelVersion = { readonly level: SecurityLevel; readonly version: StandardVersion };
-/** What is refused, and what is warned of. */
+/** The levels by which pods are refused, and clients warned. */
 export type SecurityPolicy = { readonly enforce: LevelVersion; readonly warn: LevelVersion };
 
 const PREFIX = "pod-security.kubernetes.io/";
