@@ -74,8 +74,10 @@ export function isOfKubeconfig({ metadata, spec }: OwnedAccessKey): boolean {
 }
 
 /** The key in whose name a kubeconfig generator creates credentials, named as the server names it. Its value is known to no client. */
-export const isOfGenerator = (key: OwnedAccessKey): boolean =>
-  key.spec?.type === "Other" && nameOf(key).startsWith("generator-");
+export const isGeneratorKey = (type: string | undefined, name: string): boolean =>
+  type === "Other" && name.startsWith("generator-");
+
+const isOfGenerator = (key: OwnedAccessKey): boolean => isGeneratorKey(key.spec?.type, nameOf(key));
 
 /** Sessions, tokens of kubeconfigs and keys of generators, which the server creates. */
 export const isTemporary = (key: OwnedAccessKey): boolean => isLogin(key) || isOfKubeconfig(key) || isOfGenerator(key);

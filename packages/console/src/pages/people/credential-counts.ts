@@ -1,6 +1,7 @@
 // How many credentials of each sort a user has, to say what ends when all of them are revoked.
 
 import type { Credential } from "@postern/api/credential-ledger";
+import { isGeneratorKey } from "../keys/key-state.ts";
 
 export type CredentialCounts = {
   readonly sessions: number;
@@ -23,6 +24,6 @@ function sortOf({ kind, type, name = "", virtualCluster, enforcedBy }: Credentia
   if (enforcedBy === "Cluster") return "elsewhere";
   if (kind === "Certificate") return "certificates";
   if (type === "Login") return "sessions";
-  if (type === "Other" && name.startsWith("generator-")) return "generators";
+  if (isGeneratorKey(type, name)) return "generators";
   return type === "Other" && virtualCluster !== undefined ? "kubeconfigs" : "keys";
 }
