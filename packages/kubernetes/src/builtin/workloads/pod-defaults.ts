@@ -8,15 +8,12 @@ const GRACE_SECONDS = 30;
 const FILE_MODE = 0o644;
 const TOKEN_SECONDS = 3600;
 
-/** Like upstream, a negative period is one second. */
-const graceOf = (seconds: number | bigint = GRACE_SECONDS): number | bigint => (seconds < 0 ? 1 : seconds);
-
 export function withPodDefaults(spec: PodSpec): PodSpec {
   const account = spec.serviceAccountName ?? spec.serviceAccount;
   return {
     ...spec,
     restartPolicy: spec.restartPolicy ?? "Always",
-    terminationGracePeriodSeconds: graceOf(spec.terminationGracePeriodSeconds),
+    terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? GRACE_SECONDS,
     dnsPolicy: spec.dnsPolicy ?? "ClusterFirst",
     ...(account === undefined ? {} : { serviceAccountName: account, serviceAccount: account }),
     securityContext: spec.securityContext ?? {},
@@ -30,8 +27,11 @@ export function withPodDefaults(spec: PodSpec): PodSpec {
   };
 }
 
-/** In a pod, not in templates: a container asks for what it is limited to where it does not say otherwise. */
-export function withRequests(spec: PodSpec): PodSpec {
+/**
+ * In a pod, not in templates: a container asks for what it is limited to where it does not say otherwise, and a negative grace period is one second.
+ * Source: pkg/apis/core/v1/{defaults,conversion}.go
+ */
+export function withPodValues(spec: PodSpec): PodSpec {
   const complete = (container: Container): Container => {
     const { limits, requests } = (container.resources ?? {}) as Readonly<
       Partial<Record<"limits" | "requests", object>>
@@ -42,6 +42,7 @@ export function withRequests(spec: PodSpec): PodSpec {
   };
   return {
     ...spec,
+    ...((spec.terminationGracePeriodSeconds ?? 0) < 0 ? { terminationGracePeriodSeconds: 1 } : {}),
     ...(spec.containers === undefined ? {} : { containers: spec.containers.map(complete) }),
     ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(complete) }),
   };

@@ -15,7 +15,7 @@ import { defineBuiltin } from "../builtin-resource.ts";
 import { EPHEMERAL_SUBRESOURCE, validateEphemeralChange, validateEphemeralContainers } from "./ephemeral-containers.ts";
 import { listAt, objectAt, optionalObjectAt } from "./json-members.ts";
 import { podTableColumns } from "./pod-columns.ts";
-import { withPodDefaults, withRequests, withTemplateDefaults } from "./pod-defaults.ts";
+import { withPodDefaults, withPodValues, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
 import { qosClassOf } from "./pod-resources.ts";
 import { newPodWarnings, podWarnings } from "./pod-warnings.ts";
@@ -262,7 +262,7 @@ export const pods: ResourceDefinition = defineBuiltin({
   // Bodies of built-in kinds have passed their types by now.
   setDefaults: (object) => {
     const pod = object as Pod;
-    return { ...pod, spec: { enableServiceLinks: true, ...withRequests(withPodDefaults(pod.spec ?? {})) } };
+    return { ...pod, spec: { enableServiceLinks: true, ...withPodValues(withPodDefaults(pod.spec ?? {})) } };
   },
   strategy: {
     marksDeleted: true,
