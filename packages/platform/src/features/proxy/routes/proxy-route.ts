@@ -136,7 +136,7 @@ function isReached(backend: Pick<VirtualClusterBackend, "assertReached">): true 
   return true;
 }
 
-/** What is embedded may sleep; the rest is run by others. Throws ApiError 503 for one that no request wakes. */
+/** An embedded one may sleep; the others run elsewhere. Throws ApiError 503 for one that no request wakes. */
 const wake = (found: ReturnType<Find>, { wakeUp }: Pick<Destinations, "wakeUp">): Awaitable<void> =>
   found === undefined || found.open().isRemote ? undefined : wakeUp(found.kind, found.instance);
 
