@@ -332,10 +332,12 @@ describe("a validating webhook", () => {
     const found = { type: "ExternalName", externalName: "localhost", ports: null, clusterIP: null, clusterIPs: null };
     await send("PATCH", `${services}/hooks`, { spec: found }, "application/merge-patch+json");
     service.port = server.port;
-    await send("PUT", `${GROUP}/validatingwebhookconfigurations/a`, {
-      metadata: { name: "a" },
-      webhooks: [{ ...byService, clientConfig: { service, caBundle: server.caBundle } }],
-    });
+    await send(
+      "PATCH",
+      `${GROUP}/validatingwebhookconfigurations/a`,
+      { webhooks: [{ ...byService, clientConfig: { service, caBundle: server.caBundle } }] },
+      "application/merge-patch+json",
+    );
     await create("x");
     expect(pathsAsked()).toEqual(["/check"]);
   });
