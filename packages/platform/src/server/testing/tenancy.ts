@@ -248,7 +248,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
       recheckMs: RECHECK_MS,
     }),
     createInsideBindingsController(port, base, backends),
-    createSpaceController(port, base, { spaces, recheckMs: RECHECK_MS }),
+    createSpaceController(port, base, { spaces, stop: (uid) => embedded.stop(uid), recheckMs: RECHECK_MS }),
   ];
 
   /** Requests below `/kubernetes/management`, as the handler chain would pass them on. */
