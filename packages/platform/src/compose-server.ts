@@ -1,18 +1,14 @@
 // The composition root: everything of a server with an open store is made here, in order, and taken down in the opposite one.
 
-import { hostname } from "node:os";
-import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createControllerAudit } from "@postern/apiserver/chain/controller-audit";
 import { type HealthCheck, NotReadyError } from "@postern/apiserver/health/health-check";
-import { createEventLoopBudget } from "@postern/apiserver/limits/event-loop-budget";
 import type { Faults } from "@postern/apiserver/logging/faults";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
-import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { pathOf, readAdministratorKey } from "./bootstrap/admin-kubeconfig.ts";
 import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import { createInternalApi } from "./bootstrap/internal-api.ts";
@@ -43,13 +39,13 @@ import type { Front } from "./fronts/front.ts";
 import { examineRunning } from "./operations/doctor/examine.ts";
 import { startReencryption } from "./operations/reencryption.ts";
 import { composePlatform } from "./server/compose.ts";
+import { joinStore } from "./server/join-store.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
+import { openTransport } from "./server/open-transport.ts";
 import { adoptPlatformAuthority } from "./server/platform-authority.ts";
-import { transportLimitsOf, trustedProxiesOf } from "./server/rate-limits.ts";
 import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
 import { isNamedIn, publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
 import { createServingState, gaugeServing, reloadCertificate } from "./server/serving-reload.ts";
-import { createStartingHandler } from "./server/starting-handler.ts";
 
 /** A server that answers requests, until it is closed. */
 export type RunningServer = {
@@ -99,52 +95,30 @@ export async function composeServer(parts: {
   const { store, cache, runtime, logger, metrics, tracing, front, teardown, onError } = parts;
   const further = front?.isFirst === false ? front : undefined;
   const first = front?.isFirst === true ? front : undefined;
-  const { scheduler, random } = runtime;
+  const { random, scheduler } = runtime;
   const { storage, election, isShared } = store;
   const configuration = await withDefaultTTL(parts.configuration, storage);
   const serving = createServingState(parts.serving);
   const lifetime = new AbortController();
   const { signal } = lifetime;
   const draining = new AbortController();
-  // From before the objects are loaded, so that these are known to be the newest as soon as they are there.
-  const followed = isShared ? teardown.use(followFreshness({ cache, runtime })) : undefined;
-  const identity = further?.id ?? `${hostname()}-${process.pid}`;
-  const replicas = store.enter?.({
-    id: further?.id ?? `${identity}-${Buffer.from(random.bytes(6)).toString("hex")}`,
-    waitFor: async (revision) => await cache.waitFor(revision, { timeoutMs: FRESHNESS_BOUND_MS }),
-    revision: () => cache.revision,
-    refresh: () => cache.refresh({ signal, timeoutMs: FRESHNESS_BOUND_MS }),
-    boundMs: FRESHNESS_BOUND_MS,
-  });
-  if (replicas !== undefined) teardown.use(replicas);
-  const alone = followed ?? ALWAYS_FRESH;
-  const freshness = replicas === undefined ? alone : bothFresh(alone, replicas);
-  // Probes are answered from here on: very many objects take seconds to load.
-  const starting = createStartingHandler(logger);
-  const eventLoopBudget = createEventLoopBudget(runtime.clock);
-  const transport = createHttpTransport({
-    tls: serving.current.tls,
-    bindAddress: configuration.bindAddress,
-    port: further?.port ?? configuration.securePort,
-    portShare: front && (front.isFirst ? "first" : "further"),
-    ticketKeys: front?.ticketKeys,
-    logger,
-    faults: parts.faults,
-    clock: runtime.clock,
-    scheduler,
-    random,
-    eventLoopBudget,
-    onTlsHandshakeError: () => metrics.tlsHandshakeError(),
-    onConnectionDropped: (reason) => metrics.connectionDropped(reason),
-    onTakenBack: () => metrics.requestTakenBack(),
-    limits: transportLimitsOf(configuration, parts.memory),
-    trustedProxies: trustedProxiesOf(configuration),
-    handler: starting.handle,
-  });
-  // Only where the start fails; it is closed before everything below otherwise.
-  teardown.defer(() => transport.close({ drainMs: 0 }));
-  teardown.use(starting);
-  const { port } = await transport.listen();
+  const { identity, freshness, replicas, confirmed } = joinStore(
+    { store, cache, runtime, threadId: further?.id, signal },
+    teardown,
+  );
+  const { transport, port, eventLoopBudget, serve } = await openTransport(
+    {
+      configuration,
+      serving: serving.current,
+      memory: parts.memory,
+      runtime,
+      logger,
+      faults: parts.faults,
+      metrics,
+      front,
+    },
+    teardown,
+  );
   const url = publicUrl(configuration, port);
   await cache.ready();
   const log = await openAuditLog(configuration, gaugeNewestRecord(metrics, runtime.clock), further?.audit);
@@ -247,10 +221,7 @@ export async function composeServer(parts: {
     tracing,
     frontProxy,
   });
-  transport.serve(handler);
-  starting.open(handler);
-  metrics.followBacklog(transport.backlog);
-  teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
+  serve(handler);
   if (further === undefined) {
     await preparePlatform(platform, {
       election,
@@ -265,9 +236,7 @@ export async function composeServer(parts: {
     });
   }
   preparation.done();
-  // Until then all requests are refused.
-  await followed?.confirmed;
-  await replicas?.entered;
+  await confirmed();
   const onReload = gaugeServing(metrics, serving);
   if (further === undefined)
     teardown.use(
