@@ -13,7 +13,8 @@ const IDLE_MS = 2_500;
 test("clusters that do not fit at once take turns", async () => {
   await using directory = await temporaryDirectory();
   await using server = await startPostern(join(directory.path, "data"), [
-    ...["--cluster-threads", "1", "--memory-limit-mib", "256"],
+    // Of several threads that serve requests, each would have an Nth of the memory, with no room for so many clusters.
+    ...["--threads", "1", "--cluster-threads", "1", "--memory-limit-mib", "256"],
   ]);
   const [send, key] = [await httpClient(server), await adminKey(server)];
   const names = Array.from({ length: CLUSTERS }, (_, index) => `crowd-${index}`);
