@@ -8,12 +8,12 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import { createHttpTransport, type HttpTransport } from "@postern/apiserver/transport/http-transport";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
-import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
-import type { Configuration } from "../foundation/config/configuration.ts";
-import type { Front } from "../fronts/front.ts";
-import { transportLimitsOf, trustedProxiesOf } from "./rate-limits.ts";
-import type { ServingIdentity } from "./serving-identity.ts";
-import { createStartingHandler } from "./starting-handler.ts";
+import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
+import type { Configuration } from "./foundation/config/configuration.ts";
+import type { Front } from "./fronts/front.ts";
+import { transportLimitsOf, trustedProxiesOf } from "./server/rate-limits.ts";
+import type { ServingIdentity } from "./server/serving-identity.ts";
+import { createStartingHandler } from "./server/starting-handler.ts";
 
 export type OpenTransport = {
   readonly transport: HttpTransport;
