@@ -137,6 +137,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "bootstrap",
     "fronts",
     "operations/doctor",
+    "open-transport.ts",
     "compose-server.ts",
     "server-parts.ts",
     "further-front.ts",
