@@ -48,7 +48,7 @@ for (const file of readdirSync(directory).filter((name) => name.endsWith(".json"
   for (const { response: _, ...step } of steps) {
     const answer = await ask(step);
     lines.push(JSON.stringify({ ...step, response: answer }));
-    if (/customresourcedefinitions|policybindings$/.test(step.path) && !step.path.includes("dryRun"))
+    if (/customresourcedefinitions|policybindings$|\/nodes(\/|\?|$)/.test(step.path) && !step.path.includes("dryRun"))
       await delay(SERVED_MS);
   }
   writeFileSync(new URL(file, directory), `[\n${lines.join(",\n")}\n]\n`);

@@ -376,3 +376,23 @@ spec:
   expect(await kubectl.run("get pvc data")).toMatch(/\ndata +Pending /);
   await kubectl.run("delete -f -", manifests);
 });
+
+test("a Node is marked as by kube-controller-manager, and a client that plays its kubelet is believed", async () => {
+  const taints = async () => (await kubectl.run("describe node worker")).match(/^Taints: +(.*)$/m)?.[1];
+  await kubectl.run("create -f -", JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: "worker" } }));
+  await expect.poll(taints).toBe("<none>");
+  await kubectl.run("cordon worker");
+  await expect.poll(taints).toBe("node.kubernetes.io/unschedulable:NoSchedule");
+  await kubectl.run("uncordon worker");
+  await expect.poll(taints).toBe("<none>");
+  const ready = (status: string) => JSON.stringify({ status: { conditions: [{ type: "Ready", status }] } });
+  await kubectl.run(`patch node worker --subresource=status -p ${ready("False")}`);
+  await expect.poll(taints).toBe("node.kubernetes.io/not-ready:NoSchedule");
+  await kubectl.run(`patch node worker --subresource=status -p ${ready("True")}`);
+  await expect.poll(taints).toBe("<none>");
+  expect(await kubectl.run("get node worker --no-headers")).toMatch(/^worker +Ready /);
+  await kubectl.run("delete node worker");
+  await expect
+    .poll(() => kubectl.run("get events --field-selector involvedObject.name=worker"))
+    .toContain("RemovingNode");
+});

@@ -21,6 +21,7 @@ import {
   DEFAULT_SERVICE_ACCOUNT,
   rootCertificateAuthority,
 } from "../controllers/namespace-objects/namespace-objects.ts";
+import { createNodeController } from "../controllers/nodes/node-controller.ts";
 import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
@@ -100,6 +101,11 @@ export function startControllers(
             volumes: requiredResource(registry, "", "PersistentVolume"),
             claims: requiredResource(registry, "", "PersistentVolumeClaim"),
             pods: requiredResource(registry, "", "Pod"),
+          }),
+          createNodeController(port, {
+            nodes: requiredResource(registry, "", "Node"),
+            leases: requiredResource(registry, "coordination.k8s.io", "Lease"),
+            events: requiredResource(registry, "", "Event"),
           }),
           ...(deps.cluster.runsWorkloads === undefined
             ? []

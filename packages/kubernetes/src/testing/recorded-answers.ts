@@ -49,6 +49,7 @@ const CHOSEN = new Set([
   "lastTransitionTime",
   "lastPhaseTransitionTime",
   "startTime",
+  "timeAdded",
   "clusterIP",
   "clusterIPs",
   "continue",

@@ -60,8 +60,8 @@ export type TestCluster = AsyncDisposable & {
   submit(plural: string, body: object, user?: UserInfo, namespace?: string): Promise<KubeObject>;
 };
 
-/** The namespaces `default` and `other` are there. */
-export async function createTestCluster(): Promise<TestCluster> {
+/** The namespaces `default` and `other` are there. `more` is served beside the built-in kinds. */
+export async function createTestCluster(more: readonly ResourceDefinition[] = []): Promise<TestCluster> {
   const storage = createMemoryStorage();
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
@@ -121,8 +121,7 @@ export async function createTestCluster(): Promise<TestCluster> {
   })) {
     registry.install(definition);
   }
-  registry.install(widgets);
-  registry.install(gadgets);
+  for (const definition of [widgets, gadgets, ...more]) registry.install(definition);
 
   const contextOf = ({ definition }: InstalledResource, method: string, target: Target, user: UserInfo) => {
     const { group, version, plural, namespaced } = definition;

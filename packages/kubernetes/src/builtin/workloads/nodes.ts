@@ -115,8 +115,8 @@ const nodeFields = s
     "Node is a worker node in Kubernetes. Here it is kept as an object: no kubelet follows it, and no pods run on it.",
   );
 
-type Node = KindOf<typeof nodeFields>;
-type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];
+export type Node = KindOf<typeof nodeFields>;
+export type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -252,7 +252,7 @@ function withStatusDefaults(node: Node): Node {
 const NOT_READY = { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" } as const;
 
 /**
- * A new node takes no pods until a controller finds it ready.
+ * A new node takes no pods until the node controller has seen it.
  * Source: k8s.io/kubernetes/plugin/pkg/admission/nodetaint/admission.go
  */
 function withNotReady({ spec, ...node }: Node): Node {

@@ -1,0 +1,115 @@
+// Marks Nodes as kube-controller-manager does where no kubelet runs: taints, labels and an annotation, and conditions that are unknown once the
+// client that plays the kubelet is not heard of any more (ADR 318). Pods stay: nothing evicts them.
+// Source: k8s.io/kubernetes/pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/controller/ttl/ttl_controller.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
+import { followView } from "@postern/apiserver/cache/view-informer";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { Node } from "../../builtin/workloads/nodes.ts";
+import { again } from "../workloads/workload-port.ts";
+import { asLost, isHeardAlike, NodeHealth, readyOf } from "./node-health.ts";
+import { createNodeTtl, withMarks } from "./node-marks.ts";
+
+export type NodeControllerDeps = {
+  readonly nodes: ControlledResource;
+  readonly leases: ControlledResource;
+  readonly events: ControlledResource;
+};
+
+/** Kubelets renew a Lease here that has the name of their Node. */
+const LEASE_NAMESPACE = "kube-node-lease";
+
+const readMeta = createMemberReader({ metadata: { name: true, uid: true } });
+const readLease = createMemberReader({ spec: { renewTime: true } });
+
+export function createNodeController(port: ControllerPort, { nodes, leases, events }: NodeControllerDeps): Controller {
+  const { scheduler, clock } = port.runtime;
+  const lifetime = new AbortController();
+  const record = createEventRecorder({
+    ...port,
+    events: () => events,
+    component: "node-controller",
+    signal: lifetime.signal,
+  });
+  const health = new NodeHealth(clock);
+  const ttlOf = createNodeTtl();
+  const queue = new WorkQueue(port, { name: "node_lifecycle", process, concurrency: 1 });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    // Stored objects have passed the schema of their kind, here and below.
+    const node = nodes.view.get(key)?.decode() as Node | undefined;
+    if (node === undefined) return;
+    const mark = (current: KubeObject): KubeObject =>
+      withMarks(current as Node, ttlOf(nodes.view.count(nodes.keys.prefix)), formatTimestamp(clock.now()));
+    if (mark(node) !== node)
+      await ignoringConflicts(() => updateControlled(port, nodes, node, { transform: mark }, signal));
+    const left = health.left(key, node, leases.view.get(leaseOf(node)) !== undefined);
+    if (left === undefined) return;
+    // Leases are renewed without a look at the Node, so that the time may have moved by then.
+    if (left > 0) return again(queue, key, left);
+    await markLost(node, signal);
+  }
+
+  async function markLost(node: Node, signal: AbortSignal): Promise<void> {
+    let wasReady = false;
+    const transform = (current: KubeObject): KubeObject => {
+      // A heartbeat came meanwhile, or another server was faster.
+      const isLost = isHeardAlike(current as Node, node);
+      wasReady = isLost && readyOf(node)?.status === "True";
+      return isLost ? (asLost(current as Node, clock.now()) as KubeObject) : current;
+    };
+    await ignoringConflicts(() => updateControlled(port, nodes, node, { subresource: "status", transform }, signal));
+    const { name = "", uid = "" } = node.metadata;
+    if (wasReady) say(name, uid, "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
+  }
+
+  const leaseOf = ({ metadata }: Node): string => leases.keys.of(LEASE_NAMESPACE, metadata.name ?? "");
+
+  function say(name: string, uid: string, reason: string, message: string, once?: string): void {
+    const involvedObject = { apiVersion: "v1", kind: "Node", name, uid };
+    record({ involvedObject, type: "Normal", reason, message, ...(once === undefined ? {} : { once }) });
+  }
+
+  /** Each server follows Nodes: one of them writes the Event. */
+  function sayOnce(object: CachedObject, reason: string, what: (name: string) => string): void {
+    const { metadata } = object.read(readMeta) as KubeObject;
+    const { name = "", uid = "" } = metadata;
+    say(name, uid, reason, `Node ${name} event: ${what(name)}`, `${uid.replaceAll("-", "")}${reason.toLowerCase()}`);
+  }
+
+  const followNodes = followView({ view: nodes.view, prefix: nodes.keys.prefix }, scheduler, {
+    replace(objects) {
+      health.keep(new Set(objects.map(({ key }) => key)));
+      for (const { key } of objects) queue.add(key);
+    },
+    put(object, previous) {
+      if (previous === undefined) sayOnce(object, "RegisteredNode", (name) => `Registered Node ${name} in Controller`);
+      queue.add(object.key);
+    },
+    delete(object) {
+      health.forget(object.key);
+      sayOnce(object, "RemovingNode", (name) => `Removing Node ${name} from Controller`);
+    },
+  });
+  const followLeases = followView({ view: leases.view, prefix: leases.keys.inNamespace(LEASE_NAMESPACE) }, scheduler, {
+    replace() {},
+    put(lease, previous) {
+      if (previous === undefined || renewedAt(lease) !== renewedAt(previous))
+        health.renew(nodes.keys.of("", leases.keys.parse(lease.key).name));
+    },
+    delete() {},
+  });
+  return createQueueController(queue, [followNodes, followLeases, { [Symbol.dispose]: () => lifetime.abort() }]);
+}
+
+function renewedAt(lease: CachedObject): unknown {
+  const { spec } = lease.read(readLease) as { readonly spec?: { readonly renewTime?: string } };
+  return spec?.renewTime;
+}
