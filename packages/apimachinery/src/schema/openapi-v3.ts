@@ -13,6 +13,16 @@ export type OpenApiOptions = {
   readonly groupVersionKinds?: readonly GroupVersionKind[];
 };
 
+/** Descriptions of a type and of its members, by the name of the type in documents: undefined for one whose schema has them. */
+export type DescriptionsOf = (component: string) => Descriptions | undefined;
+
+export type Descriptions = {
+  /** Absent: that of the schema. */
+  readonly type?: string | undefined;
+  /** Members that are not named keep that of their schema; those with an empty one have none. */
+  readonly members: { readonly [name: string]: string };
+};
+
 /** How a document refers to a component. */
 type Reference = (name: string, schema: StructuralSchema) => JsonObject;
 

@@ -1,5 +1,6 @@
 // One API surface: a set of resources under a storage prefix, with discovery, OpenAPI and routes. A process may have many; they share no state.
 
+import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi-v3";
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import { pageNotFound } from "../chain/page-not-found.ts";
@@ -39,6 +40,8 @@ export type ApiSurfaceDeps = {
   readonly nonResourcePaths?: readonly string[];
   /** Title and version of this API in OpenAPI documents. */
   readonly info?: { readonly title: string; readonly version: string };
+  /** Descriptions of types in OpenAPI documents, in place of those of their schemas. */
+  readonly descriptions?: DescriptionsOf;
   readonly limits?: Partial<EndpointLimits>;
   readonly watchMetrics?: WatchMetrics;
   /** Takes faults of hooks that run after a write. */
@@ -79,6 +82,7 @@ export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
     revision: () => registry.revision,
     otherPaths: deps.nonResourcePaths ?? [],
     ...(deps.info === undefined ? {} : { info: deps.info }),
+    ...(deps.descriptions === undefined ? {} : { descriptions: deps.descriptions }),
   });
   const endpoint = {
     runtime,

@@ -32,6 +32,7 @@ import type { TokenRequestOptions } from "../builtin/authentication/token-reques
 import { builtinResources } from "../builtin/builtin-resources.ts";
 import { clusterKinds } from "../builtin/cluster-kinds.ts";
 import { createDefaultClass, INGRESS_CLASS, STORAGE_CLASS } from "../builtin/default-classes.ts";
+import { publishedDescriptions } from "../builtin/published/published-descriptions.ts";
 import { createQuotaAdmission } from "../builtin/quotas/quota-admission.ts";
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS } from "../builtin/rbac/bootstrap-policy.ts";
 import { createServiceAddresses, type ServiceAddresses } from "../builtin/services/service-addresses.ts";
@@ -116,6 +117,7 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
   });
   const surface = createApiSurface({
     ...deps,
+    descriptions: publishedDescriptions,
     authorizer,
     resources: [...builtin, ...(deps.resources ?? [])],
     admission: (registry) => [

@@ -3,6 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi-v3";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiRequest } from "../../transport/api-request.ts";
@@ -33,12 +34,26 @@ export function createDiscoveryRouter(deps: {
   readonly otherPaths?: readonly string[];
   /** The name of this API in OpenAPI documents. */
   readonly info?: { readonly title: string; readonly version: string };
+  /** Descriptions of types in OpenAPI documents, in place of those of their schemas. */
+  readonly descriptions?: DescriptionsOf;
 }): DiscoveryRouter {
-  const { resources, revision, otherPaths = [], info = { title: "Kubernetes", version: "unversioned" } } = deps;
+  const {
+    resources,
+    revision,
+    otherPaths = [],
+    info = { title: "Kubernetes", version: "unversioned" },
+    descriptions,
+  } = deps;
   const documentsOf = createDiscoveryDocuments();
   const documents = perRevision(revision, () => documentsOf(resources()));
   const root = perRevision(revision, () => prepareDocument(rootPaths(documents(), otherPaths)));
-  const openApi = createOpenApiRouter({ groups: perRevision(revision, () => documents().groups), revision, info });
+  const groups = perRevision(revision, () => documents().groups);
+  const openApi = createOpenApiRouter({
+    groups,
+    revision,
+    info,
+    ...(descriptions === undefined ? {} : { descriptions }),
+  });
 
   return (context) => {
     const [first = "", second, third, ...rest] = segmentsOf(context.info.path);

@@ -1,9 +1,9 @@
 // The schemas of a set of resources, and their names in OpenAPI documents.
 
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { GroupVersion, GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import { kindSchema, listSchema } from "@postern/apimachinery/schema/kind-schema";
-import type { OpenApiOptions } from "@postern/apimachinery/schema/openapi-v3";
+import type { Descriptions, DescriptionsOf, OpenApiOptions } from "@postern/apimachinery/schema/openapi-v3";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { StepPace, type Steps } from "@postern/apimachinery/steps/steps";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
@@ -67,17 +67,32 @@ const component = (kind: GroupVersionKind, schema: StructuralSchema): Component 
 
 /** A component as a schema object. */
 export function* writeComponent(
-  { schema, kinds, selectableFields, isDescribedByReferences }: Component,
+  { name, schema, kinds, selectableFields, isDescribedByReferences }: Component,
   names: SchemaNames,
   write: SchemaWriter,
+  descriptions: DescriptionsOf,
 ): Steps<JsonObject> {
   const { description, ...whole } = yield* write(PUBLISHED_FORMS.get(schema) ?? schema, {
     components: names,
     ...(kinds === undefined ? {} : { groupVersionKinds: kinds }),
   });
-  const written = description === undefined || isDescribedByReferences === true ? whole : { description, ...whole };
+  const other = descriptions(name);
+  const own = other?.type ?? (isDescribedByReferences === true ? undefined : description);
+  const written = describeMembers(own === undefined ? whole : { description: own, ...whole }, other);
   if (selectableFields === undefined) return written;
   return { ...written, "x-kubernetes-selectable-fields": selectableFields.map((fieldPath) => ({ fieldPath })) };
+}
+
+function describeMembers(written: JsonObject, descriptions: Descriptions | undefined): JsonObject {
+  const { properties } = written;
+  if (descriptions === undefined || !isJsonObject(properties)) return written;
+  const described = Object.entries(properties).map(([name, member]) => {
+    const description = Object.hasOwn(descriptions.members, name) ? descriptions.members[name] : undefined;
+    if (description === undefined || !isJsonObject(member)) return [name, member];
+    const { description: _, ...rest } = member;
+    return [name, description === "" ? rest : { ...rest, description }];
+  });
+  return { ...written, properties: Object.fromEntries(described) };
 }
 
 /** Not referred to by any path, but looked up by clients. */

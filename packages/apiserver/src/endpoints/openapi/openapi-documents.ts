@@ -5,7 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson, stringifyJsonInSteps } from "@postern/apimachinery/json/stringify-json";
 import { toOpenApiV2 } from "@postern/apimachinery/schema/openapi-v2";
-import { toOpenApiV3 } from "@postern/apimachinery/schema/openapi-v3";
+import { type DescriptionsOf, toOpenApiV3 } from "@postern/apimachinery/schema/openapi-v3";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiGroup, ApiVersion } from "../discovery/api-groups.ts";
@@ -65,6 +65,7 @@ type V2Part = { readonly paths: Uint8Array; readonly definitions: Uint8Array; re
 type Fixed = {
   readonly resources: readonly ResourceDefinition[];
   readonly components: ReadonlyMap<string, Component>;
+  readonly descriptions: DescriptionsOf;
   readonly names: SchemaNames;
   readonly v3: Map<string, WrittenComponent>;
   /** Parameters of v2 as members of JSON, by their names, which are digests of their content. */
@@ -72,7 +73,10 @@ type Fixed = {
   readonly part: Part;
 };
 
-export function createOpenApiDocuments(info: ApiInfo): (groups: readonly ApiGroup[]) => OpenApiDocuments {
+export function createOpenApiDocuments(
+  info: ApiInfo,
+  descriptions: DescriptionsOf = () => undefined,
+): (groups: readonly ApiGroup[]) => OpenApiDocuments {
   let fixed: Fixed | undefined;
   let parts: ReadonlyMap<string, Part> = new Map();
   const bodies = new Map<string, { readonly part: Part; readonly body: PreparedBody }>();
@@ -81,7 +85,9 @@ export function createOpenApiDocuments(info: ApiInfo): (groups: readonly ApiGrou
     const all = groups.flatMap(({ versions }) => versions).flatMap(({ resources }) => resources);
     const withoutDefinition = all.filter((resource) => !isDefined(resource));
     const current =
-      fixed !== undefined && areSame(fixed.resources, withoutDefinition) ? fixed : fixedOf(withoutDefinition);
+      fixed !== undefined && areSame(fixed.resources, withoutDefinition)
+        ? fixed
+        : fixedOf(withoutDefinition, descriptions);
     const known = current === fixed ? parts : new Map<string, Part>();
     fixed = current;
     const own = partsOf(groups, current, known);
@@ -97,7 +103,7 @@ const isDefined = ({ storedSchemas }: ResourceDefinition): boolean => storedSche
 const areSame = <T>(a: readonly T[], b: readonly T[]): boolean =>
   a.length === b.length && a.every((each, index) => each === b[index]);
 
-function fixedOf(resources: readonly ResourceDefinition[]): Fixed {
+function fixedOf(resources: readonly ResourceDefinition[], descriptions: DescriptionsOf): Fixed {
   const components = new Map(sharedComponents(resources).map((component) => [component.name, component]));
   for (const resource of resources) addMissing(components, ownComponents(resource));
   const own = componentNames([...components.values()]);
@@ -111,6 +117,7 @@ function fixedOf(resources: readonly ResourceDefinition[]): Fixed {
   return {
     resources,
     components,
+    descriptions,
     names,
     v3: new Map(),
     parameters: new Map(),
@@ -301,7 +308,7 @@ function* collectV3(part: Part, fixed: Fixed): Steps<V3Document> {
     const component = own.get(name) ?? fixed.components.get(name);
     if (component === undefined) continue;
     const known = own.has(name) ? undefined : fixed.v3.get(name);
-    const text = known ?? (yield* writeV3Component(component, own.has(name) ? names : fixed.names));
+    const text = known ?? (yield* writeV3Component(component, own.has(name) ? names : fixed.names, fixed.descriptions));
     if (!own.has(name)) fixed.v3.set(name, text);
     written.set(name, text);
     pending.push(...text.references);
@@ -322,8 +329,12 @@ function* encodeV3(part: Part, fixed: Fixed, info: ApiInfo): Steps<PreparedBody>
   return yield* prepareBodyInSteps(yield* encodeV3Document({ openapi: "3.0.0", info, paths }, schemas));
 }
 
-function* writeV3Component(component: Component, names: SchemaNames): Steps<WrittenComponent> {
-  const json = yield* writeComponent(component, names, toOpenApiV3);
+function* writeV3Component(
+  component: Component,
+  names: SchemaNames,
+  descriptions: DescriptionsOf,
+): Steps<WrittenComponent> {
+  const json = yield* writeComponent(component, names, toOpenApiV3, descriptions);
   yield;
   const text = yield* stringifyJsonInSteps(json);
   yield;
@@ -336,7 +347,7 @@ function* writeV2(part: Part, fixed: Fixed): Steps<V2Part> {
   yield;
   const definitions: string[] = [];
   for (const component of part.own) {
-    const json = yield* writeComponent(component, names, toOpenApiV2);
+    const json = yield* writeComponent(component, names, toOpenApiV2, fixed.descriptions);
     yield;
     definitions.push(member(component.name, yield* stringifyJsonInSteps(json)));
     yield;
@@ -365,7 +376,7 @@ function* encodeV2(part: Part, { paths, parameters }: V2Part, fixed: Fixed): Ste
   const names = namesFor(part, fixed);
   const definitions: Uint8Array[] = [];
   for (const component of part.own) {
-    const json = yield* writeComponent(component, names, toOpenApiV2);
+    const json = yield* writeComponent(component, names, toOpenApiV2, fixed.descriptions);
     yield;
     definitions.push(yield* encodeGnosticMember("definitions", { [component.name]: json }));
     yield;

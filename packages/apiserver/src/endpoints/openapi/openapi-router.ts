@@ -3,6 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi-v3";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { RequestContext } from "../../context/request-context.ts";
 import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
@@ -19,6 +20,8 @@ export type OpenApiRouterDeps = {
   readonly groups: () => readonly ApiGroup[];
   readonly revision: () => number;
   readonly info: ApiInfo;
+  /** Default: descriptions are those of the schemas. */
+  readonly descriptions?: DescriptionsOf;
 };
 
 export const OPENAPI_PATHS: readonly string[] = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
@@ -41,8 +44,9 @@ export function createOpenApiRouter({
   groups,
   revision,
   info,
+  descriptions,
 }: OpenApiRouterDeps): (context: RequestContext) => Promise<ApiResponse> | undefined {
-  const documentsOf = createOpenApiDocuments(info);
+  const documentsOf = createOpenApiDocuments(info, descriptions);
   const documents = perRevision(revision, () => createBuilds(documentsOf(groups())));
 
   return (context) => {
