@@ -94,6 +94,21 @@ describe("a session", () => {
     expect(none.headers["set-cookie"]?.[0]).toContain("Max-Age=0");
   });
 
+  it.each([
+    ["that ends before others do", { ttl: 86_400 }, 401],
+    ["as others are", {}, 200],
+  ])("begun with a key %s makes keys as that key does", async (_, spec, afterwards) => {
+    const { key, own } = await newSession(spec);
+    const made = await ask("ownedaccesskeys", { headers: own, body: { metadata: { generateName: "ci-" }, spec: {} } });
+    expect(made.status).toBe(201);
+    const usable = async () =>
+      (await ask("users", { headers: { authorization: `Bearer ${made.body.spec.key}` } })).status;
+    expect((await ask("/login/session", { method: "DELETE", headers: own })).status).toBe(204);
+    expect(await usable()).toBe(200);
+    await platform.send({ method: "DELETE", path: `ownedaccesskeys/${key.name}` });
+    await expect.poll(usable).toBe(afterwards);
+  });
+
   it("gives access to the clusters behind the platform too", async () => {
     const { own, cookie } = await sessionOf(administrator());
     expect((await ask(INSIDE, { headers: own, body: { metadata: { name: "made" } } })).status).toBe(201);

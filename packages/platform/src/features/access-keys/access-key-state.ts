@@ -10,6 +10,9 @@ import type { KeyWithOrigins } from "./key-origins.ts";
 import type { Confirmation } from "./proof-of-possession.ts";
 import type { SourceRanges } from "./source-ranges.ts";
 
+/** spec.type of the key of a session. */
+export const SESSION_TYPE = "Login";
+
 export type AccessKeyState = KeyWithOrigins & {
   /** metadata.name of the record. */
   readonly name: string;

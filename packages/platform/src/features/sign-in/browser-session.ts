@@ -10,6 +10,7 @@ import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-requ
 import { type ResponseHeaders, withHeaders } from "@postern/apiserver/transport/api-response";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { SESSION_TYPE } from "../access-keys/access-key-state.ts";
 import { cookieOf, isOwnOrigin } from "./cookies-and-origins.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
 import { isSameText } from "./sign-in-forms.ts";
@@ -70,9 +71,6 @@ function sessionError(request: ApiRequest, value: string, { keys, publicUrl }: B
   // Unknown keys are refused, counted and delayed by authentication.
   return (keys.find(value)?.type ?? SESSION_TYPE) === SESSION_TYPE ? undefined : unauthorizedError();
 }
-
-/** `spec.type` of the key of a session. */
-export const SESSION_TYPE = "Login";
 
 /** ApiError 403 if a page of another origin may have sent the request; undefined otherwise. */
 export function originError(request: ApiRequest, session: string, ownUrl: string): ApiError | undefined {

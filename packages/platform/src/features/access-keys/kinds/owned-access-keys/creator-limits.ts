@@ -22,7 +22,7 @@ import { isPermissionSubset } from "../../permission-subset.ts";
 import { readConfirmation } from "../../proof-of-possession.ts";
 import { specOf } from "../../secret-fields.ts";
 
-import { bindsItsChildren, createsKeyDirectly, keyOfRequest, passesItsEndOn } from "./lineage.ts";
+import { bindsItsChildren, createsKeyDirectly, keyOfRequest, makersOf, passesItsEndOn } from "./lineage.ts";
 
 export type CreatorLimitsDeps = {
   readonly names: PlatformNames;
@@ -272,8 +272,12 @@ function faultOfShort(
     return undefined;
   const { uid, parentUids } = creator;
   const target = deps.keys.byUid(old.metadata.uid ?? "");
+  const makers = [creator, ...makersOf(creator, deps)];
   const isRelated =
-    target === undefined || target.uid === uid || parentUids.includes(target.uid) || target.parentUids.includes(uid);
+    target === undefined ||
+    target.uid === uid ||
+    parentUids.includes(target.uid) ||
+    makers.some((maker) => target.parentUids.includes(maker.uid));
   const endOf = ({ expiresAt = Number.POSITIVE_INFINITY }: AccessKeyState): number => expiresAt;
   if (isRelated || endOf(target) <= endOf(creator)) return undefined;
   return "an access key with a TTL below the default cannot rotate a key that expires later";

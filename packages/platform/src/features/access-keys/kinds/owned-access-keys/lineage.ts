@@ -6,7 +6,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { isFrontProxyCredential } from "../../../../foundation/http/front-proxy-credential.ts";
 import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { keyNotFoundError } from "../../access-key-refusal.ts";
-import type { AccessKeyState } from "../../access-key-state.ts";
+import { type AccessKeyState, SESSION_TYPE } from "../../access-key-state.ts";
 import { type Audiences, commonAudiences } from "../../audiences.ts";
 import { MAX_ANCESTORS } from "../../key-expirations.ts";
 import { type DefaultTTLs, effectiveTTL, isLongerTTL } from "../../key-ttl.ts";
@@ -80,7 +80,19 @@ export function parentsOf(
 ): readonly AccessKeyState[] {
   const maker = keyOfRequest(context, deps.keys);
   if (maker === undefined) return [];
-  return !createsKeyDirectly(context) || passesItsEndOn(maker, deps) ? [maker] : [];
+  return createsKeyDirectly(context) ? limitingMakersOf(maker, deps) : [maker];
+}
+
+/** With which keys a key or a trust rule ends that this key creates. */
+export const limitingMakersOf = (maker: AccessKeyState, deps: LineageDeps): readonly AccessKeyState[] =>
+  makersOf(maker, deps).filter((key) => passesItsEndOn(key, deps));
+
+/** In a session that began with a key, keys are made as with that key itself: signing out ends none of them (ADR 132). */
+export function makersOf(key: AccessKeyState, deps: Pick<LineageDeps, "keys">, depth = 0): readonly AccessKeyState[] {
+  const isSession = key.type === SESSION_TYPE && key.grant === undefined && key.deletedFrom === undefined;
+  if (!isSession || bindsItsChildren(key) || depth > MAX_ANCESTORS) return [key];
+  const parents = key.parentUids.flatMap((uid) => deps.keys.byUid(uid) ?? []);
+  return parents.length === 0 ? [key] : parents.flatMap((parent) => makersOf(parent, deps, depth + 1));
 }
 
 /** As a key is accepted from no other addresses than its parents, it is by no other receivers. Throws ApiError 403 where none would be left. */

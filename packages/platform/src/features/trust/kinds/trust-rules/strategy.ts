@@ -10,7 +10,7 @@ import type { SealedFields, Strategy } from "@postern/apiserver/registry/strateg
 import { jsonOf } from "../../../../foundation/issuers/terms-digest.ts";
 import { type KeyOrigin, originsOf } from "../../../access-keys/key-origins.ts";
 import { type CreatorLimitsDeps, creatorError } from "../../../access-keys/kinds/owned-access-keys/creator-limits.ts";
-import { keyOfRequest, passesItsEndOn } from "../../../access-keys/kinds/owned-access-keys/lineage.ts";
+import { keyOfRequest, limitingMakersOf } from "../../../access-keys/kinds/owned-access-keys/lineage.ts";
 import { isPermissionSubset } from "../../../access-keys/permission-subset.ts";
 import type { Authorization } from "../../../authorization/feature.ts";
 import {
@@ -93,13 +93,14 @@ export function trustRuleSealedFields(deps: TrustRuleDeps): SealedFields {
       if (before !== undefined && termsOf(rule.spec, project) === termsOf(before.spec, project))
         return { object, sealed: previous };
       const writer = keyOfRequest(context, keys);
+      const limiting = writer === undefined ? [] : limitingMakersOf(writer, deps);
       const isSameUser = before !== undefined && before.spec.user === rule.spec.user;
       return {
         object,
         sealed: writeSealedTrustRule({
           // A rule keeps its former parents at an update: only a new rule has only its creator's.
           origins: merged(known.origins, originsOf(context, keys)),
-          parents: [...new Set([...known.parents, ...(writer && passesItsEndOn(writer, deps) ? [writer.uid] : [])])],
+          parents: [...new Set([...known.parents, ...limiting.map(({ uid }) => uid)])],
           userUid: isSameUser ? known.userUid : directory.user(rule.spec.user)?.uid,
         }),
       };
