@@ -177,6 +177,29 @@ it("begins the grace period of a ready Node anew after a start", async () => {
   await expect.poll(taints).toEqual([UNREACHABLE]);
 });
 
+it("finds a Node lost a minute after it was created, with a start between", async () => {
+  for (const controller of controllers) controller[Symbol.dispose]();
+  await cluster.create("nodes", { metadata: { name: "n" } });
+  time.advance(STARTUP_GRACE_MS - 10_000);
+  controllers = [start()];
+  await isWritten();
+  // Times of creation are whole seconds.
+  time.advance(11_000);
+  await expect.poll(taints).toEqual([UNREACHABLE]);
+});
+
+it("gives a Node whose kubelet only renewed its Lease a whole minute after a start", async () => {
+  for (const controller of controllers) controller[Symbol.dispose]();
+  await cluster.create("nodes", { metadata: { name: "n" } });
+  await cluster.create("leases", { metadata: { name: "n", namespace: LEASES } });
+  time.advance(STARTUP_GRACE_MS);
+  controllers = [start()];
+  await isWritten();
+  time.advance(STARTUP_GRACE_MS - 1);
+  expect(await isWritten()).toBe(false);
+  expect(conditions()).toBe(undefined);
+});
+
 it("does it once where several servers follow the Nodes", async () => {
   controllers.push(start());
   await create();
