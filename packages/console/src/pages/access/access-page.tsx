@@ -1,15 +1,25 @@
 // Explains why a user or an access key may or may not do something: step by step for a key, by an access review for a user.
 
 import type { ExplanationStatus, OwnedAccessKeyExplanation } from "@postern/api/owned-access-key-explanation";
+import type { Project } from "@postern/api/project";
 import type { User } from "@postern/api/user";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
 import { Check, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { type Api, useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, managementVersion, PROJECTS, USERS } from "../../api/resources.ts";
+import {
+  ACCESS_KEYS,
+  CLUSTER_ROLES,
+  type ClusterRole,
+  managementVersion,
+  PROJECTS,
+  USERS,
+} from "../../api/resources.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
@@ -21,6 +31,9 @@ import { TextField } from "../../components/text-field.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 import { reasonWords } from "./reason-words.ts";
+import { remediesFor } from "./remedies.ts";
+import { PROJECT_ROLES, type WantedRequest } from "./role-permits.ts";
+import { identityOf } from "./user-identity.ts";
 
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "use"] as const;
 /** Resources of the management API; others can be typed. */
@@ -34,6 +47,10 @@ const RESOURCES = [
   "clusters",
   "trustrules",
 ] as const;
+
+/** A link may ask about others as well. */
+const withGiven = (usual: readonly string[], given: string): readonly string[] =>
+  usual.includes(given) ? usual : [...usual, given];
 
 type Subject = "self" | "user" | "key";
 type Question = {
@@ -53,14 +70,15 @@ type Answer = { readonly allowed: boolean; readonly reason: string } & Pick<
 export function AccessPage() {
   const api = useApi();
   const given: { readonly [name: string]: string } = useSearch({ strict: false });
-  const { user = "", key = "", project = "", name = "" } = given;
+  const { user = "", key = "", project = "", name = "", verb = "get", subresource = "" } = given;
+  const { resource = "virtualclusterinstances" } = given;
   const [question, setQuestion] = useState<Question>({
     // A link from an object's page fills in the form.
     subject: key !== "" ? "key" : user + name !== "" ? "user" : "self",
     who: key || user,
-    verb: "get",
-    resource: "virtualclusterinstances",
-    subresource: "",
+    verb,
+    resource,
+    subresource,
     project,
     name,
   });
@@ -102,13 +120,13 @@ export function AccessPage() {
             <SelectField
               label={t("access.verb")}
               value={question.verb}
-              choices={VERBS.map((id) => ({ id, label: id }))}
+              choices={withGiven(VERBS, question.verb).map((id) => ({ id, label: id }))}
               onChange={(verb) => change({ verb })}
             />
             <SelectField
               label={t("access.resource")}
               value={question.resource}
-              choices={RESOURCES.map((id) => ({ id, label: named("resource", id) }))}
+              choices={withGiven(RESOURCES, question.resource).map((id) => ({ id, label: named("resource", id) }))}
               onChange={(resource) => change({ resource })}
             />
           </div>
@@ -223,21 +241,39 @@ async function answerOf(api: Pick<Api, "client">, question: Question): Promise<A
   const kind = subject === "self" ? "SelfSubjectAccessReview" : "SubjectAccessReview";
   const user = subject === "self" ? undefined : await createResourceClient<User>(api.client, USERS).get(who.trim());
   if (user?.spec?.disabled === true) return { allowed: false, reason: t("access.locked") };
-  const identity = user === undefined ? {} : identityOf(user);
+  const identity: JsonObject = user === undefined ? {} : identityOf(user);
   const { status } = (await api.client.request({
     method: "POST",
     path: `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`,
     body: { apiVersion: "authorization.k8s.io/v1", kind, spec: { ...identity, resourceAttributes } },
   })) as { readonly status: { readonly allowed: boolean; readonly reason?: string } };
-  const remedies = status.allowed || user === undefined ? [] : remediesFor(who.trim(), project.trim());
+  const wanted = {
+    verb,
+    group: settings.managementGroup,
+    resource,
+    subresource: subresource.trim(),
+    name: name.trim(),
+  };
+  const remedies = status.allowed || user === undefined ? [] : await findRemedies(api, user, project.trim(), wanted);
   return { allowed: status.allowed, reason: status.reason ?? "", remedies };
 }
 
-/** Users get permissions from projects and role bindings. */
-const remediesFor = (user: string, project: string): readonly string[] => [
-  ...(project === "" ? [] : [t("access.remedy.member", { user, project }), t("access.remedy.team", { project })]),
-  t("access.remedy.binding", { user }),
-];
+/** Users get permissions from projects and role bindings. The roles are those that the asking user may read. */
+async function findRemedies({ client }: Pick<Api, "client">, user: User, project: string, wanted: WantedRequest) {
+  const readable = async <T extends KubeObject>(read: Promise<T>): Promise<T | undefined> =>
+    await read.catch((error: unknown) => {
+      if (isApiError(error, "Forbidden") || isApiError(error, "NotFound")) return undefined;
+      throw error;
+    });
+  const given =
+    project === "" ? undefined : await readable(createResourceClient<Project>(client, PROJECTS).get(project));
+  const roles = createResourceClient<ClusterRole>(client, CLUSTER_ROLES);
+  const known = await Promise.all(PROJECT_ROLES.map((name) => readable(roles.get(name))));
+  return remediesFor(user, project, wanted, {
+    members: given?.spec?.members ?? [],
+    roles: known.filter((role) => role !== undefined),
+  });
+}
 
 async function answerForKey({ client }: Pick<Api, "client">, name: string, resourceAttributes: JsonObject) {
   const body = {
@@ -250,20 +286,4 @@ async function answerForKey({ client }: Pick<Api, "client">, name: string, resou
   // The kind has this shape: see its schema in the API.
   const { status = {} } = (await keys.createSubresource(name, "explain", body)) as OwnedAccessKeyExplanation;
   return { ...status, allowed: status.allowed === true, reason: status.refusal ?? "" };
-}
-
-/** The groups of the user's requests: their own, and those of their teams. */
-function identityOf({ metadata, spec = {}, status = {} }: User): JsonObject {
-  const { name = "" } = metadata;
-  const prefix = settings.name;
-  return {
-    user: spec.subject || name,
-    groups: [
-      ...(spec.groups ?? []),
-      ...(status.teams ?? []).map((team) => `${prefix}:team:${team}`),
-      `${prefix}:user:${name}`,
-      `${prefix}:authenticated`,
-      "system:authenticated",
-    ],
-  };
 }
