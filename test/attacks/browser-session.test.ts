@@ -101,6 +101,8 @@ describe("a session", () => {
     const { key, own } = await newSession(spec);
     const made = await ask("ownedaccesskeys", { headers: own, body: { metadata: { generateName: "ci-" }, spec: {} } });
     expect(made.status).toBe(201);
+    const endsWithKey = made.warnings.some((text) => text.includes(`as the access key "${key.name}" that makes it`));
+    expect(endsWithKey).toBe(afterwards === 401);
     const usable = async () =>
       (await ask("users", { headers: { authorization: `Bearer ${made.body.spec.key}` } })).status;
     expect((await ask("/login/session", { method: "DELETE", headers: own })).status).toBe(204);

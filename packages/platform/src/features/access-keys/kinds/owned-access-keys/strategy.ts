@@ -97,7 +97,9 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       await checkCreator(context, object, undefined, options);
       await checkDelivery(context, object, options);
       warnOfShorterLife(object, context, options);
-      if (submitted.spec?.ttl === undefined) warnOfDefaultLife(object, context);
+      if (!warnOfParents(object, parents, context) && submitted.spec?.ttl === undefined) {
+        warnOfDefaultLife(object, context);
+      }
       return withReadiness(object, undefined, options);
     },
 
@@ -294,6 +296,21 @@ function endOf(
   );
   const ends = [...parents.map(({ expiresAt }) => expiresAt), own].filter((end) => end !== undefined);
   return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** A warning for keys that end with the key that made them, and not with their own TTL. Returns whether it warns. */
+function warnOfParents(
+  { status }: OwnedAccessKey,
+  parents: readonly AccessKeyState[],
+  context: RequestContext,
+): boolean {
+  const end = status?.expirationTimestamp;
+  const maker = parents.find(({ expiresAt }) => expiresAt !== undefined && formatTimestamp(expiresAt) === end);
+  if (maker === undefined || !createsKeyDirectly(context)) return false;
+  context.warnings.add(
+    `spec.ttl: the access key expires at ${end}, as the access key ${JSON.stringify(maker.name)} that makes it: what a key with limits or with a TTL below the default makes ends with it`,
+  );
+  return true;
 }
 
 /** A warning for keys without a TTL that get one by default. */
