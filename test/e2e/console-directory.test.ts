@@ -171,6 +171,22 @@ test("the check of access agrees with the server: for a key step by step, for a 
   await page.getByText("Has the role “Administrator” by the role binding").waitFor();
 });
 
+test("a refusal in the audit log leads to the role that would allow the request", async () => {
+  const members = [{ kind: "User", group: "storage.postern", name: "ben", clusterRole: "postern:project-user" }];
+  await served.platform.create("projects", { metadata: { name: "payments" }, spec: { members } });
+  const { spec } = await served.platform.create("ownedaccesskeys", {
+    metadata: { name: "refused" },
+    spec: { user: "ben" },
+  });
+  const path = "namespaces/p-payments/virtualclusterinstances/prod";
+  expect((await served.platform.send({ method: "DELETE", path, key: spec.key })).status).toBe(403);
+  await page.goto(`${served.platform.server.url}/audit?user=ben&show=refused`);
+  await page.getByRole("button", { name: "Delete virtual cluster prod" }).click();
+  await inDialog().getByRole("link", { name: "Check access of this user" }).click();
+  await page.getByRole("button", { name: "Check", exact: true }).click();
+  await page.getByText("Project user does not delete virtual clusters; Project administrator does.").waitFor();
+});
+
 test("all credentials of a user are revoked, who stays a member and gets new ones", async () => {
   await served.platform.create("users", { metadata: { name: "rae" }, spec: { displayName: "Rae" } });
   const make = async (name: string) => {

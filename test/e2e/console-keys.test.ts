@@ -133,6 +133,9 @@ test("presets fill in the form: a pipeline with one cluster until a day, and a r
   await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByRole("radio", { name: /^CI for one cluster/ }).check({ force: true });
   await page.getByLabel("What is it for?").fill("Preset CI");
+  await press("Create access key");
+  const ofCluster = page.locator(".field").filter({ hasText: "Virtual cluster" });
+  await ofCluster.getByText("Choose what the key may reach").waitFor();
   await page.getByRole("button", { name: /Choose one/ }).click();
   await page.getByRole("option", { name: "default / demo" }).click();
   await page.getByRole("button", { name: /After 90 days/ }).click();

@@ -5,7 +5,7 @@ import type { AuditCounts } from "../../api/audit-search.ts";
 import { Plot } from "../../components/plots/plot.tsx";
 import { highestOf } from "../../components/plots/plot-scale.ts";
 import { dayText, shortTime, timeOfDay } from "../../format/ages.ts";
-import { t } from "../../texts/text.tsx";
+import { counted, t } from "../../texts/text.tsx";
 
 const DAY_MS = 86_400_000;
 const TICKS = 5;
@@ -83,7 +83,7 @@ export function AuditHistogram(props: {
     <Plot
       title={t("audit.plot")}
       isSection
-      sum={t(isOfChanges ? "audit.sum.changes" : "home.requests.sum", words)}
+      sum={counted(isOfChanges ? "audit.sum.changes" : "home.requests.sum", words.requests, words)}
       hint={t("audit.plot.hint")}
       table={() => ({
         columns: [t("audit.plot.from"), t("home.requests"), t("home.refused")],

@@ -10,13 +10,14 @@ import { Dialog } from "../../components/dialog.tsx";
 import { absoluteTime } from "../../format/ages.ts";
 import { t } from "../../texts/text.tsx";
 import { KeyOf, PlaceOf, UserOf } from "./record-parts.tsx";
-import { objectOf, outcomeOf, recordWords, whyOf } from "./record-words.ts";
+import { objectOf, outcomeOf, questionOf, recordWords, whyOf } from "./record-words.ts";
 
 export function RecordDialog({ record, onClose }: { readonly record: AuditRecord; readonly onClose: () => void }) {
   const { impersonatedUser, key, origins, cluster, accessRequest, sourceIP, time, auditID } = record;
   const user = actorOf(record);
   const object = objectOf(record);
   const outcome = outcomeOf(record);
+  const question = questionOf(record);
   const others = origins.filter((origin) => origin !== key);
   return (
     <Dialog title={recordWords(record)} isOpen isWide onClose={onClose}>
@@ -55,6 +56,11 @@ export function RecordDialog({ record, onClose }: { readonly record: AuditRecord
         ]}
       />
       <footer className="dialog-actions">
+        {question !== undefined && (
+          <Link to="/access" search={question} className="button plain" onClick={onClose}>
+            {t("audit.record.check")}
+          </Link>
+        )}
         {key !== "" && (
           <Link to="/audit" search={{ key, show: "all" }} className="button plain" onClick={onClose}>
             {t("audit.record.sameKey")}

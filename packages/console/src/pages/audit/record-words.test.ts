@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import * as resources from "../../api/resources.ts";
 import { named } from "../../texts/text.tsx";
-import { objectOf, outcomeOf, placeOf, recordWords } from "./record-words.ts";
+import { objectOf, outcomeOf, placeOf, questionOf, recordWords } from "./record-words.ts";
 
 it.each([
   ["create", "ownedaccesskeys.management.postern/ci", "Create access key ci"],
@@ -13,6 +13,7 @@ it.each([
     "Get a kubeconfig for virtual cluster dev",
   ],
   ["list", "users.management.postern", "List users"],
+  ["create", "clusterrolebindings.rbac.authorization.k8s.io/a", "Create ClusterRoleBinding a"],
   ["create", "pods/web-0/exec -n default", "Run a command in pods web-0"],
   ["create", "widgets.example.com/a/fill -n default", "create fill of widgets a"],
   ["post", "/login/session", "Sign in"],
@@ -44,6 +45,28 @@ it("has an outcome for every code, and the page of a cluster", () => {
   ]);
   expect(placeOf("virtualcluster/shop/dev")).toEqual({ title: "shop / dev", to: "/clusters/shop/dev" });
   expect(placeOf("")).toBeUndefined();
+});
+
+it("asks Check access about a refused request for an object of the platform, and about no other", () => {
+  const refused = {
+    ...{ time: "", key: "login-1", keyID: "", origins: [], sourceIP: "", auditID: "", cluster: "", code: 403 },
+    ...{ user: "ben", verb: "delete", object: "virtualclusterinstances.management.postern/prod -n p-payments" },
+  };
+  const question = {
+    user: "ben",
+    verb: "delete",
+    resource: "virtualclusterinstances",
+    name: "prod",
+    project: "payments",
+  };
+  expect(questionOf(refused)).toEqual(question);
+  expect(questionOf({ ...refused, user: "admin", impersonatedUser: "ben" })).toEqual(question);
+  expect(questionOf({ ...refused, object: "users.management.postern", verb: "list" })).toEqual({
+    ...{ user: "ben", verb: "list", resource: "users" },
+  });
+  const other = [{ code: 404 }, { cluster: "virtualcluster/payments/prod" }, { object: "pods/a -n p-payments" }];
+  for (const part of [...other, { object: "/metrics" }, { user: "system:serviceaccount:p-payments:ci" }])
+    expect(questionOf({ ...refused, ...part })).toBeUndefined();
 });
 
 it("has words for each kind that the console shows", () => {

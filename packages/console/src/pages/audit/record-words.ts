@@ -1,6 +1,7 @@
 // A record of the audit log in words: what was done to which object.
 
-import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
+import { projectOf, settings } from "../../settings.ts";
 import { named, sentence, t } from "../../texts/text.tsx";
 
 export type RecordObject = {
@@ -18,6 +19,24 @@ export function objectOf({ object }: Pick<AuditRecord, "object">): RecordObject 
   const [type = "", name = "", ...subresource] = path.split("/");
   const [resource = "", ...group] = type.split(".");
   return { resource, apiGroup: group.join("."), name, subresource: subresource.join("/"), namespace };
+}
+
+/**
+ * The question to Check access about a request to the platform that a user had no permission for, as the address of that page has it. Undefined for
+ * other requests: that page asks about objects of the platform alone.
+ */
+export function questionOf(record: AuditRecord): { readonly [field: string]: string } | undefined {
+  const { code, cluster, verb } = record;
+  const object = objectOf(record);
+  const user = record.impersonatedUser ?? actorOf(record);
+  if (code !== 403 || cluster !== "" || object?.apiGroup !== settings.managementGroup || !isPerson(user))
+    return undefined;
+  const { resource, subresource, name, namespace } = object;
+  const project = projectOf(namespace);
+  // Objects of the platform are in projects, or in no namespace.
+  if (project === namespace && namespace !== "") return undefined;
+  const given = { user, verb, resource, subresource, name, project };
+  return Object.fromEntries(Object.entries(given).filter(([, text]) => text !== ""));
 }
 
 /** Such as `Create access key ci`. */

@@ -206,7 +206,7 @@ function Access({ cluster, project }: { readonly cluster: VirtualClusterInstance
       title={t("cluster.access.title")}
       lead={t("cluster.access.lead")}
       actions={
-        <Link to="/access" search={{ project, name: nameOf(cluster) }} className="button plain">
+        <Link to="/access" search={{ project, name: nameOf(cluster), verb: "use" }} className="button plain">
           {t("cluster.access.check")}
         </Link>
       }

@@ -89,7 +89,7 @@ function Requests({ activity }: { readonly activity: Activity }) {
   return (
     <Plot
       title={t("home.requests.title")}
-      sum={t("home.requests.sum", words)}
+      sum={counted("home.requests.sum", words.requests, words)}
       table={() => {
         const sums = [requests, refused, failed].map((counts) => sumsOf(counts, HOUR_MINUTES));
         return {

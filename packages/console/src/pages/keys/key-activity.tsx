@@ -79,7 +79,7 @@ function ByDay({ name, counts }: { readonly name: string; readonly counts: Audit
   return (
     <Plot
       title={t("key.activity.days")}
-      sum={t("home.requests.sum", words)}
+      sum={counted("home.requests.sum", words.requests, words)}
       table={() => ({
         columns: [t("key.activity.day"), t("home.requests"), t("home.refused")],
         rows: bars.map(({ label, count, bad }) => [label, count, bad]),

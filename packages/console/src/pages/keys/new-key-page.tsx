@@ -102,13 +102,14 @@ export function NewKeyPage() {
             draft={draft}
             preset={preset}
             errorAt={errors.at}
+            clusterError={isAsked ? t("new.scope.empty") : undefined}
             onChange={set}
             onPreset={(id) => {
               setPreset(id);
               set(presetDraft(id));
             }}
           />
-          {isAsked && (
+          {isAsked && preset !== "ci" && (
             <div className="stack">
               <GroupError text={t("new.scope.empty")} />
               <Checkbox isSelected={empty === "meant"} onChange={(isMeant) => setEmpty(isMeant ? "meant" : "asked")}>
@@ -149,10 +150,11 @@ function Fields(
   props: FieldProps & {
     readonly preset: Preset;
     readonly errorAt: (path: string) => string | undefined;
+    readonly clusterError: string | undefined;
     readonly onPreset: (preset: Preset) => void;
   },
 ) {
-  const { draft, preset, errorAt, onChange, onPreset } = props;
+  const { draft, preset, errorAt, clusterError, onChange, onPreset } = props;
   // Until a name is typed, it follows the display name.
   const [isNameOwn, setNameOwn] = useState(false);
   return (
@@ -205,7 +207,9 @@ function Fields(
         draft={draft}
         onChange={onChange}
         errorAt={errorAt}
-        {...(preset === "ci" ? { picker: <ClusterChoice draft={draft} onChange={onChange} /> } : {})}
+        {...(preset === "ci"
+          ? { picker: <ClusterChoice draft={draft} onChange={onChange} error={clusterError} /> }
+          : {})}
       />
       <RadioField
         label={t("new.inside")}
@@ -291,7 +295,7 @@ function MadeKey({ made, onStored }: { readonly made: Made; readonly onStored: (
 const WRONG = '[aria-invalid="true"], [data-invalid] button, [data-error]';
 
 /** One virtual cluster, for a pipeline that has no other work. */
-function ClusterChoice({ draft, onChange }: FieldProps) {
+function ClusterChoice({ draft, onChange, error }: FieldProps & { readonly error: string | undefined }) {
   const { items } = useLive<VirtualClusterInstance>(VIRTUAL_CLUSTERS);
   const [chosen = ""] = draft.virtualClusters;
   // The form is rendered with each letter that is typed.
@@ -310,6 +314,7 @@ function ClusterChoice({ draft, onChange }: FieldProps) {
       choices={chosen === "" ? [{ id: "", label: t("new.cluster.none") }, ...choices] : choices}
       onChange={(id) => onChange({ virtualClusters: id === "" ? [] : [id] })}
       description={t("new.cluster.hint")}
+      error={error}
     />
   );
 }
