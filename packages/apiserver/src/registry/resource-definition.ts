@@ -96,8 +96,8 @@ export type ResourceDefinition = GroupVersionKind & {
   unknownFieldText?(field: string): string;
   /** Further field selectors, whose values are made of several fields. */
   readonly computedFields?: { readonly [field: string]: (object: KubeObject) => string };
-  /** False for the built-in kinds that keep no metadata.generation; `onCreate`: it is 1 and never counted. Default true. */
-  readonly tracksGeneration?: boolean | "onCreate";
+  /** False for the built-in kinds that keep no metadata.generation; `onCreate`: it is 1 and never counted; `withAnnotations`: they count, too. Default true. */
+  readonly tracksGeneration?: boolean | "onCreate" | "withAnnotations";
   /**
    * Fills in what the schema cannot, before it is recorded who owns what. Only for built-in kinds, whose types are checked when a body is
    * read: of others, a body has not passed its schema by then.

@@ -37,6 +37,7 @@ import { createQuotaAdmission } from "../builtin/quotas/quota-admission.ts";
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS } from "../builtin/rbac/bootstrap-policy.ts";
 import { createServiceAddresses, type ServiceAddresses } from "../builtin/services/service-addresses.ts";
 import { createServiceTotals, type ServiceTotals } from "../builtin/services/service-totals.ts";
+import { createClaimGrowthAdmission } from "../builtin/workloads/admission/claim-growth.ts";
 import { VOLUME_PROTECTION_ADMISSION } from "../builtin/workloads/admission/volume-protection.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import { createPodSecurityAdmission } from "../builtin/workloads/pod-security/pod-security-admission.ts";
@@ -173,6 +174,7 @@ const clusterAdmission = (
   createNoNodesAdmission(keepsWorkloads),
   ...podAdmission(registry, { random, scheduler }, hasTokens),
   ...VOLUME_PROTECTION_ADMISSION,
+  createClaimGrowthAdmission(requiredResource(registry, "storage.k8s.io", "StorageClass")),
   ...createPodSecurityAdmission({
     namespaces: requiredResource(registry, "", "Namespace"),
     pods: requiredResource(registry, "", "Pod"),

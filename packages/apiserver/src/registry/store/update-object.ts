@@ -233,14 +233,22 @@ function countGeneration(write: Update): void {
   write.object =
     tracksGeneration === false || tracksGeneration === "onCreate" || isAction
       ? withMeta(object, withGenerationOf(object.metadata, old.metadata))
-      : withGeneration(object, old, hasStatus);
+      : withGeneration(
+          object,
+          old,
+          hasStatus,
+          tracksGeneration === "withAnnotations" && write.subresource !== "status",
+        );
 }
 
-function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false): KubeObject {
+function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false, countsAnnotations = false): KubeObject {
   const generation = old.metadata.generation ?? 0;
-  const changed = hasStatus
+  const isAnnotated =
+    countsAnnotations && !equalJson(object.metadata.annotations ?? {}, old.metadata.annotations ?? {});
+  const isOther = hasStatus
     ? !equalJson(desiredState(object), desiredState(old))
     : !equalObjects(object, old, "metadata");
+  const changed = isAnnotated || isOther;
   const counted = changed ? generation + 1 : generation;
   return object.metadata.generation === counted
     ? object

@@ -31,18 +31,21 @@ const backendFields = s.object({
           "name is the referenced service. The service must exist in the same namespace as the Ingress object.",
         ),
       port: s
-        .object({
-          name: s
-            .string()
-            .describe(
-              'name is the name of the port on the Service. This is a mutually exclusive setting with "Number".',
-            ),
-          number: s
-            .int32()
-            .describe(
-              'number is the numerical port number (e.g. 80) on the Service. This is a mutually exclusive setting with "Name".',
-            ),
-        })
+        .object(
+          {
+            name: s
+              .string()
+              .describe(
+                'name is the name of the port on the Service. This is a mutually exclusive setting with "Number".',
+              ),
+            number: s
+              .int32()
+              .describe(
+                'number is the numerical port number (e.g. 80) on the Service. This is a mutually exclusive setting with "Name".',
+              ),
+          },
+          { atomic: true },
+        )
         .describe("ServiceBackendPort is the service port being referenced."),
     })
     .describe("IngressServiceBackend references a Kubernetes Service as a Backend."),

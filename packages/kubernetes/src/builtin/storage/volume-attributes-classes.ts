@@ -52,8 +52,8 @@ export const volumeAttributesClasses: ResourceDefinition = defineBuiltin({
     allowUnconditionalUpdate: true,
     validate,
     validateUpdate: (next: AttributesClass, old: AttributesClass) =>
-      FIXED.filter((name) => !equalJson(next[name] ?? null, old[name] ?? null)).map((name) =>
-        forbiddenError(name, `updates to ${name} are forbidden.`),
-      ),
+      FIXED.filter((name) => !equalJson(next[name] ?? null, old[name] ?? null))
+        .map((name) => forbiddenError(name, `updates to ${name} are forbidden.`))
+        .concat(validate(next)),
   },
 });

@@ -7,6 +7,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type Field, s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
@@ -72,6 +73,9 @@ type Kind = {
   readonly keepsLabels?: boolean;
   /** Wide Tables do not show it. */
   readonly hidesSelector?: boolean;
+  readonly tracksGeneration?: true | "withAnnotations";
+  /** Default: a subdomain. */
+  readonly validateName?: NonNullable<Strategy<Workload>["validateName"]>;
   /** Beside those about its pods. */
   readonly warnings?: (workload: Workload) => readonly string[];
 };
@@ -94,6 +98,8 @@ function defineWorkload({
   countsTemplates,
   keepsLabels = false,
   hidesSelector = false,
+  tracksGeneration = true,
+  validateName,
   warnings: others = () => [],
 }: Kind): ResourceDefinition {
   const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
@@ -121,7 +127,7 @@ function defineWorkload({
     categories: ["all"],
     namespaced: true,
     hasStatus: true,
-    tracksGeneration: true,
+    tracksGeneration,
     schema: kindSchema(schema.schema),
     ...(isScaled
       ? {
@@ -144,6 +150,7 @@ function defineWorkload({
     },
     strategy: {
       ...(countsTemplates === true ? countingTemplates(strategy) : strategy),
+      ...(validateName === undefined ? {} : { validateName }),
       ...templateWarnings<Workload>(({ spec }) => spec?.template, "spec.template", { namesPods, others }),
     } as never,
   });
@@ -171,6 +178,7 @@ export const deployments = defineWorkload({
   validateStatus: deploymentStatusFaults,
   namesPods: true,
   keepsLabels: true,
+  tracksGeneration: "withAnnotations",
   fields: [...BASE, "replicas", "strategy", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"],
   status: statusOf(
     "replicas updatedReplicas readyReplicas availableReplicas unavailableReplicas terminatingReplicas collisionCount",
@@ -257,6 +265,7 @@ export const statefulSets = defineWorkload({
     ...validateStatefulSetTemplate(workload, old),
     ...validateStatefulSetNames(workload.metadata?.name, workload.spec),
   ],
+  validateName: nameIsDNSLabel,
   validateRollout: validateStatefulSetRollout,
   validateStatus: statefulSetStatusFaults,
   namesPods: false,

@@ -16,6 +16,7 @@ import {
 import { validateLabels } from "@postern/apimachinery/validation/labels";
 import { addressFaults, choiceFaults, labelFaults, qualifiedFaults, subdomainFaults } from "../field-checks.ts";
 import { listAt, numberAt, objectAt, optionalObjectAt, optionalTextAt, textAt } from "./json-members.ts";
+import { validateAffinity } from "./validate-affinity.ts";
 import { idFaults, overheadFaults } from "./validate-containers.ts";
 
 const MAX_DEADLINE = 2_147_483_647;
@@ -30,6 +31,7 @@ export function validateScheduling(spec: JsonObject, path: string): readonly Fie
   return [
     ...validateLabels(textMap(objectAt(spec, "nodeSelector")), `${path}.nodeSelector`),
     ...securityFaults(objectAt(spec, "securityContext"), `${path}.securityContext`),
+    ...validateAffinity(objectAt(spec, "affinity"), `${path}.affinity`),
     ...listAt(spec, "readinessGates").flatMap((gate, index) =>
       qualifiedFaults(`${indexPath(`${path}.readinessGates`, index)}.conditionType`, textAt(gate, "conditionType")),
     ),

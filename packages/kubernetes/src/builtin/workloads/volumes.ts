@@ -4,6 +4,7 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -99,7 +100,11 @@ export const claimFields = s
   })
   .describe("PersistentVolumeClaim is a user's request for and claim to a persistent volume");
 
-type Claim = KindOf<typeof claimFields>;
+export type Claim = KindOf<typeof claimFields>;
+
+/** What a claim asks for, in billionths of a byte. */
+export const requestedStorage = ({ spec }: Claim): bigint =>
+  parseAmount(quantityText(spec?.resources?.requests?.["storage"])) ?? 0n;
 
 const validateClaim = ({ spec = {} }: Claim): readonly FieldError[] => validateClaimSpec(spec, "spec");
 
@@ -111,14 +116,22 @@ function validateClaimChange(next: Claim, old: Claim): readonly FieldError[] {
     // Objects are JSON; only their named types hide it.
     return (isBound ? rest : { ...rest, resources: spec.resources }) as JsonValue;
   };
-  return equalJson(fixed(next), fixed(old))
-    ? []
-    : [
-        forbiddenError(
-          "spec",
-          "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
-        ),
-      ];
+  const shrinks = requestedStorage(next) < requestedStorage(old);
+  const capacity = parseAmount(quantityText(old.status?.capacity?.["storage"])) ?? 0n;
+  return [
+    ...(equalJson(fixed(next), fixed(old))
+      ? []
+      : [
+          forbiddenError(
+            "spec",
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+          ),
+        ]),
+    // Down to what there is: a growth that failed can be taken back.
+    ...(shrinks && requestedStorage(next) <= capacity
+      ? [forbiddenError("spec.resources.requests.storage", "field can not be less than status.capacity")]
+      : []),
+  ];
 }
 
 // Stored objects have passed the schema of their kind, in all columns below.
