@@ -5,8 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseSync } from "oxc-parser";
 import { expect, it } from "vitest";
-import en from "../packages/console/src/texts/en.json" with { type: "json" };
+import first from "../packages/console/src/texts/en.json" with { type: "json" };
+import access from "../packages/console/src/texts/en-access.json" with { type: "json" };
 
+/** The texts of the first page, and those that come with another. */
+const en = { ...first, ...access };
 const SOURCES = fileURLToPath(new URL("../packages/console/src", import.meta.url));
 /** Of attributes and members that people see or hear. */
 const SHOWN = new Set(["title", "label", "header", "placeholder", "aria-label", "description", "lead"]);

@@ -15,7 +15,14 @@ beforeAll(async () => {
   const { platform } = served;
   await platform.create("users", { metadata: { name: "jane" }, spec: { displayName: "Jane" } });
   jane = (await platform.create("ownedaccesskeys", { metadata: { name: "janes" }, spec: { user: "jane" } })).spec.key;
-  const patch = { spec: { members: [{ kind: "User", name: "jane", clusterRole: "postern:project-viewer" }] } };
+  await platform.create("users", { metadata: { name: "dora" } });
+  await platform.create("teams", { metadata: { name: "qa" }, spec: { users: ["dora"] } });
+  await platform.create("ownedaccesskeys", { metadata: { name: "doras" }, spec: { user: "dora" } });
+  const members = [
+    { kind: "User", name: "jane", clusterRole: "postern:project-viewer" },
+    { kind: "Team", name: "qa", clusterRole: "postern:project-reader" },
+  ];
+  const patch = { spec: { members } };
   await platform.send({ method: "PATCH", path: "projects/default", body: patch });
   page = await served.openAs(platform.adminKey, "/clusters");
 });
@@ -63,6 +70,11 @@ test("a virtual cluster shows who has access and its valid credentials, and is p
   await page.getByText("member of the project with the role Project viewer").waitFor();
   await page.getByText("owner and administrator of the project").waitFor();
   await page.getByText("Certificate of admin").waitFor();
+  // A viewer does not enter it, and has a key.
+  await page.getByRole("link", { name: "doras" }).waitFor();
+  await expect.poll(() => page.getByRole("link", { name: "janes" }).count()).toBe(0);
+  const check = page.getByRole("link", { name: "Check access of a user" });
+  expect(await check.getAttribute("href")).toContain("verb=use");
   await press("Put to sleep");
   await page.getByRole("dialog").getByText("The next request wakes it up.").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Put to sleep" }).click();

@@ -1,20 +1,26 @@
-// Texts by their IDs. All of them are in en.json, so that they can be translated. `{name}` in a text is a placeholder.
+// Texts by their IDs. All of them are in en.json, or in a file that comes with its page, so that they can be translated. `{name}` in a text is a placeholder.
 
 import { Fragment, type ReactNode } from "react";
 import en from "./en.json";
+import type access from "./en-access.json";
 
-type AnyId = keyof typeof en;
+type AnyId = keyof typeof en | keyof typeof access;
 /** The ID of a text that depends on a number: it has the forms `<name>.one` and `<name>.other`. */
 export type CountId = AnyId extends infer Id ? (Id extends `${infer Base}.other` ? Base : never) : never;
 export type TextId = Exclude<AnyId, `${CountId}.one` | `${CountId}.other`>;
 
 type Values = { readonly [name: string]: string | number };
 
-const texts: { readonly [id: string]: string } = en;
+const texts: { [id: string]: string } = { ...en };
 /** The language of the texts, for numbers and times: `en`. */
 export const language: string = en.language;
 const plurals = new Intl.PluralRules(language);
 const numbers = new Intl.NumberFormat(language);
+
+/** Adds the texts of one page, before it is shown: the first page does not load them. */
+export function addTexts(more: { readonly [id: string]: string }): void {
+  Object.assign(texts, more);
+}
 
 export const numberText = (value: number): string => numbers.format(value);
 

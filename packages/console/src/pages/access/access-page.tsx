@@ -1,5 +1,6 @@
 // Explains why a user or an access key may or may not do something: step by step for a key, by an access review for a user.
 
+import "./access-texts.ts";
 import type { ExplanationStatus, OwnedAccessKeyExplanation } from "@postern/api/owned-access-key-explanation";
 import type { Project } from "@postern/api/project";
 import type { User } from "@postern/api/user";

@@ -1,5 +1,6 @@
 // The reasons of the server for an answer to Check access, in words: the server names fields of objects, which the console shows under labels.
 
+import "./access-texts.ts";
 import { projectOf } from "../../settings.ts";
 import { named, sentence, t } from "../../texts/text.tsx";
 import { roleName } from "./role-name.ts";

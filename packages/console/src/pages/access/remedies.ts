@@ -1,5 +1,6 @@
 // What would allow a user a request that the server refuses: another role in the project, a membership, or a role binding.
 
+import "./access-texts.ts";
 import type { Project } from "@postern/api/project";
 import type { User } from "@postern/api/user";
 import { type ClusterRole, nameOf } from "../../api/resources.ts";

@@ -8,6 +8,8 @@ export type Identity = { readonly user: string; readonly groups: readonly string
 
 export const teamGroup = (team: string): string => `${settings.name}:team:${team}`;
 
+export const userGroup = (user: string): string => `${settings.name}:user:${user}`;
+
 /** `groups`: the user's own, and those of the teams. */
 export function identityOf(user: User): Identity {
   const { spec = {}, status = {} } = user;
@@ -17,7 +19,7 @@ export function identityOf(user: User): Identity {
     groups: [
       ...(spec.groups ?? []),
       ...(status.teams ?? []).map(teamGroup),
-      `${settings.name}:user:${name}`,
+      userGroup(name),
       `${settings.name}:authenticated`,
       "system:authenticated",
     ],

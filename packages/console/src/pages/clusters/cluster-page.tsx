@@ -40,6 +40,7 @@ import { ClusterBadge, isBuiltIn } from "./cluster-badge.tsx";
 import { KubeconfigAgain } from "./kubeconfig-again.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 import { reachOf } from "./reaching-keys.ts";
+import { useMayUse } from "./use-may-use.ts";
 
 const FORCE_SLEEP = `sleepmode.${settings.domain}/force`;
 const SLEEP_FOR = `sleepmode.${settings.domain}/force-duration`;
@@ -269,18 +270,17 @@ function Authority({ cluster }: { readonly cluster: VirtualClusterInstance }) {
 /** Below its own credentials: after all of those are revoked, these still open it. */
 function ReachingKeys({ cluster, project }: { readonly cluster: VirtualClusterInstance; readonly project: string }) {
   const list = useLive<OwnedAccessKey>(ACCESS_KEYS);
-  const { object } = useLiveObject<Project>(PROJECTS, project);
+  const mayUse = useMayUse(cluster, project);
   const now = useMoment();
   const name = nameOf(cluster);
   const found = useMemo(() => {
-    const holders = accessGroups(cluster, object).flatMap((group) => group.holders);
     return new Map(
       list.items.flatMap((key) => {
-        const reach = reachOf(key, { project, name }, holders, now);
+        const reach = reachOf(key, { project, name }, mayUse, now);
         return reach === undefined ? [] : [[key, reach] as const];
       }),
     );
-  }, [list.items, cluster, object, project, name, now]);
+  }, [list.items, mayUse, project, name, now]);
   return (
     <Section
       title={t("cluster.reach.title")}

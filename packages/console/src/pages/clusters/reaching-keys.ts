@@ -2,29 +2,21 @@
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { isLogin, keyState, type Moment, ownerOf } from "../keys/key-state.ts";
-import type { Holder } from "./access-groups.ts";
+import type { MayUse } from "./may-use.ts";
 
 export type Reach = "cluster" | "project" | "owner";
 type Place = { readonly project: string; readonly name: string };
 
 /**
- * Why a key that is valid at `now` reaches the virtual cluster; undefined if it does not, or reaches nothing else. `holders` have access to it.
+ * Why a key that is valid at `now` reaches the virtual cluster; undefined if it does not, or reaches nothing else. No key reaches what its owner may not use.
  * Keys with rules are left out: only the server can evaluate those. So are scopes that select by labels.
  */
-export function reachOf(
-  key: OwnedAccessKey,
-  { project, name }: Place,
-  holders: readonly Holder[],
-  now: Moment,
-): Reach | undefined {
+export function reachOf(key: OwnedAccessKey, { project, name }: Place, mayUse: MayUse, now: Moment): Reach | undefined {
   const { tone } = keyState(key, now);
   if (isLogin(key) || (tone !== "good" && tone !== "warn")) return undefined;
   const { scope, rules = [] } = key.spec ?? {};
-  if (scope === undefined) {
-    const owner = ownerOf(key);
-    const isHolder = holders.some((each) => each.isTeam === (owner.kind === "team") && each.name === owner.name);
-    return rules.length === 0 && isHolder ? "owner" : undefined;
-  }
+  if (scope === undefined) return rules.length === 0 && mayUse(ownerOf(key)) ? "owner" : undefined;
+  if (!mayUse(ownerOf(key))) return undefined;
   const { projects = [], virtualClusters = [] } = scope;
   if (projects.some((entry) => entry.project === "*" || entry.project === project)) return "project";
   const named = virtualClusters.filter((entry) => entry.selector === undefined && entry.project === project);
