@@ -102,7 +102,7 @@ export const claimFields = s
 
 export type Claim = KindOf<typeof claimFields>;
 
-/** What a claim asks for, in billionths of a byte. */
+/** The requested storage of a claim, in billionths of a byte. */
 export const requestedStorage = ({ spec }: Claim): bigint =>
   parseAmount(quantityText(spec?.resources?.requests?.["storage"])) ?? 0n;
 
