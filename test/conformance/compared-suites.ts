@@ -211,10 +211,7 @@ const DIFFERENT_COMMANDS: readonly Row[] = [
     "definitions with two faults, and a group that changes",
     "upstream goes on after a wrong type, does not compare the name with a changed group, names `spec.validation` where all versions have one schema, and repeats what follows from a missing list of versions",
   ],
-  [
-    "`get apiservices` (2)",
-    "absent in the cluster of that run, whose template was changed just after it began; there in the run before it",
-  ],
+  ["`get apiservices` (2)", "clients write them; upstream makes one for each version that it serves itself"],
   [
     "`get servicecidrs`, `get componentstatuses`, `get --raw /api`, counts of ConfigMaps",
     "the control has another Service range, another address, a controller manager without a port, and a ConfigMap of its own in each namespace",
