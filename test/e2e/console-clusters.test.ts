@@ -75,6 +75,8 @@ test("a virtual cluster shows who has access and its valid credentials, and is p
   await expect.poll(() => page.getByRole("link", { name: "janes" }).count()).toBe(0);
   const check = page.getByRole("link", { name: "Check access of a user" });
   expect(await check.getAttribute("href")).toContain("verb=use");
+  const audit = page.getByRole("link", { name: "Requests in the audit log" });
+  expect(await audit.getAttribute("href")).toMatch(/audit\?cluster=default(\/|%2F)demo&show=all$/);
   await press("Put to sleep");
   await page.getByRole("dialog").getByText("The next request wakes it up.").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Put to sleep" }).click();

@@ -195,6 +195,11 @@ test("all credentials of a user are revoked, who stays a member and gets new one
   };
   const key = await make("rae-key");
   const hers = await served.openAs(key, "/");
+  const raes = [{ kind: "User", group: "storage.postern", name: "rae", clusterRole: "postern:project-user" }];
+  await served.platform.send({ method: "PATCH", path: "projects/default", body: { spec: { members: raes } } });
+  const kubeconfig = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
+  const certificate = { spec: { clientCert: true } };
+  expect((await served.platform.send({ path: kubeconfig, body: certificate, key })).status).toBe(201);
   await page.goto(`${served.platform.server.url}/users?state=locked`);
   await page.getByText("0 users", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Locked" }).click();
@@ -210,11 +215,15 @@ test("all credentials of a user are revoked, who stays a member and gets new one
   await inDialog().getByRole("button", { name: "Add", exact: true }).click();
   await page.getByRole("link", { name: "Project The shop (shop)" }).waitFor();
 
+  await page.getByText(/Certificate of rae/).waitFor();
   await page.getByRole("button", { name: "Revoke all credentials" }).click();
   await inDialog().getByText("1 access key is disabled.").waitFor();
   await inDialog().getByText("1 session in a browser or a command line ends.").waitFor();
+  await inDialog().getByText("1 client certificate is refused.").waitFor();
   await inDialog().getByRole("button", { name: "Revoke all credentials" }).click();
   await inDialog().waitFor({ state: "detached" });
+  await page.getByText("All credentials of rae were revoked. 1 access key is disabled.").waitFor();
+  await page.getByText(/Certificate of rae/).waitFor({ state: "detached" });
   await hers.getByText("Your session has ended").waitFor();
   expect((await served.platform.send({ path: "projects/shop", key })).status).toBe(401);
   expect((await served.platform.send({ path: "projects/shop", key: await make("rae-again") })).status).toBe(200);

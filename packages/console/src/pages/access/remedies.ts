@@ -1,4 +1,4 @@
-// What would allow a user a request that the server refuses: another role in the project, a membership, or a role binding.
+// The ways to allow a user a request that the server refuses: another role in the project, a membership, or a role binding.
 
 import "./access-texts.ts";
 import type { Project } from "@postern/api/project";

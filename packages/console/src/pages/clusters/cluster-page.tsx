@@ -11,6 +11,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import { Users } from "lucide-react";
 import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
+import { AUDIT_PATH } from "../../api/audit-search.ts";
 import { ACCESS_KEYS, inNamespace, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive, useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
@@ -202,14 +203,26 @@ function Conditions({ cluster }: { readonly cluster: VirtualClusterInstance }) {
 function Access({ cluster, project }: { readonly cluster: VirtualClusterInstance; readonly project: string }) {
   const { object } = useLiveObject<Project>(PROJECTS, project);
   const groups = accessGroups(cluster, object);
+  const mayAudit = useMay({ verb: "get", path: AUDIT_PATH });
   return (
     <Section
       title={t("cluster.access.title")}
       lead={t("cluster.access.lead")}
       actions={
-        <Link to="/access" search={{ project, name: nameOf(cluster), verb: "use" }} className="button plain">
-          {t("cluster.access.check")}
-        </Link>
+        <>
+          <Link to="/access" search={{ project, name: nameOf(cluster), verb: "use" }} className="button plain">
+            {t("cluster.access.check")}
+          </Link>
+          {mayAudit.isAllowed && (
+            <Link
+              to="/audit"
+              search={{ cluster: `${project}/${nameOf(cluster)}`, show: "all" }}
+              className="button plain"
+            >
+              {t("cluster.audit")}
+            </Link>
+          )}
+        </>
       }
     >
       {groups.length === 0 && <p className="muted">{t("cluster.access.none")}</p>}

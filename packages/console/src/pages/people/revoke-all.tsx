@@ -14,26 +14,45 @@ import { useOpened } from "../../components/use-opened.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { countCredentials } from "./credential-counts.ts";
 
-/** `stays`: the credentials that stay valid, one sentence each. */
-export function RevokeAll({ name, stays }: { readonly name: string; readonly stays: readonly ReactNode[] }) {
+/** The credentials of a user, read while they are wanted. */
+export function useUserCredentials(name: string, isWanted: boolean) {
+  const { client } = useApi();
+  return useQuery({
+    queryKey: ["credentials", "user", name],
+    enabled: isWanted,
+    gcTime: 0,
+    async queryFn({ signal }) {
+      // The subresource has this shape.
+      const users = createResourceClient(client, USERS);
+      const { status } = (await users.getSubresource(name, "credentials", { signal })) as CredentialLedger;
+      return status?.credentials ?? [];
+    },
+  });
+}
+
+/** `stays`: the credentials that stay valid, one sentence each. `onRevoked`: the credentials that were revoked, one sentence for each sort. */
+export function RevokeAll(props: {
+  readonly name: string;
+  readonly stays: readonly ReactNode[];
+  readonly onRevoked: (ended: readonly string[]) => void;
+}) {
+  const { name, stays, onRevoked } = props;
   const { client, session } = useApi();
   const queries = useQueryClient();
   const right = useMay({ verb: "create", resource: "users", subresource: "credentials", name });
   const { opened, open, close } = useOpened<"revoke">(["revoke"]);
   const isOpen = opened === "revoke";
-  const users = createResourceClient(client, USERS);
-  const found = useQuery({
-    queryKey: ["credentials", "user", name],
-    enabled: isOpen,
-    gcTime: 0,
-    // The subresource has this shape.
-    queryFn: async ({ signal }) => (await users.getSubresource(name, "credentials", { signal })) as CredentialLedger,
-  });
+  const found = useUserCredentials(name, isOpen);
   if (!right.isAllowed) return null;
-  const counts = found.data && countCredentials(found.data.status?.credentials ?? []);
+  const counts = found.data && countCredentials(found.data);
+  const ended =
+    counts === undefined
+      ? []
+      : SORTS.filter((sort) => counts[sort] > 0).map((sort) => counted(`user.revoke.${sort}`, counts[sort]));
   const revoke = async (): Promise<void> => {
     const body = { apiVersion: managementVersion, kind: "CredentialLedger", metadata: {}, spec: { all: true } };
-    await users.createSubresource(name, "credentials", body);
+    await createResourceClient(client, USERS).createSubresource(name, "credentials", body);
+    onRevoked(ended);
     await queries.invalidateQueries({ queryKey: ["credentials"] });
   };
   return (
@@ -52,7 +71,7 @@ export function RevokeAll({ name, stays }: { readonly name: string; readonly sta
           counts === undefined
             ? [t("user.revoke.counting")]
             : [
-                ...SORTS.filter((sort) => counts[sort] > 0).map((sort) => counted(`user.revoke.${sort}`, counts[sort])),
+                ...ended,
                 t("user.revoke.made"),
                 t("user.lock.open"),
                 t("user.revoke.stays"),

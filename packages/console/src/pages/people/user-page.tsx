@@ -4,14 +4,17 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { User } from "@postern/api/user";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
-import { type ReactNode, useMemo } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
+import { AUDIT_PATH } from "../../api/audit-search.ts";
 import { ACCESS_KEYS, nameOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
+import { CredentialTree } from "../../components/credential-tree.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
+import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
 import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
@@ -22,7 +25,7 @@ import { counted, Text, t } from "../../texts/text.tsx";
 import { KeyList } from "../keys/key-list.tsx";
 import { isLogin, ownerOf } from "../keys/key-state.ts";
 import { Memberships } from "./memberships.tsx";
-import { RevokeAll } from "./revoke-all.tsx";
+import { RevokeAll, useUserCredentials } from "./revoke-all.tsx";
 import { keysOf, Sessions } from "./sessions.tsx";
 import { UserBadge } from "./users-page.tsx";
 
@@ -39,9 +42,11 @@ function UserView({ user }: { readonly user: User }) {
   const name = nameOf(user);
   const { session } = useApi();
   const mayActFor = useMay({ verb: "impersonate", group: "", resource: "users", name });
+  const mayAudit = useMay({ verb: "get", path: AUDIT_PATH });
   const keys = useLive<OwnedAccessKey>(ACCESS_KEYS);
   const { spec = {}, status = {}, metadata } = user;
   const own = useMemo(() => keysOf(keys.items, name), [keys.items, name]);
+  const [ended, setEnded] = useState<readonly string[]>();
   const stays = useStays(keys.items, status.teams ?? NO_TEAMS);
   return (
     <>
@@ -61,10 +66,15 @@ function UserView({ user }: { readonly user: User }) {
             ]}
           >
             <Lock user={user} keys={own.length} stays={stays} />
-            <RevokeAll name={name} stays={stays} />
+            <RevokeAll name={name} stays={stays} onRevoked={setEnded} />
           </ObjectActions>
         }
       />
+      {ended !== undefined && (
+        <Notice tone="info">
+          <span role="status">{[t("user.revoked", { name }), ...ended].join(" ")}</span>
+        </Notice>
+      )}
       <div className="card">
         <DescriptionList
           items={[
@@ -91,6 +101,11 @@ function UserView({ user }: { readonly user: User }) {
             <Link to="/access" search={{ user: name }} className="button plain">
               {t("access.ask")}
             </Link>
+            {mayAudit.isAllowed && (
+              <Link to="/audit" search={{ user: name, show: "all" }} className="button plain">
+                {t("audit.record.sameUser")}
+              </Link>
+            )}
             {(mayActFor.isAllowed || name === session.user) && (
               <Link
                 to="/new/key"
@@ -105,8 +120,23 @@ function UserView({ user }: { readonly user: User }) {
       >
         <KeyList list={keys} keys={own.filter((key) => !isLogin(key))} none={t("user.keys.none")} />
       </Section>
+      <Certificates name={name} />
       {spec.kind !== "Bot" && <Sessions user={name} list={keys} keys={own} lead={t("user.sessions.lead")} />}
     </>
+  );
+}
+
+/** Client certificates of kubeconfigs: they are no access keys. */
+function Certificates({ name }: { readonly name: string }) {
+  const right = useMay({ verb: "get", resource: "users", subresource: "credentials", name });
+  const { data = [], error } = useUserCredentials(name, right.isAllowed);
+  const certificates = data.filter(({ kind }) => kind === "Certificate");
+  if (certificates.length === 0 && error === null) return null;
+  return (
+    <Section title={t("user.certificates.title")}>
+      {error !== null && <ErrorNotice error={error} />}
+      <CredentialTree address={USERS} name={name} credentials={certificates} />
+    </Section>
   );
 }
 
