@@ -50,8 +50,8 @@ it("is small, and has what a package needs", async () => {
   const sizes = await Promise.all(
     files.filter((file) => file.isFile()).map(async (file) => (await stat(join(file.parentPath, file.name))).size),
   );
-  // The module of cluster threads is 3.3 MB of it: a thread shares no part of the server's modules, and the types of pods are in both. The documentation is 0.5 MB.
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(14e6);
+  // The module of cluster threads is 3.3 MB of it: a thread shares no part of the server's modules, and the types of pods are in both. The documentation is 0.5 MB, and descriptions of types 0.7 MB.
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(15e6);
   const names = await readdir(packaged);
   for (const name of ["README.md", "LICENSE", "CHANGELOG.md", "THIRD-PARTY-LICENSES", "sbom.cdx.json"])
     expect(names).toContain(name);
