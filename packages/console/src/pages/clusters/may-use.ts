@@ -41,37 +41,43 @@ export function createMayUse(sources: AccessSources): MayUse {
     ...(cluster.spec?.access ?? []).filter(({ verbs = [] }) => verbs.includes("use") || verbs.includes("*")),
     ...(cluster.spec?.extraAccessRules ?? []).filter(({ clusterRole = "" }) => clusterRole !== ""),
   ];
-  const owners = [cluster.spec?.owner, project?.spec?.owner];
   const granted = requests.filter(({ spec, status }) => {
     const { target, role } = spec ?? {};
     if (status?.phase !== "Approved" || target?.project === undefined || target.project !== project?.metadata.name)
       return false;
     return target.virtualCluster === undefined ? gives(role ?? "") : target.virtualCluster === nameOf(cluster);
   });
+  // Sets, since a page asks for ten thousand keys: the groups that may use it, and the user names.
+  const allowed = new Set([
+    ...[cluster.spec?.owner, project?.spec?.owner].flatMap(groupsOfOwner),
+    ...members.map(({ kind, name }) => (kind === "Team" ? teamGroup(name) : userGroup(name))),
+    ...lists.flatMap(({ users = [], teams = [] }) => [...users.map(userGroup), ...teams.map(teamGroup)]),
+    ...subjects.flatMap(({ kind, name = "" }) => (kind === "Group" ? [name] : [])),
+    ...granted.map(({ status }) => userGroup(status?.requester?.user ?? "")),
+  ]);
+  const allowedUsers = new Set(subjects.flatMap(({ kind, name = "" }) => (kind === "User" ? [name] : [])));
+  const everyone = [userGroup, teamGroup]
+    .filter((groupFor) => allowed.has(groupFor("*")))
+    .map((groupFor) => groupFor(""));
   const identities = createIdentities(sources);
+  const known = new Map<string, boolean>();
   return (owner) => {
+    const id = `${owner.kind}/${owner.name}`;
+    const before = known.get(id);
+    if (before !== undefined) return before;
     const { user, groups } = identities(owner);
-    const groupSet = new Set(groups);
-    const isNamed = (isTeam: boolean, name: string): boolean => {
-      const groupFor = isTeam ? teamGroup : userGroup;
-      return name === "*" ? groups.some((group) => group.startsWith(groupFor(""))) : groupSet.has(groupFor(name));
-    };
-    const owns = ({ user: ownUser = "", team = "" }: OwnerField): boolean =>
-      (ownUser !== "" && groupSet.has(userGroup(ownUser))) || (team !== "" && groupSet.has(teamGroup(team)));
-    return (
-      owners.some((each) => each !== undefined && owns(each)) ||
-      members.some(({ kind, name }) => isNamed(kind === "Team", name)) ||
-      lists.some(
-        ({ users = [], teams = [] }) =>
-          users.some((name) => isNamed(false, name)) || teams.some((name) => isNamed(true, name)),
-      ) ||
-      subjects.some(({ kind, name = "" }) =>
-        kind === "Group" ? groupSet.has(name) : kind === "User" && name === user,
-      ) ||
-      granted.some(({ status }) => isNamed(false, status?.requester?.user ?? ""))
-    );
+    const may =
+      allowedUsers.has(user) ||
+      groups.some((group) => allowed.has(group) || everyone.some((prefix) => group.startsWith(prefix)));
+    known.set(id, may);
+    return may;
   };
 }
+
+const groupsOfOwner = ({ user = "", team = "" }: OwnerField = {}): readonly string[] => [
+  ...(user === "" ? [] : [userGroup(user)]),
+  ...(team === "" ? [] : [teamGroup(team)]),
+];
 
 const USE: WantedRequest = { verb: "use", group: settings.managementGroup, resource: "virtualclusterinstances" };
 
@@ -81,7 +87,11 @@ function createIdentities({ users, teams }: Pick<AccessSources, "users" | "teams
   const bySubject = new Map(users.map((user) => [user.spec?.subject || nameOf(user), user]));
   const teamsOf = new Map<string, string[]>();
   for (const team of teams) {
-    for (const user of team.spec?.users ?? []) teamsOf.set(user, [...(teamsOf.get(user) ?? []), nameOf(team)]);
+    for (const user of team.spec?.users ?? []) {
+      const known = teamsOf.get(user);
+      if (known === undefined) teamsOf.set(user, [nameOf(team)]);
+      else known.push(nameOf(team));
+    }
   }
   return (owner) => {
     const { kind, name } = owner;
