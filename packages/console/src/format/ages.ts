@@ -19,17 +19,16 @@ const UNITS = [
 ] as const;
 
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "long" });
-/** With the zone: readers compare it with logs of servers, which have UTC. */
-const absolute = new Intl.DateTimeFormat(language, {
-  year: "numeric",
+const DAY_AND_TIME = {
   month: "short",
   day: "numeric",
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
   hourCycle: "h23",
-  timeZoneName: "short",
-});
+} as const;
+/** With the zone: readers compare it with logs of servers, which have UTC. */
+const absolute = new Intl.DateTimeFormat(language, { ...DAY_AND_TIME, year: "numeric", timeZoneName: "short" });
 
 /** `at` and `now` in milliseconds. Less than 45 seconds is "now". */
 export function relativeTime(at: number, now: number): string {
@@ -41,14 +40,7 @@ export function relativeTime(at: number, now: number): string {
 /** `Nov 23, 2026, 14:05:09 UTC`: in the browser's time zone, and with its name. */
 export const absoluteTime = (at: number): string => absolute.format(at);
 
-const short = new Intl.DateTimeFormat(language, {
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hourCycle: "h23",
-});
+const short = new Intl.DateTimeFormat(language, DAY_AND_TIME);
 
 /** `Nov 23, 14:05:09` in the browser's time zone. */
 export const shortTime = (at: number): string => short.format(at);

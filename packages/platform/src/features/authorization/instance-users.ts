@@ -31,10 +31,6 @@ export class InstanceUsers {
     this.#change(namespace, subjects, -1);
   }
 
-  clear(): void {
-    for (const counts of Object.values(this.#counts)) counts.clear();
-  }
-
   isIn(user: UserInfo, namespace: string, names: GroupNames): boolean {
     for (const counts of this.#countsOf(user, names)) if (counts.has(namespace)) return true;
     return false;
