@@ -55,4 +55,22 @@ describe("ARCHITECTURE.md", () => {
     expect(named.length).toBeGreaterThan(80);
     expect(missing(named)).toEqual([]);
   });
+
+  it("names files of a folder, where a row begins with the folder", () => {
+    const rows = [...readSource("ARCHITECTURE.md").matchAll(/^\| (`(?:apiserver|platform)\/.*?) \| (.*) \|$/gm)];
+    const quoted = (text: string) => [...text.matchAll(/`([\w/-]+)`/g)].map(([, term = ""]) => term);
+    const strays = rows.flatMap(([, folders = "", names = ""]) => {
+      const [first = "", ...further] = quoted(folders);
+      const [pkg = ""] = first.split("/");
+      const below = [...short].filter((file) =>
+        // A further folder is of the same package, or is a package itself.
+        [first, ...further.flatMap((folder) => [folder, `${pkg}/${folder}`])].some((folder) =>
+          file.startsWith(`packages/${folder}/`),
+        ),
+      );
+      return quoted(names).filter((name) => !below.some((file) => matches(file, `${name}.ts`)));
+    });
+    expect(rows.length).toBeGreaterThan(12);
+    expect(strays).toEqual([]);
+  });
 });
