@@ -3,7 +3,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
@@ -13,6 +13,7 @@ import { kubectlWith, NODE, REPOSITORY, succeed, temporaryDirectory } from "../e
 import { foldersWithDependencies, startLocalRegistry } from "./testing/local-registry.ts";
 
 const MODULES = join(REPOSITORY, "node_modules");
+const EXAMPLES = join(REPOSITORY, "examples/embed");
 const README = readFileSync(join(REPOSITORY, "packages/kubernetes/README.md"), "utf8");
 const PACK = /^npm pack .*$/m.exec(README)?.[0] ?? "";
 const EXAMPLE = /^```ts\n(.*?)^```$/ms.exec(README)?.[1] ?? "";
@@ -61,13 +62,28 @@ it("installs compiled code and types, and neither sources nor tests", async () =
   expect(files.filter((file) => /\/src\/|\.test\.|\/testing\/|tsbuildinfo/.test(file))).toEqual([]);
 });
 
-it("has types that a strict compiler accepts, those of the packages included", async () => {
-  await writeFile(join(project, "example.mts"), EXAMPLE);
-  const compilerOptions = { target: "es2023", module: "nodenext", strict: true, skipLibCheck: false, noEmit: true };
-  const tsconfig = { compilerOptions: { ...compilerOptions, types: ["node"] }, files: ["example.mts"] };
-  await writeFile(join(project, "tsconfig.json"), JSON.stringify(tsconfig));
-  await run(join(MODULES, ".bin/tsc"), ["-p", project], { cwd: project });
-});
+it.each([
+  ["nodenext", "nodenext"],
+  ["esnext", "bundler"],
+])(
+  "compiles under a strict compiler with its types and all examples: module %s, resolution %s",
+  async (module, moduleResolution) => {
+    await writeFile(join(project, "example.mts"), EXAMPLE);
+    await cp(EXAMPLES, join(project, "examples"), { recursive: true });
+    const strict = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: false,
+    };
+    const modules = { module, moduleResolution, allowImportingTsExtensions: true, verbatimModuleSyntax: true };
+    const compilerOptions = { target: "es2023", ...strict, ...modules, noEmit: true, types: ["node"] };
+    await writeFile(join(project, "examples/package.json"), '{ "type": "module" }');
+    const tsconfig = { compilerOptions, include: ["example.mts", "examples"] };
+    await writeFile(join(project, "tsconfig.json"), JSON.stringify(tsconfig));
+    await run(join(MODULES, ".bin/tsc"), ["-p", project], { cwd: project });
+  },
+);
 
 it.each([
   ["as it is", (code: string) => code],

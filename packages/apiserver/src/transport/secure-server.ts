@@ -1,6 +1,7 @@
 // The TLS server for HTTP/1.1 and HTTP/2 on one port, with all settings in one place.
 
 import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
+import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { CIPHER_SUITES, KEY_EXCHANGE_GROUPS } from "./key-exchange.ts";
 import { leaveOutCompatibility, setHttp1 } from "./node-internals.ts";
 import type { TransportLimits } from "./transport-limits.ts";
@@ -17,11 +18,14 @@ export type TlsCredentials = {
 const SESSION_CONTEXT = "postern";
 
 /** `ticketKeys`: 48 bytes that listeners share; undefined: random ones. */
-export const secureContextOf = ({ key, cert }: TlsCredentials, ticketKeys?: Uint8Array) => ({
+export const secureContextOf = (
+  { key, cert }: TlsCredentials,
+  ticketKeys?: Uint8Array,
+): SecureContextOptions & Pick<TlsOptions, "ticketKeys"> => ({
   ...(ticketKeys === undefined ? {} : { ticketKeys: Buffer.from(ticketKeys), sessionIdContext: SESSION_CONTEXT }),
   key: asBuffer(key),
   cert: asBuffer(cert),
-  minVersion: "TLSv1.2" as const,
+  minVersion: "TLSv1.2",
   ecdhCurve: KEY_EXCHANGE_GROUPS,
   ciphers: CIPHER_SUITES,
 });
