@@ -58,7 +58,6 @@ it("answers probes while objects are loaded, and requests when they have been", 
       memory: memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
       loadConsole: undefined,
       loadDocumentation: undefined,
-      onError: () => {},
     });
     composing.catch(() => {});
     const statusOf = async (path: string) => (await http1({ port, path })).status;

@@ -97,7 +97,7 @@ async function start(
   const pressure =
     heap && teardown.use(followMemoryPressure({ limitBytes: wholeBytes, heap, scheduler: runtime.scheduler }));
   const isMemoryShort = pressure && (() => pressure.isShort);
-  const { cache, counted, onError } = openServerCache(configuration, store, budgets, basics, teardown);
+  const { cache, counted } = openServerCache(configuration, store, budgets, basics, teardown);
   const front =
     table === undefined
       ? void showFronts(metrics, () => 1)
@@ -132,7 +132,6 @@ async function start(
     loadDocumentation,
     front,
     teardown,
-    onError,
   });
   basics.started();
   return server;

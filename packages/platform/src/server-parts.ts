@@ -101,7 +101,6 @@ export type ServerCache = {
   readonly cache: WatchCache;
   /** Clusters whose objects the cache only counts, because threads serve them. Undefined: this thread does. */
   readonly counted: CountedClusters | undefined;
-  readonly onError: (error: unknown) => void;
 };
 
 /** Begins to load. */
@@ -112,9 +111,15 @@ export function openServerCache(
   { runtime: { scheduler }, logger }: Pick<ServerBasics, "runtime" | "logger">,
   teardown: Teardown,
 ): ServerCache {
-  const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const counted = clusterThreads > 0 ? createCountedClusters() : undefined;
   const budgets = cacheBudgets(historyBytes);
-  const options = { storage, prefix: "/registry/", scheduler, onError, counted, ...budgets };
-  return { cache: teardown.use(createWatchCache(options)), counted, onError };
+  const cache = createWatchCache({
+    storage,
+    prefix: "/registry/",
+    scheduler,
+    onError: (error) => logger.error({ error, component: "watch-cache" }, "work failed"),
+    counted,
+    ...budgets,
+  });
+  return { cache: teardown.use(cache), counted };
 }

@@ -12,14 +12,10 @@ import { presentedToken } from "@postern/apiserver/request/credentials";
 import type { Random, Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
-import { UNAUDITED } from "@postern/apiserver/testing/unaudited";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { memoryBudgets } from "@postern/platform/features/budgets/memory-limit";
-import { defaultConfiguration } from "@postern/platform/foundation/config/configuration";
-import { createFixedKeyRing } from "@postern/platform/foundation/encryption/key-ring";
 import { runWhileLeading } from "@postern/platform/foundation/store/run-while-leading";
-import { deriveServerKeys } from "@postern/platform/foundation/store/server-keys";
 import { composePlatform } from "@postern/platform/server/compose";
+import { platformParts } from "@postern/platform/testing/platform-parts";
 import { ReplicaTime } from "./replica-time.ts";
 import { createSimulatedElection, type LeaseTable } from "./simulated-election.ts";
 import { type Network, UnreliableStorage } from "./unreliable-storage.ts";
@@ -60,8 +56,6 @@ type Life = {
   readonly end: () => void;
   handle?: ReturnType<typeof createHandlerChain>;
 };
-
-const SECRET = new Uint8Array(32).fill(7);
 
 export class SimulatedServer {
   readonly #options: SimulatedServerOptions;
@@ -155,28 +149,13 @@ export class SimulatedServer {
     const { random, leases, onAct } = this.#options;
     const { time, storage } = life;
     const runtime: Runtime = { clock: time, random, scheduler: time };
-    const configuration = defaultConfiguration("/");
     const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: time, historyLimit: 16 });
     await cache.ready();
     const freshness = followFreshness({ cache, runtime });
-    const ignore = (): void => undefined;
     const lifetime = new AbortController();
     const metrics = createServerMetrics({ withProcessMetrics: false });
-    const platform = composePlatform(
-      {
-        configuration,
-        storage,
-        cache,
-        runtime,
-        keyRing: createFixedKeyRing(SECRET),
-        metrics,
-        onError: ignore,
-        signal: lifetime.signal,
-        serverKeys: deriveServerKeys(SECRET),
-        memory: memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
-        endpoint: { url: () => "https://postern.test", isOwnName: () => false, certificateAuthorityPem: undefined },
-        routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
-      },
+    const platform = await composePlatform(
+      platformParts({ storage, cache, runtime, metrics, signal: lifetime.signal }),
       // A process that crashes disposes nothing.
       { use: (part) => part },
     );
@@ -204,7 +183,7 @@ export class SimulatedServer {
               task();
             }),
         };
-        return platform.startControllers({ ...led, scheduler }, { webhook: undefined, audit: UNAUDITED });
+        return platform.startControllers({ ...led, scheduler });
       },
     });
     const root = {

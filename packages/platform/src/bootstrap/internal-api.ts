@@ -1,11 +1,15 @@
-// Sends requests to an API of this process, through its whole handler chain but without a socket.
+// Sends requests to the management API of this process, through a whole handler chain but without a socket.
 
 import { Readable } from "node:stream";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
+import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
+import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
+import type { Logger } from "@postern/apiserver/logging/logger";
 import { requestOf } from "@postern/apiserver/transport/api-request";
-import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import type { Platform } from "../server/compose.ts";
 
 export type InternalAnswer = {
   readonly status: number;
@@ -21,7 +25,28 @@ export type InternalApi = {
   apply(path: string, query: { readonly [name: string]: string }, configuration: JsonObject): Promise<InternalAnswer>;
 };
 
-export function createInternalApi(handle: ApiHandler, signal: AbortSignal): InternalApi {
+/** User that applies the manifests of --bootstrap-dir. No credential gives this name. */
+const BOOTSTRAP_USER = { name: "system:bootstrap", groups: [GROUP_MASTERS] };
+
+/** The management API. Its requests are audited as those of clients. */
+export function createInternalApi(
+  {
+    base: { runtime, metrics, signal },
+    authorization: { authorizer },
+    api,
+  }: Pick<Platform, "base" | "authorization" | "api">,
+  { audit, logger }: { readonly audit: AuditOptions; readonly logger: Logger },
+): InternalApi {
+  const authenticator = { authenticate: () => ({ user: BOOTSTRAP_USER }) };
+  const handle = createHandlerChain(api.route, {
+    runtime,
+    logger,
+    metrics,
+    isServed: api.serves,
+    authenticator,
+    authorizer,
+    audit,
+  });
   const send = async (method: string, path: string, query: URLSearchParams, text: string): Promise<InternalAnswer> => {
     const { status, headers, body } = await handle(
       requestOf({

@@ -1,40 +1,52 @@
 // Prepares the store for the platform, at every start.
 
+import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
+import type { Logger } from "@postern/apiserver/logging/logger";
 import type { LeaderElection } from "@postern/apiserver/storage/leader-election";
 import { markVerifiedElsewhere } from "../features/certificates/mark-verified-elsewhere.ts";
+import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import { MANAGEMENT_BASE } from "../server/api-router.ts";
 import type { Platform } from "../server/compose.ts";
-import type { ServingState } from "../server/serving-reload.ts";
-import { type AdminKubeconfigDeps, refreshAdminKubeconfig, writeAdminKubeconfig } from "./admin-kubeconfig.ts";
-import { type ApplyManifestsDeps, applyManifests } from "./apply-manifests.ts";
+import {
+  ADMIN_KUBE_CONFIG_FILE,
+  type AdminKubeconfigDeps,
+  refreshAdminKubeconfig,
+  writeAdminKubeconfig,
+} from "./admin-kubeconfig.ts";
+import { applyManifests } from "./apply-manifests.ts";
 import { ensureRoles, FIRST_USER, firstStart } from "./first-start.ts";
+import { createInternalApi } from "./internal-api.ts";
 import { createKeyFiles } from "./key-files.ts";
 import { gaugeManifests } from "./manifest-metrics.ts";
-
-type PreparedPlatform = Pick<Platform, "base" | "keys" | "certificates" | "mint" | "api">;
+import type { Manifest } from "./manifests.ts";
 
 export type PreparePlatformDeps = {
   readonly election: LeaderElection;
   /** Identity of this server for others on the same store. */
   readonly identity: string;
-  /** The address of the server. */
-  readonly url: string;
-  readonly serving: ServingState;
-  readonly manifests: Pick<ApplyManifestsDeps, "manifests" | "api" | "logger">;
+  readonly endpoint: PlatformEndpoint;
+  /** Of --bootstrap-dir. */
+  readonly manifests: readonly Manifest[];
+  readonly audit: AuditOptions;
+  readonly logger: Logger;
 };
 
-export async function preparePlatform(
-  { base, keys, certificates, mint, api: { registry } }: PreparedPlatform,
-  deps: PreparePlatformDeps,
-): Promise<void> {
-  const { election, identity, url, serving } = deps;
+export async function preparePlatform(platform: Platform, deps: PreparePlatformDeps): Promise<void> {
+  const {
+    base,
+    keys,
+    certificates,
+    mint,
+    api: { registry },
+  } = platform;
+  const { election, identity, endpoint, manifests, logger } = deps;
   const { configuration, names, signal } = base;
   const { dataDir } = configuration;
   const file: AdminKubeconfigDeps = {
     dataDir,
-    server: `${url}${MANAGEMENT_BASE}`,
+    server: `${endpoint.url()}${MANAGEMENT_BASE}`,
     get certificateAuthorityPem() {
-      return serving.current.certificateAuthorityPem;
+      return endpoint.certificateAuthorityPem;
     },
     isLasting: configuration.store.kind !== "memory",
   };
@@ -56,13 +68,15 @@ export async function preparePlatform(
     await writeAdminKubeconfig(file, key);
   });
   if (!isFirst) await refreshAdminKubeconfig(file);
-  serving.onAuthorityChange(() => {
-    refreshAdminKubeconfig(file).catch(base.onError);
+  endpoint.onAuthorityChange?.(() => {
+    refreshAdminKubeconfig(file).catch((error: unknown) => base.onError(error, ADMIN_KUBE_CONFIG_FILE));
   });
   await markVerifiedElsewhere(base, certificates);
   const { dir: directory, drift } = configuration.bootstrap;
   await applyManifests({
-    ...deps.manifests,
+    manifests,
+    api: createInternalApi(platform, deps),
+    logger,
     directory,
     overwrites: drift === "overwrite",
     recordEvent: base.recordEvent,

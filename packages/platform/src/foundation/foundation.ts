@@ -26,8 +26,8 @@ export type FoundationParts = {
   readonly runtime: Runtime;
   readonly keyRing: KeyRing;
   readonly metrics: ServerMetrics;
-  /** Takes faults of work that no request waits for. `subject`: the part that failed. */
-  readonly onError: (error: unknown, subject?: string) => void;
+  /** Takes faults of work that no request waits for. `subject`: the part that failed, as the log names it. */
+  readonly onError: (error: unknown, subject: string) => void;
   /** Ends with the server. */
   readonly signal: AbortSignal;
 };

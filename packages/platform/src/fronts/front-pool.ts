@@ -9,7 +9,7 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import { publishServer } from "@postern/stores/sqlite/server-table";
 import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
-import type { UsedProof } from "../features/access-keys/proofs/used-proofs.ts";
+import { createUsedProofs, type UsedProof, type UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import { type ActivitySnapshot, addActivity } from "../features/activity/activity-snapshot.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
@@ -84,6 +84,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
   }));
   /** Counts of fronts that have ended. */
   let past: FrontMetrics = [];
+  const usedProofs = createUsedProofs();
   const retries = new Set<Disposable>();
   let parts: Parts | undefined;
   let serving: ServingIdentity | undefined;
@@ -96,7 +97,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
   };
 
   function begin(place: Place, given: Parts): FrontThread {
-    const { port, serving: first, audit, link, usedProofs, activity, writeUses } = given;
+    const { port, serving: first, audit, link, activity, writeUses } = given;
     const { number } = place;
     place.startedAt = clock.elapsed();
     const store = deps.store();
@@ -205,6 +206,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
   return {
     isFirst: true,
     ticketKeys: data.ticketKeys,
+    usedProofs,
     async start(given) {
       parts = given;
       await Promise.all(places.map((place) => begin(place, given).ready));
@@ -233,7 +235,8 @@ const firstCalls = ({
   scrape,
   activity,
   gatherUses,
-}: Pick<Parts, "audit" | "link" | "usedProofs"> & {
+}: Pick<Parts, "audit" | "link"> & {
+  readonly usedProofs: UsedProofs;
   readonly scrape: () => Promise<string>;
   readonly activity: () => Promise<ActivitySnapshot>;
   readonly gatherUses: GatherUses;

@@ -12,13 +12,14 @@ export type FirstFront = {
   readonly isFirst: true;
   /** 48 bytes: each front resumes the TLS sessions of the others. */
   readonly ticketKeys: Uint8Array;
+  /** Of all of them. */
+  readonly usedProofs: UsedProofs;
   /** Starts the further ones, which listen on the port. Rejects where one of them does not start. */
   start(parts: {
     readonly port: number;
     readonly serving: ServingIdentity;
     readonly audit: AuditSink;
     readonly link: OneTimeLink;
-    readonly usedProofs: UsedProofs;
     readonly activity: () => ActivitySnapshot;
     readonly writeUses: GatherUses;
   }): Promise<void>;

@@ -3,12 +3,16 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
-import type { Storage } from "@postern/apiserver/storage/storage";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
+import type { AccessKeys } from "../features/access-keys/feature.ts";
+import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
+import { credentialPrefixes } from "../features/certificates/feature.ts";
+import type { Foundation } from "../foundation/foundation.ts";
+import type { ManagementRoute } from "../foundation/http/feature-route.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
+import type { ServerStore } from "../foundation/store/open-server-store.ts";
 import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "./backup-key.ts";
-import { type CredentialsInForce, listValidKeys } from "./list-valid-keys.ts";
+import { listValidKeys } from "./list-valid-keys.ts";
 import { encodeValidKeys } from "./valid-keys.ts";
 import { openBackup } from "./write-backup.ts";
 
@@ -17,27 +21,36 @@ export const BACKUP_PATH = "/backup";
 
 const MAX_BODY_BYTES = 64 * 1024;
 
-export type BackupRouteDeps = CredentialsInForce & {
-  readonly storage: Storage;
-  readonly runtime: Pick<Runtime, "clock" | "random">;
-  /** The server's key for backups. */
-  readonly serverKey: Uint8Array;
-};
-
 /**
  * The body may say `{"content": "backup" | "revocations"}`, and for a backup under a passphrase its key, which the client makes of it,
  * as `{"key": {"salt", "secret"}}` in base64. An empty one means a backup under the key of the server.
  */
-export function createBackupHandler({ storage, runtime, serverKey, ...inForce }: BackupRouteDeps): Handler {
-  const { clock, random } = runtime;
-  return async ({ request, signal }) => {
+export function backupRoute(
+  base: Foundation,
+  {
+    keys,
+    certificates,
+    store,
+  }: {
+    readonly keys: AccessKeys;
+    readonly certificates: CertificateLedger;
+    readonly store: Pick<ServerStore, "disk" | "serverKeys">;
+  },
+): ManagementRoute {
+  const {
+    cache,
+    runtime: { clock, random },
+  } = base;
+  const serverKey = store.serverKeys.backups;
+  const inForce = { keys: keys.index, certificates, prefixes: credentialPrefixes(base), cache };
+  const handle: Handler = async ({ request, signal }) => {
     if (request.method !== "POST") throw methodNotAllowedError();
     const { content, key } = readBody(await request.body(MAX_BODY_BYTES));
     if (content === "revocations") {
       return textResponse(200, encodeValidKeys(await listValidKeys(inForce, clock), serverKey));
     }
     const { bytes } = await openBackup({
-      storage,
+      storage: store.disk,
       key: key ?? serverBackupKey(serverKey),
       serverKey,
       prefixes: inForce.prefixes,
@@ -47,6 +60,7 @@ export function createBackupHandler({ storage, runtime, serverKey, ...inForce }:
     });
     return streamed(bytes);
   };
+  return { path: BACKUP_PATH, handle };
 }
 
 const streamed = (bytes: AsyncIterable<Uint8Array>): ApiResponse => ({

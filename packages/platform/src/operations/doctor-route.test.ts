@@ -4,7 +4,7 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { startPlatform } from "../testing/running-platform.ts";
-import { createDoctorHandler } from "./doctor-route.ts";
+import { doctorRoute } from "./doctor-route.ts";
 
 it("is for administrators, and names what is wrong with a remedy", async () => {
   await using platform = await startPlatform();
@@ -25,13 +25,10 @@ it("is for administrators, and names what is wrong with a remedy", async () => {
 it("examines once for requests that come together, and again after a failure", async () => {
   let calls = 0;
   let now = 1_000_000;
-  const handle = createDoctorHandler({
-    async examine() {
-      calls++;
-      if (calls === 2) throw new Error("the disk is gone");
-      return [];
-    },
-    clock: { now: () => now } as never,
+  const { handle } = doctorRoute({ runtime: { clock: { now: () => now } } as never }, async () => {
+    calls++;
+    if (calls === 2) throw new Error("the disk is gone");
+    return [];
   });
   const context = { request: { method: "GET" } } as never;
   await Promise.all(Array.from({ length: 50 }, () => handle(context)));

@@ -1,12 +1,12 @@
 // GET /doctor: the findings of the doctor about a server that runs, for the console.
 
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
-import type { Handler } from "@postern/apiserver/context/request-context";
-import type { Clock } from "@postern/apiserver/runtime/clock";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../foundation/foundation.ts";
+import type { ManagementRoute } from "../foundation/http/feature-route.ts";
 
 /** Open to callers that RBAC lets `get` it: the platform's administrators. Findings name files of the server's machine. */
-export const DOCTOR_PATH = "/doctor";
+const DOCTOR_PATH = "/doctor";
 
 /** It reads a few files: more requests than that get the same answer. */
 const FRESH_MS = 10_000;
@@ -22,7 +22,7 @@ export type Examine = (now: number) => Promise<
 >;
 
 /** Answers `{"findings": [...]}`. */
-export function createDoctorHandler({ examine, clock }: { readonly examine: Examine; readonly clock: Clock }): Handler {
+export function doctorRoute({ runtime: { clock } }: Pick<Foundation, "runtime">, examine: Examine): ManagementRoute {
   let last: { readonly at: number; readonly findings: ReturnType<Examine> } | undefined;
   const findings = (): ReturnType<Examine> => {
     const now = clock.now();
@@ -34,8 +34,11 @@ export function createDoctorHandler({ examine, clock }: { readonly examine: Exam
     });
     return last.findings;
   };
-  return async ({ request }) => {
-    if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
-    return jsonResponse(200, JSON.stringify({ findings: await findings() }));
+  return {
+    path: DOCTOR_PATH,
+    async handle({ request }) {
+      if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
+      return jsonResponse(200, JSON.stringify({ findings: await findings() }));
+    },
   };
 }

@@ -3,31 +3,31 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { ApiError, badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
-import type { Handler } from "@postern/apiserver/context/request-context";
-import type { Clock } from "@postern/apiserver/runtime/clock";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
-import type { LiveAccessKeyIndex } from "../features/access-keys/create-access-key-index.ts";
+import type { AccessKeys } from "../features/access-keys/feature.ts";
 import { KeyRingError } from "../foundation/encryption/key-ring-record.ts";
 import type { StoredKeyRing } from "../foundation/encryption/stored-key-ring.ts";
+import type { Foundation } from "../foundation/foundation.ts";
+import type { ManagementRoute } from "../foundation/http/feature-route.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
 import type { ServerStore } from "../foundation/store/open-server-store.ts";
 import { findDigestKeys } from "./digest-keys.ts";
 import { readReencryptionState } from "./reencryption-state.ts";
 
 /** Requires permission to `get` and `post` to it, which administrators have. */
-export const KEY_RING_PATH = "/keyring";
+const KEY_RING_PATH = "/keyring";
 
 const MAX_BODY_BYTES = 4 * 1024;
 
 /** POST takes `{"action": "rotate"}`. Both answer with the state of the ring; no secret is in it. */
-export function createKeyRingHandler(
-  { disk, keyRing: ring }: Pick<ServerStore, "disk" | "keyRing">,
-  keys: LiveAccessKeyIndex,
-  clock: Clock,
-): Handler {
+export function keyRingRoute(
+  { runtime: { clock } }: Foundation,
+  { keys, store }: { readonly keys: AccessKeys; readonly store: Pick<ServerStore, "disk" | "keyRing"> },
+): ManagementRoute {
+  const { disk, keyRing: ring } = store;
   const describe = async (): Promise<JsonObject> => {
-    const holders = findDigestKeys(ring, keys.all(), clock.now());
+    const holders = findDigestKeys(ring, keys.index.all(), clock.now());
     return {
       keys: ring.keys.map(({ id, createdAt }, at) => ({
         id,
@@ -40,7 +40,7 @@ export function createKeyRingHandler(
       reencryption: (await readReencryptionState(disk)) ?? null,
     };
   };
-  return async ({ request }) => {
+  const handle: ManagementRoute["handle"] = async ({ request }) => {
     if (request.method === "GET") return jsonResponse(200, stringifyJson(await describe()));
     if (request.method !== "POST") throw methodNotAllowedError();
     const body = readJsonBody(await request.body(MAX_BODY_BYTES));
@@ -48,6 +48,7 @@ export function createKeyRingHandler(
     await rotate(ring);
     return jsonResponse(200, stringifyJson(await describe()));
   };
+  return { path: KEY_RING_PATH, handle };
 }
 
 async function rotate(ring: StoredKeyRing): Promise<void> {

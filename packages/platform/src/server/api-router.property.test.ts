@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startPlatform } from "../testing/running-platform.ts";
 import { createApiRouter } from "./api-router.ts";
-import { featureRoutes } from "./request-handler.ts";
+import { featureRoutes } from "./routes.ts";
 import { servedRoutes } from "./testing/served-routes.ts";
 
 const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 5_000);

@@ -9,12 +9,14 @@ import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeys } from "../features/access-keys/feature.ts";
 import type { AuthorityRecord } from "../features/certificate-authorities/authority-record.ts";
 import { type Outdated, presentAuthority } from "../features/certificate-authorities/present-authority.ts";
-import { PLATFORM, type RotationStates } from "../features/certificate-authorities/rotation-states.ts";
+import { PLATFORM } from "../features/certificate-authorities/rotation-states.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import type { IssuedCertificate } from "../features/certificates/issued-certificate.ts";
 import { outdatedCertificates, withLastUses } from "../features/certificates/outdated-certificates.ts";
+import type { VirtualClusters } from "../features/virtual-clusters/feature.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
 import type { Foundation } from "../foundation/foundation.ts";
+import type { ManagementRoute } from "../foundation/http/feature-route.ts";
 import { readJsonBody } from "../foundation/http/read-json-body.ts";
 import { outdatedKubeconfigs } from "./outdated-kubeconfigs.ts";
 import {
@@ -26,29 +28,30 @@ import {
 } from "./platform-authority.ts";
 
 /** Requires permission to `get` and `post` to it, which administrators have. */
-export const AUTHORITY_PATH = "/certificateauthority";
+const AUTHORITY_PATH = "/certificateauthority";
 
 const MAX_BODY_BYTES = 4 * 1024;
 /** Servers read the record within milliseconds of its event. */
 const PATIENCE_MS = 10_000;
 
 /** POST takes `{"action": "Prepare"}`, `Complete` or `Abort`. Both answer with the state; no secret is in it. */
-export function createAuthorityHandler(
-  { configuration, names, runtime }: Pick<Foundation, "configuration" | "names" | "runtime">,
-  {
-    store,
-    rotations,
-    certificates,
-    keys,
-    endpoint,
-  }: {
-    readonly store: AuthorityStore;
-    readonly rotations: Pick<RotationStates, "of" | "publish">;
-    readonly certificates: Pick<CertificateLedger, "all" | "refusalOf" | "lastUseOf">;
-    readonly keys: Pick<AccessKeys, "index" | "activity" | "gatherUses">;
-    readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem" | "onAuthorityChange">;
+export function authorityRoute(
+  base: Foundation,
+  needs: {
+    readonly keys: AccessKeys;
+    readonly certificates: CertificateLedger;
+    readonly clusters: Pick<VirtualClusters, "rotations">;
+    readonly endpoint: PlatformEndpoint;
   },
-): Handler {
+): ManagementRoute {
+  const { configuration, names, runtime } = base;
+  const {
+    keys,
+    certificates,
+    clusters: { rotations },
+    endpoint,
+  } = needs;
+  const store: AuthorityStore = { ...base, random: runtime.random };
   /** Kubeconfigs from before the preparation trust the earlier CA alone: those with certificates, and those whose tokens were used since. */
   async function outdatedOf({ next }: AuthorityRecord): Promise<Outdated> {
     if (next === undefined) return { certificates: { count: 0, used: 0, items: [] } };
@@ -73,7 +76,7 @@ export function createAuthorityHandler(
   const recordNow = async (): Promise<AuthorityRecord> =>
     (await readPlatformAuthority(store)) ?? { current: await secretsInFiles(configuration), generation: 1 };
 
-  return async ({ request, audit }) => {
+  const handle: Handler = async ({ request, audit }) => {
     assertOwnAuthority(configuration);
     if (request.method === "GET") return await answer(await recordNow());
     if (request.method !== "POST") throw methodNotAllowedError();
@@ -86,6 +89,7 @@ export function createAuthorityHandler(
     await whenServed(bundle, endpoint, runtime);
     return await answer(record);
   };
+  return { path: AUTHORITY_PATH, handle };
 }
 
 /** Kubeconfigs after the answer have the bundle. Rejects with ApiError 503 where the server does not get so far: its log says why. */

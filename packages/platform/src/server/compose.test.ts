@@ -5,12 +5,8 @@ import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
-import { UNAUDITED } from "@postern/apiserver/testing/unaudited";
 import { expect, test } from "vitest";
-import { memoryBudgets } from "../features/budgets/memory-limit.ts";
-import { defaultConfiguration } from "../foundation/config/configuration.ts";
-import { createFixedKeyRing } from "../foundation/encryption/key-ring.ts";
-import { deriveServerKeys } from "../foundation/store/server-keys.ts";
+import { platformParts } from "../testing/platform-parts.ts";
 import { composePlatform } from "./compose.ts";
 
 const KINDS = `
@@ -38,7 +34,6 @@ test("kinds and work queues are in the order that clients and operators know", a
   const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler }));
   await cache.ready();
   const lifetime = new AbortController();
-  const secret = new Uint8Array(32).fill(7);
   const metrics = createServerMetrics({ withProcessMetrics: false });
   const queues: string[] = [];
   const workQueues: typeof metrics.workQueues = {
@@ -47,26 +42,18 @@ test("kinds and work queues are in the order that clients and operators know", a
       return metrics.workQueues.follow(name, state);
     },
   };
-  const platform = composePlatform(
-    {
-      configuration: defaultConfiguration("/"),
+  const platform = await composePlatform(
+    platformParts({
       storage,
       cache,
       runtime: systemRuntime,
-      keyRing: createFixedKeyRing(secret),
-      metrics: Object.create(metrics, { workQueues: { value: workQueues } }),
-      onError: () => {},
       signal: lifetime.signal,
-      serverKeys: deriveServerKeys(secret),
-      memory: memoryBudgets(2 ** 32, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
-      endpoint: { url: () => "https://platform.test", isOwnName: () => false, certificateAuthorityPem: undefined },
-      routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
-    },
+      metrics: Object.create(metrics, { workQueues: { value: workQueues } }),
+    }),
     teardown,
   );
   teardown.defer(() => lifetime.abort());
-  for (const controller of platform.startControllers(systemRuntime, { webhook: undefined, audit: UNAUDITED }))
-    teardown.use(controller);
+  for (const controller of platform.startControllers(systemRuntime)) teardown.use(controller);
   expect(platform.api.registry.definitions.map(({ plural }) => plural)).toEqual(KINDS);
   expect(queues).toEqual(QUEUES);
 });

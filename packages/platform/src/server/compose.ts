@@ -3,6 +3,7 @@
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { ControllerAudit } from "@postern/apiserver/chain/controller-audit";
 import { type Controller, controlledResources } from "@postern/apiserver/controllers/controller-port";
+import type { Logger } from "@postern/apiserver/logging/logger";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Teardown } from "@postern/apiserver/runtime/teardown";
@@ -45,10 +46,10 @@ import { type ClusterTunnels, openClusterTunnels } from "../features/cluster-tun
 import type { Directory } from "../features/directory/directory.ts";
 import { openDirectory } from "../features/directory/feature.ts";
 import { directoryKinds } from "../features/directory/kinds/index.ts";
+import { type FrontProxy, openFrontProxy } from "../features/front-proxy/feature.ts";
 import { kubeconfigGeneratorControllers } from "../features/kubeconfig-generators/controllers/index.ts";
 import { kubeconfigGeneratorKinds } from "../features/kubeconfig-generators/kinds/index.ts";
-import { createNoticeController, createNoticeMetrics } from "../features/notices/feature.ts";
-import type { NoticeWebhook } from "../features/notices/notice-webhook.ts";
+import { createNoticeController, createNoticeMetrics, openNoticeWebhook } from "../features/notices/feature.ts";
 import { projectControllers } from "../features/projects/controllers/index.ts";
 import { projectKinds } from "../features/projects/kinds/index.ts";
 import { signInControllers } from "../features/sign-in/controllers/index.ts";
@@ -71,7 +72,8 @@ import { createFoundation, type Foundation, type FoundationParts } from "../foun
 import { openIssuers } from "../foundation/issuers/issuers.ts";
 import { createTakenTokenReaper } from "../foundation/issuers/used-tokens.ts";
 import type { ServerKeys } from "../foundation/store/server-keys.ts";
-import { createManagementApi, type ManagementApi, type NonResourceRoutes } from "./management-api.ts";
+import { createManagementApi, type ManagementApi } from "./management-api.ts";
+import type { Probes } from "./probes.ts";
 
 export type PlatformParts = FoundationParts & {
   readonly serverKeys: ServerKeys;
@@ -87,15 +89,13 @@ export type PlatformParts = FoundationParts & {
   readonly counted?: CountedClusters | undefined;
   /** Whether other servers write to the store as well. Absent: none does. */
   readonly isShared?: boolean;
-  /** Paths of the management API beside its resources. */
-  readonly routes: (base: Foundation, needs: NonResourceNeeds) => NonResourceRoutes;
-};
-
-type NonResourceNeeds = {
-  readonly keys: AccessKeys;
-  readonly certificates: CertificateLedger;
-  readonly clusters: Pick<VirtualClusters, "rotations">;
-  readonly activity: ServerActivity;
+  /** Absent: there are none. */
+  readonly probes?: Probes | undefined;
+  readonly logger: Logger;
+  /** Of what controllers do for users. */
+  readonly controllerAudit: ControllerAudit;
+  /** Whether controllers may run here. */
+  readonly mayLead: boolean;
 };
 
 /** For the routes of a server, and for the work of its start. */
@@ -119,15 +119,14 @@ export type Platform = {
   readonly activity: ServerActivity;
   readonly access: AccessRequests;
   readonly accessKinds: AccessRequestKinds;
+  /** Undefined: no other cluster forwards requests to this server. */
+  readonly frontProxy: FrontProxy | undefined;
   /** Starts all controllers, in order. */
-  startControllers(
-    led: Runtime,
-    needs: { readonly webhook: NoticeWebhook | undefined; readonly audit: ControllerAudit },
-  ): readonly Controller[];
+  startControllers(led: Runtime): readonly Controller[];
 };
 
-/** `use` takes what is disposed with the server, in the opposite order. */
-export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "use">): Platform {
+/** `use` takes what is disposed with the server, in the opposite order. Rejects with ConfigurationError for a file of a feature that cannot be used. */
+export async function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "use">): Promise<Platform> {
   const { memory, endpoint, tracing } = parts;
   const continueTokens = createContinueTokens(parts.serverKeys.continueTokens);
   const { counted, isShared = false } = parts;
@@ -201,7 +200,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
         ...ofAuthorization.policies, ...ofAuthorization.reviews,
       ],
       admission: [use(openClusterSecretAdmission(base, { authorization }))],
-      routes: parts.routes(base, { keys, certificates, clusters, activity }),
+      probes: parts.probes,
       authorization,
       budgets,
       memory,
@@ -213,7 +212,11 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
     await Promise.all(useWriters.map((writer) => writer.flush(uids)));
   };
 
-  const startControllers: Platform["startControllers"] = (runtime, { webhook, audit }) => {
+  const frontProxy = await openFrontProxy(base, { directory, logger: parts.logger });
+  const webhook = parts.mayLead ? await openNoticeWebhook(base) : undefined;
+  for (const opened of [frontProxy, webhook]) if (opened !== undefined) use(opened);
+
+  const startControllers: Platform["startControllers"] = (runtime) => {
     const resources = controlledResources(api.registry);
     const port = { resources, runtime, onError: base.onError, queueMetrics: metrics.workQueues };
     return [
@@ -230,7 +233,7 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
       ...trustControllers(port, base, { trust }),
       // biome-ignore format: as above
       ...kubeconfigGeneratorControllers(port, base, {
-        keys, mint, directory, authorization, kinds: ofGenerators, issuer: ofClusters.issuer, endpoint, audit,
+        keys, mint, directory, authorization, kinds: ofGenerators, issuer: ofClusters.issuer, endpoint, audit: parts.controllerAudit,
       }),
       ...accessRequestControllers(port, base, { access, kinds: ofAccess, directory, authorization, webhook }),
       ...endedCredentialControllers(port, { keys, certificates }),
@@ -243,6 +246,6 @@ export function composePlatform(parts: PlatformParts, { use }: Pick<Teardown, "u
   // biome-ignore format: as above
   return {
     base, directory, keys, mint, certificates, granted, authorization, trust, tunnels, delivery, clusters, signIn, api,
-    activity, access, accessKinds: ofAccess, startControllers, writeUses,
+    activity, access, accessKinds: ofAccess, frontProxy, startControllers, writeUses,
   };
 }

@@ -3,7 +3,6 @@
 import { MANAGEMENT } from "@postern/api/platform-names";
 import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
-import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
@@ -18,20 +17,16 @@ import { createCustomResources } from "../features/custom-resources/feature.ts";
 import type { Foundation } from "../foundation/foundation.ts";
 import { withTextLimits } from "../foundation/kinds/text-limits.ts";
 import { SERVED_VERSION } from "../foundation/served-version.ts";
+import type { Probes } from "./probes.ts";
 
 export type ManagementApi = ApiSurface & Disposable;
-
-export type NonResourceRoutes = {
-  readonly nonResource: NonResourceHandler;
-  /** For the list at `/`. */
-  readonly nonResourcePaths: readonly string[];
-};
 
 export type ManagementApiNeeds = {
   /** In the order of discovery. */
   readonly kinds: readonly ResourceDefinition[];
   readonly admission: readonly AdmissionPlugin[];
-  readonly routes: NonResourceRoutes;
+  /** Undefined: there are none. */
+  readonly probes: Probes | undefined;
   readonly authorization: Authorization;
   readonly budgets: Budgets;
   readonly memory: MemoryBudgets;
@@ -66,7 +61,7 @@ export function createManagementApi(base: Foundation, needs: ManagementApiNeeds)
       createDefinitionLimit(registry),
       ...needs.admission,
     ],
-    ...needs.routes,
+    ...needs.probes,
     info: { title: "Postern", version: SERVED_VERSION.gitVersion },
     watchMetrics: {
       watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),

@@ -4,23 +4,28 @@ import { X509Certificate } from "node:crypto";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
+import type { OwnAddresses } from "../features/access-keys/proofs/proof-verifier.ts";
 import { PLATFORM, type RotationStates } from "../features/certificate-authorities/rotation-states.ts";
-import type { Configuration } from "../foundation/config/configuration.ts";
+import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";
+import type { Foundation } from "../foundation/foundation.ts";
 import { labelledCounter } from "../foundation/metrics/counters.ts";
 import { followFiles } from "../foundation/pki/follow-files.ts";
-import { loadConfiguredIdentity, loadServingIdentity, type ServingIdentity } from "./serving-identity.ts";
+import { adoptPlatformAuthority } from "./platform-authority.ts";
+import { isNamedIn, loadConfiguredIdentity, loadServingIdentity, type ServingIdentity } from "./serving-identity.ts";
 
 /** The certificate that clients see now. */
 export type ServingState = {
   readonly current: ServingIdentity;
   /** Calls back when the CA that kubeconfigs name is another one. */
   onAuthorityChange(listener: () => void): Disposable;
+  /** Calls back with each certificate that takes the place of another. */
+  onReplaced(follower: (next: ServingIdentity) => void): Disposable;
+  /** Throws where the transport does not take the certificate; then the earlier one stays. */
+  replace(next: ServingIdentity, transport: Pick<HttpTransport, "setCredentials">): void;
 };
 
-/** `replace` throws where a transport does not take the certificate; then the earlier one stays. */
-export function createServingState(first: ServingIdentity) {
+export function createServingState(first: ServingIdentity): ServingState {
   let current = first;
   const listeners = new Set<() => void>();
   const followers = new Set<(next: ServingIdentity) => void>();
@@ -28,16 +33,15 @@ export function createServingState(first: ServingIdentity) {
     get current() {
       return current;
     },
-    onAuthorityChange(listener: () => void): Disposable {
+    onAuthorityChange(listener) {
       listeners.add(listener);
       return { [Symbol.dispose]: () => listeners.delete(listener) };
     },
-    /** Calls back with each certificate that takes the place of another. */
-    onReplaced(follower: (next: ServingIdentity) => void): Disposable {
+    onReplaced(follower) {
       followers.add(follower);
       return { [Symbol.dispose]: () => followers.delete(follower) };
     },
-    replace(next: ServingIdentity, transport: Pick<HttpTransport, "setCredentials">): void {
+    replace(next, transport) {
       transport.setCredentials(next.tls);
       const hasChanged = next.certificateAuthorityPem !== current.certificateAuthorityPem;
       current = next;
@@ -82,29 +86,37 @@ export function gaugeServing(
   );
 }
 
-type ServingReloadDeps = {
-  readonly configuration: Configuration;
-  readonly runtime: Runtime;
+/** As clients reach the server, with the certificate that they see now. */
+export const endpointOf = (
+  serving: Pick<ServingState, "current" | "onAuthorityChange">,
+  url: string,
+): PlatformEndpoint & OwnAddresses => ({
+  url: () => url,
+  isOwnName: (host) => isNamedIn(serving.current.tls, host),
+  get certificateAuthorityPem() {
+    return serving.current.certificateAuthorityPem;
+  },
+  onAuthorityChange: serving.onAuthorityChange,
+});
+
+type ServingReloadNeeds = {
   readonly transport: Pick<HttpTransport, "setCredentials">;
-  readonly serving: ReturnType<typeof createServingState>;
+  readonly serving: ServingState;
   readonly logger: Logger;
   /** For the metric. */
   readonly onReload: (result: "loaded" | "refused") => void;
-  readonly onError: (error: unknown) => void;
   /** Rotations of its CA. */
   readonly rotations: Pick<RotationStates, "onChange">;
-  /** Makes its files what the store says. */
-  readonly adopt: () => Promise<boolean>;
 };
 
-export const reloadCertificate = (deps: ServingReloadDeps): Disposable =>
-  deps.configuration.tlsCertFile === "" ? renewOwnCertificate(deps) : followConfiguredFiles(deps);
+export const reloadCertificate = (base: Foundation, needs: ServingReloadNeeds): Disposable =>
+  base.configuration.tlsCertFile === "" ? renewOwnCertificate(base, needs) : followConfiguredFiles(base, needs);
 
 /** Files that do not fit together yet may be complete after this. */
 const COMPLETE_MS = 1_000;
 
-function followConfiguredFiles(deps: ServingReloadDeps): Disposable {
-  const { configuration, runtime, transport, serving, logger, onReload } = deps;
+function followConfiguredFiles({ configuration, runtime }: Foundation, needs: ServingReloadNeeds): Disposable {
+  const { transport, serving, logger, onReload } = needs;
   const { tlsCertFile, tlsPrivateKeyFile, tlsCaFile } = configuration;
   /** Why the last look failed, and whether it was told. */
   let failure: { readonly cause: string; readonly isTold: boolean } | undefined;
@@ -154,8 +166,10 @@ const isSame = (one: ServingIdentity, other: ServingIdentity): boolean =>
 /** A look compares two numbers. A clock that was ahead for a moment must not leave a certificate behind that is not valid yet. */
 const INTERVAL_MS = 10_000;
 
-function renewOwnCertificate(deps: ServingReloadDeps): Disposable {
-  const { configuration, runtime, transport, serving, rotations, adopt, onError } = deps;
+function renewOwnCertificate(base: Foundation, needs: ServingReloadNeeds): Disposable {
+  const { configuration, storage, keyRing, runtime } = base;
+  const { transport, serving, rotations } = needs;
+  const onError = (error: unknown): void => base.onError(error, "serving-certificate");
   let isDisposed = false;
   let timer: Disposable | undefined;
   /** One after the other: each reads the newest record. */
@@ -163,7 +177,7 @@ function renewOwnCertificate(deps: ServingReloadDeps): Disposable {
   const take = async (): Promise<void> => {
     if (isDisposed) return;
     try {
-      await adopt();
+      await adoptPlatformAuthority(configuration, { storage, keyRing, random: runtime.random });
       const next = await loadServingIdentity(configuration, runtime);
       if (!isSame(next, serving.current)) serving.replace(next, transport);
     } catch (error) {

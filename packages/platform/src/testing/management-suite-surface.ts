@@ -11,11 +11,8 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { SuiteSurface } from "@postern/kubernetes/testing/suite-surface";
 import { cacheBudgets } from "../features/budgets/cache-budgets.ts";
-import { memoryBudgets } from "../features/budgets/memory-limit.ts";
-import { defaultConfiguration } from "../foundation/config/configuration.ts";
-import { createFixedKeyRing } from "../foundation/encryption/key-ring.ts";
-import { deriveServerKeys } from "../foundation/store/server-keys.ts";
 import { composePlatform, type Platform } from "../server/compose.ts";
+import { platformParts, TEST_MEMORY } from "./platform-parts.ts";
 
 export type ManagementSuiteSurface = SuiteSurface & {
   /** Definitions that the platform has registered. */
@@ -36,9 +33,7 @@ export async function openManagementSuiteSurface(
   runtime: Runtime = systemRuntime,
 ): Promise<ManagementSuiteSurface> {
   const storage = given ?? createMemoryStorage();
-  const configuration = defaultConfiguration("/");
-  const memory = memoryBudgets(4 * 2 ** 30, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 });
-  const budgets = cacheBudgets(memory.historyBytes);
+  const budgets = cacheBudgets(TEST_MEMORY.historyBytes);
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler, ...budgets });
   await cache.ready();
   const lifetime = new AbortController();
@@ -48,21 +43,16 @@ export async function openManagementSuiteSurface(
   };
   const metrics = createServerMetrics({ withProcessMetrics: false });
   const teardown = createTeardown();
-  const platform = composePlatform(
-    {
-      configuration,
+  const platform = await composePlatform(
+    platformParts({
       storage,
       cache,
       runtime,
-      keyRing: createFixedKeyRing(new Uint8Array(32).fill(7)),
+      signal: lifetime.signal,
       metrics,
       onError: fail,
-      signal: lifetime.signal,
-      serverKeys: deriveServerKeys(new Uint8Array(32).fill(7)),
-      memory,
       endpoint: { url: () => "https://platform.test:8443", isOwnName: () => false, certificateAuthorityPem: undefined },
-      routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
-    },
+    }),
     teardown,
   );
   const { api } = platform;

@@ -48,7 +48,7 @@ export function createDigestRenewal(
       if (renewed === undefined) return false;
       running.add(id);
       void write(key, kept, renewed)
-        .catch(onError)
+        .catch((error: unknown) => onError(error, "digest-renewal"))
         .finally(() => running.delete(id));
       return false;
     },

@@ -195,7 +195,7 @@ export function keyWriters(
   { names, records, storage, runtime: { scheduler }, onError }: Foundation,
   { index: keys, activity, usage, recordEvent }: AccessKeys,
 ): readonly PeriodicWriter[] {
-  const written = { keys, storage, scheduler, onError };
+  const written = { keys, storage, scheduler, onError: (error: unknown) => onError(error, "key-usage") };
   return [
     createLastActivityWriter({
       ...written,

@@ -31,7 +31,7 @@ export function openAccessRequests(
     clusterPolicies: objects(CLUSTER_ACCESS_POLICIES),
     projectPolicies: objects(ACCESS_POLICIES, { namespaced: true }),
     scheduler: runtime.scheduler,
-    onError,
+    onError: (error) => onError(error, "access-policies"),
   });
   const labelsOf = (place: AccessPlace): Labels => {
     if ("cluster" in place) return lookup.cluster(place.cluster)?.metadata.labels ?? {};

@@ -2,15 +2,15 @@
 
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { Handler } from "@postern/apiserver/context/request-context";
-import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
-import type { Clock } from "@postern/apiserver/runtime/clock";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../../foundation/foundation.ts";
+import type { ManagementRoute } from "../../foundation/http/feature-route.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import type { ActivitySnapshot } from "./activity-snapshot.ts";
+import { type ActivitySnapshot, snapshotOf } from "./activity-snapshot.ts";
+import type { ServerActivity } from "./server-activity.ts";
 
 /** Open to callers that RBAC lets `get` it: the platform's administrators. It has the names of keys and users of all tenants. */
-export const ACTIVITY_PATH = "/activity";
+const ACTIVITY_PATH = "/activity";
 
 const KEYS = 20;
 /** Fewer refusals of a key within a day happen to everyone. */
@@ -20,22 +20,24 @@ const MANY_REFUSALS = 10;
  * Answers with the counts of each minute (`requests`, `refused`, `failed`, `watches`: oldest first from `from` on, at most a day), `openWatches`, the
  * keys and client certificates that are used and refused most often in the last day, the changes of the last hour, newest first, and what `alerts` could come from.
  */
-export function createActivityHandler(deps: {
-  readonly read: (now: number) => Awaitable<ActivitySnapshot>;
-  readonly keys: Pick<AccessKeyIndex, "byId">;
-  readonly clock: Clock;
-  /** Whether notices go to a webhook. */
-  readonly hasWebhook: boolean;
-}): Handler {
-  const { read, keys, clock, hasWebhook } = deps;
+export function activityRoute(
+  { configuration, runtime: { clock } }: Foundation,
+  needs: {
+    readonly activity: ServerActivity;
+    readonly keys: Pick<AccessKeyIndex, "byId">;
+    /** Adds that of the other servers of this process. Undefined: this is the only one. */
+    readonly readActivity: ((own: ActivitySnapshot) => Promise<ActivitySnapshot>) | undefined;
+  },
+): ManagementRoute {
+  const { activity, keys, readActivity: read = (own) => own } = needs;
   const keyOf = (id: string) => {
     const key = keys.byId(id);
     return key === undefined ? { id } : { id, name: key.name, owner: key.owner.name };
   };
-  return async ({ request }) => {
+  const handle: ManagementRoute["handle"] = async ({ request }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
     const now = clock.now();
-    const { from, counts, openWatches, metricsReadAt, used, refused, changes } = await read(now);
+    const { from, counts, openWatches, metricsReadAt, used, refused, changes } = await read(snapshotOf(activity, now));
     const counted = (found: ActivitySnapshot["used"]) =>
       found.slice(0, KEYS).map(({ id, count, ...holder }) => ({ ...keyOf(id), ...holder, count }));
     const body = {
@@ -43,7 +45,7 @@ export function createActivityHandler(deps: {
       ...counts,
       openWatches,
       alerts: {
-        webhook: hasWebhook,
+        webhook: configuration.notices.webhook.url !== "",
         ...(metricsReadAt === undefined ? {} : { metricsReadAt: formatTimestamp(metricsReadAt) }),
       },
       used: counted(used),
@@ -56,4 +58,5 @@ export function createActivityHandler(deps: {
     };
     return jsonResponse(200, JSON.stringify(body));
   };
+  return { path: ACTIVITY_PATH, handle };
 }

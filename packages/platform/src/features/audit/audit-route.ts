@@ -9,12 +9,13 @@ import {
 } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { ManagementRoute } from "../../foundation/http/feature-route.ts";
 import { AuditCounts } from "./audit-counts.ts";
 import { withRotated } from "./log-files.ts";
 import { type AuditQuery, searchAuditLog } from "./search-audit-log.ts";
 
 /** Open to callers that RBAC lets `get` it: the platform's administrators. */
-export const AUDIT_EVENTS_PATH = "/audit/events";
+const AUDIT_EVENTS_PATH = "/audit/events";
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 5_000;
@@ -27,10 +28,10 @@ const MAX_PARTS = 200;
  * Answers `{"items": [...], "isTruncated": false}`, the newest record first, and with `parts` the `counts` of all records, also of those beyond the limit.
  * `path`: the newest file of the log; undefined if the log is no file.
  */
-export function createAuditSearchHandler(path: string | undefined): Handler {
+export function auditSearchRoute(path: string | undefined): ManagementRoute {
   // A search reads whole files.
   let isSearching = false;
-  return async ({ request, signal, receivedAt }) => {
+  const handle: Handler = async ({ request, signal, receivedAt }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
     const { limit, parts, ...query } = readQuery(request.query);
     if (path === undefined) throw noFileError();
@@ -47,6 +48,7 @@ export function createAuditSearchHandler(path: string | undefined): Handler {
       isSearching = false;
     }
   };
+  return { path: AUDIT_EVENTS_PATH, handle };
 }
 
 const noFileError = (): ApiError =>

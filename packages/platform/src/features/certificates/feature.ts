@@ -35,7 +35,7 @@ export const certificateUseWriter = (
     scheduler,
     activity,
     keys: { byUid: (serial) => (find(serial) === undefined ? undefined : usedCertificate(serial)) },
-    onError,
+    onError: (error) => onError(error, "certificate-usage"),
   });
 
 /** Where the records of credentials are in the store. */

@@ -3,8 +3,6 @@
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEvent } from "@postern/apiserver/controllers/event-recorder";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
-import type { Configuration } from "../../foundation/config/configuration.ts";
 import { parseLeadTime } from "../../foundation/config/rules.ts";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { labelledCounter } from "../../foundation/metrics/counters.ts";
@@ -16,10 +14,8 @@ import { createKeyNotices, type NoticeMetrics } from "./key-notices.ts";
 import { createNoticeWebhook, type NoticeWebhook } from "./notice-webhook.ts";
 
 /** Undefined where none is configured. Rejects with ConfigurationError. */
-export async function openNoticeWebhook(
-  { notices: { webhook } }: Pick<Configuration, "notices">,
-  runtime: Runtime,
-): Promise<NoticeWebhook | undefined> {
+export async function openNoticeWebhook({ configuration, runtime }: Foundation): Promise<NoticeWebhook | undefined> {
+  const { webhook } = configuration.notices;
   if (webhook.url === "") return undefined;
   return await createNoticeWebhook({
     ...webhook,

@@ -49,7 +49,7 @@ export function openIdentityProviders(
     try {
       byName.set(nameOf(object.key), readProvider(object));
     } catch (error) {
-      onError(error);
+      onError(error, "identity-providers");
     }
   }
 

@@ -54,7 +54,7 @@ export function openTrustRules({ names, objects, runtime, onError }: Foundation)
       const others = byIssuer.get(rule.source.issuer) ?? new Set();
       byIssuer.set(rule.source.issuer, others.add(rule));
     } catch (error) {
-      onError(error);
+      onError(error, "trust-rules");
     }
   };
   const changed = (): void => {

@@ -12,9 +12,17 @@ import { KeyRingError } from "../encryption/key-ring-record.ts";
 import { createSealedStorage } from "../encryption/sealed-storage.ts";
 import { openKeyRing, type StoredKeyRing } from "../encryption/stored-key-ring.ts";
 import { unreadableSecret } from "../encryption/unreadable-value.ts";
+import type { OpenedStore } from "./open-store.ts";
 
-/** If servers share a store, this long after a rotation none of them writes under the old key any more. */
-export const SETTLE_MS = 10 * 60_000;
+const SETTLE_MS = 10 * 60_000;
+/** Threads of this process that stand still for ten seconds are ended. */
+const SETTLE_OF_THREADS_MS = 30_000;
+
+/** This long after a rotation no server writes under the old key any more, in milliseconds. */
+export function settleMsOf({ isShared, connect }: Pick<OpenedStore, "isShared" | "connect">): number {
+  if (!isShared) return 0;
+  return connect === undefined ? SETTLE_MS : SETTLE_OF_THREADS_MS;
+}
 
 /** Rejects with ConfigurationError where the server key does not open the store. */
 export async function openSealedStore(deps: {

@@ -44,7 +44,7 @@ export function createRotationGuard(
     const attempt = writer.write(job.key, job.change).then(
       () => {},
       (error: unknown) => {
-        onError(error);
+        onError(error, "key-rotation");
         if (disposed) return;
         const retry = (): void => {
           waiting.delete(job);

@@ -6,20 +6,15 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import { CONTROLLER_WRITE } from "@postern/apiserver/controllers/controller-port";
-import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
-import { UNAUDITED } from "@postern/apiserver/testing/unaudited";
 import { afterEach, expect, test, vi } from "vitest";
-import { defaultConfiguration } from "../../../../foundation/config/configuration.ts";
-import { createFixedKeyRing } from "../../../../foundation/encryption/key-ring.ts";
-import { deriveServerKeys } from "../../../../foundation/store/server-keys.ts";
 import { composePlatform, type Platform } from "../../../../server/compose.ts";
+import { platformParts } from "../../../../testing/platform-parts.ts";
 import { accessKeyIdentity } from "../../../access-keys/access-key-identity.ts";
-import { memoryBudgets } from "../../../budgets/memory-limit.ts";
 import { KEYS_AT_ONCE, MAX_CLUSTERS } from "../../generator-limits.ts";
 
 const HOUR_MS = 3_600_000;
@@ -50,30 +45,26 @@ async function world({ authority, member = true }: { authority?: string; member?
   const teardown = createTeardown();
   open.push({ [Symbol.asyncDispose]: () => teardown.run() });
   let offset = 0;
-  const { clock, scheduler, random } = systemRuntime;
+  const { clock, scheduler } = systemRuntime;
   const runtime: Runtime = { ...systemRuntime, clock: { now: () => clock.now() + offset, elapsed: clock.elapsed } };
   const storage = teardown.use(createMemoryStorage());
   const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler }));
   await cache.ready();
   const lifetime = new AbortController();
-  const secret = random.bytes(32);
   const errors: unknown[] = [];
-  const platform = composePlatform(
-    {
-      configuration: defaultConfiguration("/"),
-      ...{ storage, cache, runtime, keyRing: createFixedKeyRing(secret), signal: lifetime.signal },
-      metrics: createServerMetrics({ withProcessMetrics: false }),
+  const platform = await composePlatform(
+    platformParts({
+      storage,
+      cache,
+      runtime,
+      signal: lifetime.signal,
       onError: (error) => void errors.push(error),
-      serverKeys: deriveServerKeys(secret),
-      memory: memoryBudgets(2 ** 32, { bodyBytes: 2 ** 28, backlogBytes: 2 ** 27 }),
       endpoint: { url: () => "https://platform.test", isOwnName: () => false, certificateAuthorityPem: authority },
-      routes: () => ({ nonResource: () => undefined, nonResourcePaths: [] }),
-    },
+    }),
     teardown,
   );
   teardown.defer(() => lifetime.abort());
-  for (const controller of platform.startControllers(runtime, { webhook: undefined, audit: UNAUDITED }))
-    teardown.use(controller);
+  for (const controller of platform.startControllers(runtime)) teardown.use(controller);
 
   const { base, directory, keys } = platform;
   const resourceOf = (kind: string, group?: string) =>
