@@ -54,7 +54,7 @@ describe("a cancelled request (security book 48)", () => {
     const key = await attack.newKey("fleeting");
     const target = { url: server.url, ca: await readFile(server.caFile) };
     let unanswered = 0;
-    for (const turns of TURNS) {
+    const takeBack = async (turns: number): Promise<void> => {
       using session = await connectRawHttp2(target);
       const streams = Array.from({ length: AT_ONCE }, (_, index) => {
         const body = Buffer.from(JSON.stringify({ metadata: { name: `taken-back-${turns}-${index}` } }));
@@ -73,10 +73,10 @@ describe("a cancelled request (security book 48)", () => {
         return stream;
       });
       for (let turn = 0; turn < turns; turn++) {
-        const payload = Buffer.from([turn, 0, 0, 0, 0, 0, 0, 0]);
+        const payload = Buffer.from([turn % 256, turn >> 8, 0, 0, 0, 0, 0, 0]);
         session.send(FRAME.ping, 0, 0, payload);
         await session.frame(
-          ({ type, flags, payload: got }) => type === FRAME.ping && flags === FLAG.ack && got[0] === turn,
+          ({ type, flags, payload: got }) => type === FRAME.ping && flags === FLAG.ack && got.equals(payload),
         );
       }
       for (const stream of streams) {
@@ -86,7 +86,8 @@ describe("a cancelled request (security book 48)", () => {
       const last = Buffer.from("the last");
       session.send(FRAME.ping, 0, 0, last);
       await session.frame(({ type, payload }) => type === FRAME.ping && payload.equals(last));
-    }
+    };
+    for (const turns of TURNS) await takeBack(turns);
     expect(unanswered).toBeGreaterThan(0);
     const made = async (): Promise<readonly string[]> => {
       const { body } = await attack.http(CONFIG_MAPS, { key: attack.admin });
@@ -101,9 +102,9 @@ describe("a cancelled request (security book 48)", () => {
       const known = new Set(recorded.map(({ objectRef }) => objectRef.name));
       return names.filter((name) => !known.has(name));
     };
+    // Some have to be begun; a thread that serves the cluster begins later than the server answers.
+    for (let turns = 2 * (TURNS.at(-1) ?? 1); (await made()).length === 0; turns *= 2) await takeBack(turns);
     await expect.poll(unrecorded).toEqual([]);
-    // Some had been begun.
-    expect((await made()).length).toBeGreaterThan(0);
   });
 });
 

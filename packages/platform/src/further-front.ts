@@ -114,7 +114,7 @@ async function compose(
     join: () => openPlace(data),
   });
   const { budgets } = memoryOf(configuration);
-  const { cache, counted } = openServerCache(configuration, store, budgets, basics, teardown);
+  const { cache, counted } = openServerCache(store, budgets, basics, teardown);
   const front: FurtherFront = {
     isFirst: false,
     ticketKeys: data.ticketKeys,

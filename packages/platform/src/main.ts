@@ -97,7 +97,7 @@ async function start(
   const pressure =
     heap && teardown.use(followMemoryPressure({ limitBytes: wholeBytes, heap, scheduler: runtime.scheduler }));
   const isMemoryShort = pressure && (() => pressure.isShort);
-  const { cache, counted } = openServerCache(configuration, store, budgets, basics, teardown);
+  const { cache, counted } = openServerCache(store, budgets, basics, teardown);
   const front =
     table === undefined
       ? void showFronts(metrics, () => 1)

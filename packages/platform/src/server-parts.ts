@@ -1,5 +1,6 @@
 // The parts of a server that do not depend on its store, and the cache of the objects in it.
 
+import { availableParallelism } from "node:os";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { withLogLimit } from "@postern/apiserver/limits/log-limit";
@@ -13,7 +14,12 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { cacheBudgets } from "./features/budgets/cache-budgets.ts";
-import { detectedMemoryLimit, type MemoryBudgets, memoryBudgets } from "./features/budgets/memory-limit.ts";
+import {
+  defaultClusterThreads,
+  detectedMemoryLimit,
+  type MemoryBudgets,
+  memoryBudgets,
+} from "./features/budgets/memory-limit.ts";
 import {
   type CountedClusters,
   createCountedClusters,
@@ -91,9 +97,11 @@ export function memoryOf(configuration: Configuration): {
   readonly wholeBytes: number;
   readonly budgets: MemoryBudgets;
 } {
-  const { memoryLimitMiB, fairness, watchBacklog, clusterThreads, threads } = configuration;
+  const { memoryLimitMiB, fairness, watchBacklog, threads } = configuration;
   const wholeBytes = memoryLimitMiB === 0 ? detectedMemoryLimit() : memoryLimitMiB * MIB;
   const asked = { bodyBytes: fairness.bodyMiB * MIB, backlogBytes: watchBacklog.totalMiB * MIB };
+  const clusterThreads =
+    configuration.clusterThreads ?? defaultClusterThreads(wholeBytes / threads, availableParallelism() / threads);
   return { wholeBytes, budgets: memoryBudgets(wholeBytes, asked, clusterThreads, threads) };
 }
 
@@ -105,9 +113,8 @@ export type ServerCache = {
 
 /** Begins to load. */
 export function openServerCache(
-  { clusterThreads }: Pick<Configuration, "clusterThreads">,
   { storage }: Pick<ServerStore, "storage">,
-  { historyBytes }: Pick<MemoryBudgets, "historyBytes">,
+  { historyBytes, clusterThreads }: Pick<MemoryBudgets, "historyBytes" | "clusterThreads">,
   { runtime: { scheduler }, logger }: Pick<ServerBasics, "runtime" | "logger">,
   teardown: Teardown,
 ): ServerCache {

@@ -6,6 +6,8 @@ import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 
 export type MemoryBudgets = {
   readonly limitBytes: number;
+  /** Threads for embedded clusters, without those for one cluster alone. 0: the server serves them itself. */
+  readonly clusterThreads: number;
   /** Objects and bytes outside embedded clusters. */
   readonly platformBytes: number;
   /** All embedded clusters together. */
@@ -29,6 +31,14 @@ const IDLE_BYTES = 128 * MIB;
 export const ALONE_THREADS = 2;
 /** A thread without clusters: code, and space for the garbage collector. */
 export const THREAD_IDLE_BYTES = 32 << 20;
+
+/** Less memory is worth more undivided. */
+const BYTES_PER_THREAD = 1024 * MIB;
+const MOST_THREADS = 4;
+
+/** Threads for embedded clusters where the configuration has no number. One processor is enough for one: the system shares it out among threads. */
+export const defaultClusterThreads = (limitBytes: number, processors: number): number =>
+  Math.min(MOST_THREADS, Math.max(1, Math.floor(processors / 2)), Math.floor(limitBytes / BYTES_PER_THREAD));
 
 /** Memory that threads take before any cluster runs. */
 const idleBytesOfThreads = (threads: number): number =>
@@ -61,6 +71,7 @@ export function memoryBudgets(
   const eighth = Math.floor(Math.max(free, limitBytes / MIN_STORED_PART) / 8);
   return {
     limitBytes,
+    clusterThreads: threads,
     bodyBytes,
     backlogBytes: threads === 0 ? backlogBytes : Math.floor(backlogBytes / 2),
     threadBacklogBytes: threads === 0 ? 0 : Math.floor(backlogBytes / 2),

@@ -20,10 +20,11 @@ export type ThreadBudgets = {
 };
 
 /** The share of such a thread, as a part of a shared one's. */
-const ALONE_PART = 0.5;
-/** `threads` share what the budgets leave for clusters. */
-export function threadBudgets(memory: MemoryBudgets, threads: number): ThreadBudgets {
-  const parts = threads + ALONE_THREADS * ALONE_PART;
+const ALONE_PART = 1 / 3;
+
+/** All threads share what the budgets leave for clusters. */
+export function threadBudgets(memory: MemoryBudgets): ThreadBudgets {
+  const parts = memory.clusterThreads + ALONE_THREADS * ALONE_PART;
   const budgetOf = (part: number): ThreadBudget => {
     const clustersBytes = Math.floor((memory.clustersBytes * part) / parts);
     const historyBytes = Math.floor((memory.historyBytes * part) / parts);

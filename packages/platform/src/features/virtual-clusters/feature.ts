@@ -128,13 +128,13 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
     endpoint.onAuthorityChange?.(listener) ?? { [Symbol.dispose]: () => undefined };
   const spaceInstances = objects("spaceinstances", { namespaced: true });
   const faults = createClusterFaults(names, [instances, spaceInstances], base.recordEvent);
-  const { clusterThreads, platform, proxy, watchBacklog } = configuration;
+  const { platform, proxy, watchBacklog } = configuration;
   const rotations = openRotationStates(base);
   const threads =
     needs.threads &&
     createThreadedHost({
-      size: clusterThreads,
-      budgets: threadBudgets(needs.memory, clusterThreads),
+      size: needs.memory.clusterThreads,
+      budgets: threadBudgets(needs.memory),
       data: {
         platform,
         allowedAddresses: proxy.allowedAddresses,

@@ -38,9 +38,10 @@ type OptionInit<T> = {
 export const textOption = (init: OptionInit<string>): Option<string> =>
   option("text", "<text>", init, (raw) => single(raw));
 
-export const integerOption = (
-  init: OptionInit<number> & { readonly min: number; readonly max: number },
-): Option<number> =>
+/** The default may be undefined: the server works out a number. */
+export const integerOption = <Default extends number | undefined = number>(
+  init: OptionInit<number | Default> & { readonly min: number; readonly max: number },
+): Option<number | Default> =>
   option("integer", "<number>", init, (raw) => {
     const text = single(raw);
     const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

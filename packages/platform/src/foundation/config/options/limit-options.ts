@@ -54,12 +54,12 @@ export const limitOptions = {
     description:
       "Threads that serve requests, all on the one port: as many processors are used. Limits and memory are shared out among them. More than 1 needs Linux, Node 23.1 or later, and SQLite or etcd as the store",
   }),
-  clusterThreads: integerOption({
+  clusterThreads: integerOption<undefined>({
     flag: "cluster-threads",
-    default: 0,
+    default: undefined,
     min: 0,
     max: 64,
-    defaultText: "0 (none)",
+    defaultText: "one for two processors, each with 1 GiB of the memory limit, at most 4",
     description:
       "Threads that serve the virtual clusters of the built-in cluster. A cluster that holds up its thread, or takes too much memory, does not affect the rest of the server. With --threads, so many for each of these. 0: the server serves them itself",
   }),

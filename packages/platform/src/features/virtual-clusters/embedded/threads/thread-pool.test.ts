@@ -11,7 +11,7 @@ type FakeThread = {
 
 let now = 0;
 let threads: FakeThread[] = [];
-let planned: (() => void)[] = [];
+let planned: { readonly ms: number; readonly task: () => void }[] = [];
 let lost: { readonly uids: readonly string[]; readonly culprit: string | undefined; readonly reason: EndReason }[] = [];
 let needs = new Map<string, number>();
 let pool: ThreadPool<FakeThread>;
@@ -23,9 +23,10 @@ beforeEach(() => {
     roomBytes: { shared: 100, alone: 50 },
     clock: { now: () => now, elapsed: () => now },
     scheduler: {
-      schedule(_, task) {
-        planned.push(task);
-        return { [Symbol.dispose]: () => undefined };
+      schedule(ms, task) {
+        const plan = { ms, task };
+        planned.push(plan);
+        return { [Symbol.dispose]: () => void planned.splice(planned.indexOf(plan), 1) };
       },
     },
     needOf: (uid) => needs.get(uid) ?? 10,
@@ -95,7 +96,6 @@ describe("a pool of threads", () => {
       const { thread, slot } = pool.place(uid);
       thread.onEnd("memory", slot);
     }
-    for (const start of planned) start();
     expect(["a", "b", "c"].map(nameOf)).toEqual(["alone-1", "alone-2", "alone-1"]);
     expect(nameOf("d")).toMatch(/^shared-/);
   });
@@ -113,18 +113,32 @@ describe("a pool of threads", () => {
     expect(pool.threads.map(({ name }) => name).filter((name) => name.startsWith("alone"))).toEqual([]);
   });
 
-  it("waits before it starts a thread again that ended soon after its start", () => {
-    const [first] = threads;
-    now = 0;
-    first?.onEnd("crashed", 0);
-    expect(pool.threads.map(({ name }) => name)).toEqual(["shared-2"]);
-    for (const start of planned) start();
-    expect(pool.threads.map(({ name }) => name)).toEqual(["shared-2", "shared-1"]);
+  it("begins no thread for a second after one that ended soon and for no cluster", () => {
+    pool.place("a").thread.onEnd("crashed", 0);
+    expect(() => pool.place("a")).toThrow("are starting");
+    now += 1_000;
+    expect(nameOf("a")).toBe("shared-1");
+  });
+
+  it("has no thread without a cluster, but for a minute after the last one", () => {
+    expect(pool.threads).toEqual([]);
+    const { thread, slot } = pool.place("a");
+    pool.leave(slot);
+    expect(thread.closed).toBeUndefined();
+    expect(nameOf("b")).toBe("shared-1");
+    expect(planned).toEqual([]);
+    const other = pool.place("c");
+    pool.leave(other.slot);
+    for (const { task } of planned) task();
+    expect(other.thread.closed).toContain("stopped");
+    expect(pool.threads.map(({ name }) => name)).toEqual(["shared-1"]);
   });
 
   it("starts nothing after it was disposed", () => {
+    pool.place("a");
+    pool.place("b");
     pool[Symbol.dispose]();
     expect(threads.map(({ closed }) => closed)).toEqual(["the server is shutting down", "the server is shutting down"]);
-    expect(() => pool.place("a")).toThrow("shutting down");
+    expect(() => pool.place("c")).toThrow("shutting down");
   });
 });

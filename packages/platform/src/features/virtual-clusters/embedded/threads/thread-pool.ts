@@ -1,4 +1,5 @@
-// The cluster threads: which cluster runs in which, and what follows when a thread ends.
+// The cluster threads: which cluster runs in which, and what follows when a thread ends. A thread begins with its first cluster, and ends some time
+// after its last: a server without clusters that run takes no memory for threads.
 
 import { ApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
@@ -19,6 +20,7 @@ export type Place<Thread extends PooledThread> = {
 };
 
 export type ThreadPoolDeps<Thread extends PooledThread> = {
+  /** Shared threads that there may be. */
   readonly size: number;
   /** Memory for clusters in one thread, in bytes; a thread for one cluster alone has less. */
   readonly roomBytes: { readonly shared: number; readonly alone: number };
@@ -41,10 +43,14 @@ type Entry<Thread extends PooledThread> = {
   readonly startedAt: number;
   /** Uids by slot. */
   readonly clusters: Map<number, string>;
+  /** Ends a shared thread without clusters. */
+  idle: Disposable | undefined;
 };
 
-/** A thread that ends sooner is started again after as long. */
+/** Where a thread ended sooner and no cluster is to blame, none begins for as long. */
 const SHORT_LIFE_MS = 1_000;
+/** A shared thread is kept for so long without a cluster: its start takes the processor time of a hundred requests. */
+const IDLE_MS = 60_000;
 
 export type ThreadPool<Thread extends PooledThread> = Disposable & {
   /** Throws ApiError 503 for a cluster that may not start now. */
@@ -67,7 +73,7 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
   const listeners: ((reason: EndReason) => void)[] = [];
   let lastSlot = 0;
   let isOver = false;
-  const restarts = new Set<Disposable>();
+  let mayBeginAt = 0;
 
   function begin(name: string, isAlone: boolean): Entry<Thread> {
     const clusters = new Map<number, string>();
@@ -76,6 +82,7 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
       isAlone,
       startedAt: clock.elapsed(),
       clusters,
+      idle: undefined,
       thread: start(name, isAlone, (reason, slot) => ended(entry, reason, slot)),
     };
     return entry;
@@ -84,9 +91,7 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
   const all = (): readonly Entry<Thread>[] => [...shared, ...alone];
 
   function ended(entry: Entry<Thread>, reason: EndReason, slot: number): void {
-    const list = entry.isAlone ? alone : shared;
-    const index = list.indexOf(entry);
-    if (index >= 0) list.splice(index, 1);
+    forget(entry);
     const uids = [...entry.clusters.values()];
     const culprit = reason === "stopped" ? undefined : entry.clusters.get(slot);
     entry.clusters.clear();
@@ -95,18 +100,27 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
     entry.thread.close(serviceUnavailableError(`the virtual cluster starts again: ${why}`));
     if (reason === "stopped" || isOver) return;
     for (const listener of listeners) listener(reason);
-    if (!entry.isAlone) restart(entry);
+    const now = clock.elapsed();
+    if (culprit === undefined && now - entry.startedAt < SHORT_LIFE_MS) mayBeginAt = now + SHORT_LIFE_MS;
     onLost(uids, culprit, reason);
   }
 
-  /** At once, unless it does not even live for a moment. */
-  function restart({ name, startedAt }: Entry<Thread>): void {
-    if (clock.elapsed() - startedAt >= SHORT_LIFE_MS) return void shared.push(begin(name, false));
-    const later = scheduler.schedule(SHORT_LIFE_MS, () => {
-      restarts.delete(later);
-      if (!isOver) shared.push(begin(name, false));
-    });
-    restarts.add(later);
+  function forget(entry: Entry<Thread>): void {
+    entry.idle?.[Symbol.dispose]();
+    const list = entry.isAlone ? alone : shared;
+    const index = list.indexOf(entry);
+    if (index >= 0) list.splice(index, 1);
+  }
+
+  /** A thread for one cluster alone is not kept for the next. */
+  function emptied(entry: Entry<Thread>): void {
+    if (entry.isAlone) stop(entry);
+    else entry.idle = scheduler.schedule(IDLE_MS, () => stop(entry));
+  }
+
+  function stop(entry: Entry<Thread>): void {
+    forget(entry);
+    entry.thread.close(serviceUnavailableError("the virtual cluster has been stopped"));
   }
 
   const used = ({ clusters }: Entry<Thread>): number =>
@@ -117,8 +131,20 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
       .map((entry) => ({ entry, room: roomBytes.shared - used(entry) }))
       .sort((one, other) => other.room - one.room)[0];
 
-  /** The one with the most room. */
+  /** The next name of a shared thread, if all that run have clusters. */
+  const nextName = (): string | undefined => {
+    if (shared.some(({ clusters }) => clusters.size === 0) || clock.elapsed() < mayBeginAt) return undefined;
+    return freeName("shared", size, shared);
+  };
+
+  /** A further one while there may be more, otherwise the one with the most room. */
   function sharedThread(uid: string): Entry<Thread> {
+    const name = nextName();
+    if (name !== undefined) {
+      const entry = begin(name, false);
+      shared.push(entry);
+      return entry;
+    }
     const need = needOf(uid);
     const roomiest = roomiestThread();
     if (roomiest === undefined) throw serviceUnavailableError("the threads for virtual clusters are starting");
@@ -133,20 +159,14 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
   }
 
   function aloneThread(): Entry<Thread> {
-    if (alone.length >= ALONE_THREADS) {
-      // Those that stopped a thread hold up each other alone.
-      const [emptiest] = [...alone].sort((one, other) => one.clusters.size - other.clusters.size);
-      if (emptiest !== undefined) return emptiest;
-    }
-    const names = new Set(alone.map(({ name }) => name));
-    let number = 1;
-    while (names.has(`alone-${number}`)) number++;
-    const entry = begin(`alone-${number}`, true);
+    const name = freeName("alone", ALONE_THREADS, alone);
+    // Those that stopped a thread hold up each other alone.
+    if (name === undefined)
+      return alone.reduce((one, other) => (other.clusters.size < one.clusters.size ? other : one));
+    const entry = begin(name, true);
     alone.push(entry);
     return entry;
   }
-
-  for (let number = 1; number <= size; number++) shared.push(begin(`shared-${number}`, false));
 
   return {
     place(uid) {
@@ -155,11 +175,12 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
       if (pause !== undefined) throw pausedError(pause);
       const entry = quarantine.has(uid) ? aloneThread() : sharedThread(uid);
       const slot = ++lastSlot;
+      entry.idle?.[Symbol.dispose]();
       entry.clusters.set(slot, uid);
       return { thread: entry.thread, slot };
     },
     crowding(uid) {
-      const roomiest = quarantine.has(uid) ? undefined : roomiestThread();
+      const roomiest = quarantine.has(uid) || nextName() !== undefined ? undefined : roomiestThread();
       if (roomiest === undefined) return undefined;
       const missingBytes = Math.min(needOf(uid) - roomiest.room, used(roomiest.entry));
       return missingBytes > 0 ? { uids: [...roomiest.entry.clusters.values()], missingBytes } : undefined;
@@ -168,10 +189,7 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
       const entry = all().find(({ clusters }) => clusters.has(slot));
       if (entry === undefined) return;
       entry.clusters.delete(slot);
-      // A thread for one cluster alone is not kept for the next.
-      if (!entry.isAlone || entry.clusters.size > 0) return;
-      alone.splice(alone.indexOf(entry), 1);
-      entry.thread.close(serviceUnavailableError("the virtual cluster has been stopped"));
+      if (entry.clusters.size === 0) emptied(entry);
     },
     quarantine,
     get threads() {
@@ -180,10 +198,19 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
     onThreadEnd: (listener) => void listeners.push(listener),
     [Symbol.dispose]() {
       isOver = true;
-      for (const later of restarts) later[Symbol.dispose]();
-      for (const { thread } of all()) thread.close(serviceUnavailableError("the server is shutting down"));
+      for (const { thread, idle } of all()) {
+        idle?.[Symbol.dispose]();
+        thread.close(serviceUnavailableError("the server is shutting down"));
+      }
     },
   };
+}
+
+/** Of the form `<kind>-<number>` from 1 to `most`. Undefined: all are taken. */
+function freeName(kind: string, most: number, taken: readonly { readonly name: string }[]): string | undefined {
+  const names = new Set(taken.map(({ name }) => name));
+  for (let number = 1; number <= most; number++) if (!names.has(`${kind}-${number}`)) return `${kind}-${number}`;
+  return undefined;
 }
 
 function pausedError({
