@@ -2,7 +2,7 @@
 // others when it is answered, each event and audit line comes once, and the metrics are of all.
 
 import { createHash, randomUUID, X509Certificate } from "node:crypto";
-import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -220,6 +220,38 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
     }
   });
 
+  it("quotas of a project are never passed, whichever connections ask at the same moment", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const INSTANCES = "virtualclusterinstances";
+    for (let round = 0; round < 4; round++) {
+      const name = `full-${round}`;
+      const namespace = `p-${name}`;
+      const project = { ownedaccesskeys: "3", [INSTANCES]: "3", "storage.objects": "20" };
+      await send(PROJECTS, { key: admin, body: { metadata: { name }, spec: { quotas: { project } } } });
+      const paths = {
+        keys: KEYS,
+        instances: `/apis/management.postern/v1/namespaces/${namespace}/${INSTANCES}`,
+        secrets: `/api/v1/namespaces/${namespace}/secrets`,
+      };
+      const make = async (path: string, spec?: object) => {
+        const answers = await Promise.all(
+          clients.flatMap((client) =>
+            [0, 1].map(() => client(path, { key: admin, body: { metadata: { generateName: `${name}-` }, spec } })),
+          ),
+        );
+        return answers.filter(({ status }) => status === 201).length;
+      };
+      // All servers on etcd have to know the project first.
+      for (const client of clients)
+        await expect.poll(async () => (await client(`${PROJECTS}/${name}`, { key: admin })).status, POLL).toBe(200);
+      expect(await make(paths.keys, { user: "admin", scope: { projects: [{ project: name }] } })).toBe(3);
+      expect(await make(paths.instances, { owner: { user: "admin" } })).toBe(3);
+      await make(paths.secrets);
+      const { text } = await send(paths.secrets, { key: admin, body: { metadata: { name: "one-more" } } });
+      expect(text).toContain("it has 20 objects of 20");
+    }
+  });
+
   it("the one-time link is good on every connection, and once", async ({ skip }) => {
     if (isMissing !== undefined) return skip(isMissing);
     const [, path = "", code = ""] = /(\/login\/link\?code=(\S+))/.exec(server.output()) ?? [];
@@ -373,6 +405,20 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
     expect(await stopped).toBe(0);
   });
 });
+
+it.skipIf(NODE_WITH_THREADS === undefined)(
+  "a database without the files beside it is served as with one thread",
+  async () => {
+    await using directory = await temporaryDirectory();
+    const dataDir = join(directory.path, "data");
+    const flags = ["--store", "sqlite"];
+    await using earlier = await start(dataDir, 2, flags);
+    await earlier.stop();
+    for (const name of ["ca.crt", "ca.key", "tls.crt", "tls.key"]) await rm(join(dataDir, name), { force: true });
+    await using server = await start(dataDir, 2, flags);
+    expect(await server.stop()).toBe(0);
+  },
+);
 
 it.skipIf(NODE_WITH_THREADS === undefined)("a changed certificate is shown by every thread", async () => {
   await using directory = await temporaryDirectory();

@@ -30,6 +30,7 @@ import { repeat } from "./foundation/store/repeat.ts";
 import { CONTROLLERS, runWhileLeading } from "./foundation/store/run-while-leading.ts";
 import type { Front } from "./fronts/front.ts";
 import { gatherFrom } from "./fronts/gather-uses.ts";
+import { currentLimitLocks } from "./fronts/limits-of-threads.ts";
 import { openTransport } from "./open-transport.ts";
 import { examineRunning } from "./operations/doctor/examine.ts";
 import { startReencryption } from "./operations/reencryption.ts";
@@ -129,6 +130,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       endpoint,
       usedProofs: front?.usedProofs,
       gatherUses: front && gatherFrom(front, cache, signal),
+      limitLocks: front && currentLimitLocks(front.limitLocks, cache),
       tracing: parts.tracing,
       probes: createProbes({
         store,

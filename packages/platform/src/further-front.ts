@@ -25,6 +25,7 @@ import {
   isMemoryShort,
 } from "./fronts/front-methods.ts";
 import { shareOf } from "./fronts/front-share.ts";
+import { limitLocksOfFirst } from "./fronts/limits-of-threads.ts";
 import type { ServingIdentity } from "./server/serving-identity.ts";
 import { memoryOf, openBasics, openServerCache, type ServerBasics } from "./server-parts.ts";
 
@@ -131,6 +132,7 @@ async function compose(
     scrape: () => link.call("scrape", undefined),
     readActivity: () => link.call("activity", undefined),
     gatherUses: async (uids) => void (await link.call("gatherUses", uids)),
+    limitLocks: limitLocksOfFirst(link),
     serve(given) {
       served.parts = given;
     },

@@ -84,8 +84,9 @@ async function start(
   const store = await opening;
   // Made only once it is certain that this is a server of the store, and that no other has one.
   const isAdopted = await adoptPlatformAuthority(configuration, { ...store, random: runtime.random });
-  if (earlierServing === undefined && store.isShared && !store.isFirst && !isAdopted)
-    assertOwnCertificate(configuration);
+  // Threads of this process have the files of one data directory.
+  const hasOthers = store.isShared && store.connect === undefined;
+  if (earlierServing === undefined && hasOthers && !store.isFirst && !isAdopted) assertOwnCertificate(configuration);
   const serving =
     earlierServing === undefined || isAdopted ? await loadServingIdentity(configuration, runtime) : earlierServing;
   if (configuration.tlsCaFile !== "" && serving.certificateAuthorityPem === undefined) {

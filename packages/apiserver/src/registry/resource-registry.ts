@@ -21,6 +21,7 @@ import { type ConversionMemory, ConvertedObjectBudget } from "./store/converted-
 import { type ConvertedRecords, createConvertedRecords } from "./store/converted-records.ts";
 import { createConvertingStore, watchesInTurns } from "./store/converting-store.ts";
 import { createKeyedLock } from "./store/keyed-lock.ts";
+import { createLimitLocks, type LimitLocks } from "./store/limit-locks.ts";
 import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
 import type { StoreContext } from "./store/store-context.ts";
@@ -62,6 +63,8 @@ export type ResourceRegistryDeps = {
   readonly onHookError: (error: unknown) => void;
   /** For objects that are kept as they are shown. Absent: as much as a cluster may store. */
   readonly conversionMemory?: ConversionMemory | undefined;
+  /** What other threads that serve these resources hold as well. Absent: this thread alone serves them. */
+  readonly limitLocks?: LimitLocks | undefined;
 };
 
 /** The resources that a server serves. Install and uninstall them while it runs: discovery and OpenAPI follow. */
@@ -91,7 +94,7 @@ export type ResourceRegistry = {
 export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegistry {
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, Retirement>();
-  const shared = { limitLocks: createKeyedLock(), parsed: new ParsedObjects() };
+  const shared = { limitLocks: deps.limitLocks ?? createLimitLocks(), parsed: new ParsedObjects() };
   const shown = new ConvertedObjectBudget(deps.conversionMemory);
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];

@@ -17,6 +17,7 @@ import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ContinueTokens } from "../registry/store/continue-token.ts";
 import type { ConversionMemory } from "../registry/store/converted-object-budget.ts";
+import type { LimitLocks } from "../registry/store/limit-locks.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -48,6 +49,8 @@ export type ApiSurfaceDeps = {
   readonly onHookError: (error: unknown) => void;
   /** Room for objects that are kept in converted form. Absent: as much as a cluster may store. */
   readonly conversionMemory?: ConversionMemory | undefined;
+  /** What other threads that serve these resources hold as well. Absent: this thread alone serves them. */
+  readonly limitLocks?: LimitLocks | undefined;
 };
 
 export type ApiSurface = {
@@ -69,6 +72,7 @@ export function createApiSurface(deps: ApiSurfaceDeps): ApiSurface {
     continueTokens,
     onHookError,
     conversionMemory: deps.conversionMemory,
+    limitLocks: deps.limitLocks,
     admission: {
       admit: (attributes) => plugins.admit(attributes),
       validate: (attributes) => plugins.validate(attributes),

@@ -8,6 +8,7 @@ import { createEventRecorder, type EventRecorder } from "@postern/apiserver/cont
 import { createRateLimiter, type RateLimit, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ClockEpochs, sharedEpochsOf } from "@postern/apiserver/runtime/clock-epochs";
 import type { Storage } from "@postern/apiserver/storage/storage";
@@ -28,6 +29,8 @@ export type FoundationParts = {
   readonly metrics: ServerMetrics;
   /** Takes faults of work that no request waits for. `subject`: the part that failed, as the log names it. */
   readonly onError: (error: unknown, subject: string) => void;
+  /** Of all threads, for limits of what is stored. Absent: there is one thread. */
+  readonly limitLocks?: LimitLocks | undefined;
   /** Ends with the server. */
   readonly signal: AbortSignal;
 };

@@ -17,12 +17,16 @@ export type FirstCalls = {
   readonly takeLink: { readonly args: string; readonly result: boolean };
   readonly takeProof: { readonly args: UsedProof; readonly result: boolean | undefined };
   readonly gatherUses: { readonly args: readonly string[] | undefined; readonly result: undefined };
+  /** Names of limits. Resolves with a number, once the caller alone holds them. */
+  readonly holdLimits: { readonly args: readonly string[]; readonly result: number };
   readonly scrape: { readonly args: undefined; readonly result: string };
   readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
 };
 export type FirstNotes = {
   /** It serves requests from now on. */
   readonly ready: undefined;
+  /** The number that `holdLimits` gave. */
+  readonly releaseLimits: number;
 };
 
 /** Methods of a further one. */

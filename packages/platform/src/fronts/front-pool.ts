@@ -6,6 +6,7 @@ import { createSeriesCounter } from "@postern/apiserver/metrics/counter-series";
 import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { metricValuesOf } from "@postern/apiserver/metrics/merge-metrics";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import { createLimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import { publishServer } from "@postern/stores/sqlite/server-table";
 import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
@@ -17,6 +18,7 @@ import { writeAudit } from "./audit-through-first.ts";
 import type { FirstFront } from "./front.ts";
 import type { FurtherFrontData } from "./front-methods.ts";
 import { type FrontThread, type StartFrontThread, startFront } from "./front-thread.ts";
+import { createThreadLimits, type ThreadLimits } from "./limits-of-threads.ts";
 import { type FrontMetrics, lastingMetrics, sharedMetrics, sumMetrics } from "./sum-metrics.ts";
 
 export type FrontPoolDeps = {
@@ -48,6 +50,7 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 30_000;
 /** After so long a thread is like any other again. */
 const SOUND_MS = 60_000;
+const LAST_WRITE_MS = 1_000;
 /** A scrape does not wait longer for a front. */
 const SCRAPE_MS = 2_000;
 /** A request that shows last uses does not wait longer for a front to write them. */
@@ -85,7 +88,8 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
   /** Counts of fronts that have ended. */
   let past: FrontMetrics = [];
   const usedProofs = createUsedProofs();
-  const retries = new Set<Disposable>();
+  const timers = new Set<Disposable>();
+  const limitLocks = createLimitLocks();
   let parts: Parts | undefined;
   let serving: ServingIdentity | undefined;
   let isClosing = false;
@@ -103,6 +107,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     const store = deps.store();
     const connection = store.connect?.();
     const id = `${hostname()}-${process.pid}-${Buffer.from(random.bytes(6)).toString("hex")}`;
+    const limits = createThreadLimits(limitLocks);
     const thread = startFront({
       startThread: deps.startThread,
       data: {
@@ -121,7 +126,9 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
         scrape,
         activity: () => readActivity(activity()),
         gatherUses: async (uids) => void (await Promise.all([writeUses(uids), gatherUses(uids)])),
+        limits,
       }),
+      notes: { releaseLimits: limits.release },
       isMemoryShort: deps.isMemoryShort,
       scheduler,
       onEnd: (reason, error) => {
@@ -133,6 +140,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
         past = lastingMetrics(past, place.latest);
         place.latest = [];
         place.thread = undefined;
+        endLimits(limits);
         if (isClosing || !thread.wasReady) return;
         restartsBy[reason].inc();
         logger.error({ error, component: `front-${number}`, cause: reason }, "a front ended, and is started again");
@@ -144,10 +152,19 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     return thread;
   }
 
+  /** A write of the thread may still be on its way to the store: nothing is counted before. */
+  function endLimits(limits: ThreadLimits): void {
+    const later = scheduler.schedule(LAST_WRITE_MS, () => {
+      timers.delete(later);
+      limits[Symbol.dispose]();
+    });
+    timers.add(later);
+  }
+
   function restart(place: Place): void {
     if (clock.elapsed() - place.startedAt > SOUND_MS) place.pauseMs = FIRST_PAUSE_MS;
     const later = scheduler.schedule(place.pauseMs, () => {
-      retries.delete(later);
+      timers.delete(later);
       if (isClosing || parts === undefined) return;
       begin(place, parts).ready.catch((error: unknown) => {
         if (isClosing) return;
@@ -155,7 +172,7 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
         restart(place);
       });
     });
-    retries.add(later);
+    timers.add(later);
     place.pauseMs = Math.min(place.pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
@@ -218,11 +235,12 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     scrape,
     readActivity,
     gatherUses,
+    limitLocks,
     beginClose: () => void close(),
     closed: close,
     async [Symbol.asyncDispose]() {
       isClosing = true;
-      for (const retry of retries) retry[Symbol.dispose]();
+      for (const timer of timers) timer[Symbol.dispose]();
       await Promise.all(places.map(({ thread }) => thread?.terminate()));
     },
   };
@@ -235,11 +253,13 @@ const firstCalls = ({
   scrape,
   activity,
   gatherUses,
+  limits,
 }: Pick<Parts, "audit" | "link"> & {
   readonly usedProofs: UsedProofs;
   readonly scrape: () => Promise<string>;
   readonly activity: () => Promise<ActivitySnapshot>;
   readonly gatherUses: GatherUses;
+  readonly limits: ThreadLimits;
 }) => ({
   async audit(lines: string): Promise<undefined> {
     await writeAudit(audit, lines);
@@ -250,6 +270,7 @@ const firstCalls = ({
   async gatherUses(uids: readonly string[] | undefined): Promise<undefined> {
     await gatherUses(uids);
   },
+  holdLimits: limits.hold,
   scrape,
   activity,
 });

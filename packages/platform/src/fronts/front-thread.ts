@@ -2,7 +2,12 @@
 
 import type { MessagePort, Worker } from "node:worker_threads";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { type CallHandlers, createLink, type Link } from "../features/virtual-clusters/embedded/threads/link.ts";
+import {
+  type CallHandlers,
+  createLink,
+  type Link,
+  type NoteHandlers,
+} from "../features/virtual-clusters/embedded/threads/link.ts";
 import {
   BEAT_MS,
   beatsOf,
@@ -45,13 +50,14 @@ export function startFront(deps: {
   readonly startThread: StartFrontThread;
   readonly data: Omit<FurtherFrontData, "state">;
   readonly calls: CallHandlers<FirstCalls>;
+  readonly notes: NoteHandlers<Omit<FirstNotes, "ready">>;
   readonly isMemoryShort: () => boolean;
   readonly scheduler: Scheduler;
   /** Called once, when nothing of it runs any more. */
   readonly onEnd: (reason: FrontEnd, error: unknown) => void;
   readonly onError: (error: unknown) => void;
 }): FrontThread {
-  const { startThread, data, calls, isMemoryShort, scheduler, onEnd, onError } = deps;
+  const { startThread, data, calls, notes, isMemoryShort, scheduler, onEnd, onError } = deps;
   const state = createFrontState();
   const worker = startThread({
     workerData: { ...data, state },
@@ -74,6 +80,7 @@ export function startFront(deps: {
     port: worker,
     calls,
     notes: {
+      ...notes,
       ready() {
         isReady = true;
         wasReady = true;

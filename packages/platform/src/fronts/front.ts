@@ -2,6 +2,7 @@
 // further ones.
 
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
+import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
 import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
@@ -31,6 +32,8 @@ export type FirstFront = {
   readActivity(own: ActivitySnapshot): Promise<ActivitySnapshot>;
   /** Resolves once the others have written the uses that they have noted, as far as they do so soon. */
   readonly gatherUses: GatherUses;
+  /** Of all fronts. */
+  readonly limitLocks: LimitLocks;
   /** The further ones begin to finish their requests. */
   beginClose(): void;
   /** Resolves once they have. */
@@ -59,6 +62,8 @@ export type FurtherFront = {
   /** Resolves with that of all, which the first knows. */
   readActivity(): Promise<ActivitySnapshot>;
   readonly gatherUses: GatherUses;
+  /** Those of the first. */
+  readonly limitLocks: LimitLocks;
   /** Gives the first what it adds up, and what it asks for. */
   serve(parts: FurtherParts): void;
 };

@@ -37,7 +37,7 @@ export type ManagementApiNeeds = {
 const CONVERTED_PART = 8;
 
 export function createManagementApi(base: Foundation, needs: ManagementApiNeeds): ManagementApi {
-  const { names, cache, runtime, metrics, onError } = base;
+  const { names, cache, runtime, metrics, limitLocks, onError } = base;
   const { authorizer } = needs.authorization;
   // Limits that upstream does not have are left out.
   const ours = [names.managementGroup, names.storageGroup];
@@ -49,6 +49,7 @@ export function createManagementApi(base: Foundation, needs: ManagementApiNeeds)
     conversionMemory: fixedConversionMemory(needs.memory.platformBytes / CONVERTED_PART),
     cache,
     runtime,
+    limitLocks,
     continueTokens: needs.continueTokens,
     authorizer,
     resources: [...kinds, customResources.definitions],

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { RequestContext } from "../../context/request-context.ts";
 import { KeyExistsError, StorageUnavailableError, ValueTooLargeError } from "../../storage/storage-errors.ts";
 import { commitPhases } from "./commit.ts";
-import { createKeyedLock } from "./keyed-lock.ts";
+import { createLimitLocks } from "./limit-locks.ts";
 import type { StoreContext } from "./store-context.ts";
 import { runWrite, Write } from "./write.ts";
 
@@ -22,7 +22,7 @@ async function stepsOf({ encode, send = [], check }: Faults, keepsManagedFields 
     steps.push(step);
     if (error !== undefined) throw error;
   };
-  const limitLocks = createKeyedLock();
+  const limitLocks = createLimitLocks();
   const store = {
     keys: { of: () => "key" },
     limitLocks,
@@ -49,7 +49,7 @@ async function stepsOf({ encode, send = [], check }: Faults, keepsManagedFields 
     return 1;
   });
   const failure = await runWrite(phases, write).catch((error: unknown) => error);
-  expect(limitLocks.acquire("keys")).toBeUndefined();
+  (await limitLocks.hold(["keys"]))();
   return { steps: steps.join(", "), failure };
 }
 

@@ -56,11 +56,7 @@ function lockLimits(write: Write): Promise<void> | undefined {
 
 async function lockEach(write: Write, limits: readonly WriteLimit[]): Promise<void> {
   const { limitLocks, cache } = write.store;
-  // Two writes that wait for each other would wait for ever: all lock the names in one order, and each name once.
-  for (const name of [...new Set(limits.map((limit) => limit.name))].sort()) {
-    await limitLocks.acquire(name);
-    write.onEnd(() => limitLocks.release(name));
-  }
+  write.onEnd(await limitLocks.hold(limits.map(({ name }) => name)));
   for (const limit of limits) await limit.check();
   // It may have been stored before it failed, as when the client went away: the next one has to count it.
   write.onEnd((error) => (isUnknown(write, error) ? cache.refresh().catch(ignore) : undefined));

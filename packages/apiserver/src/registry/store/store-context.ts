@@ -11,6 +11,7 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Strategy } from "../strategy.ts";
 import type { ContinueTokens } from "./continue-token.ts";
 import type { KeyedLock } from "./keyed-lock.ts";
+import type { LimitLocks } from "./limit-locks.ts";
 import type { ObjectCodec } from "./object-codec.ts";
 import type { ParsedObjects } from "./parsed-objects.ts";
 
@@ -30,7 +31,7 @@ export type StoreContext = {
   /** By the keys of objects. */
   readonly writeLocks: KeyedLock;
   /** By the names of limits, which resources may share. */
-  readonly limitLocks: KeyedLock;
+  readonly limitLocks: LimitLocks;
   readonly runtime: Runtime;
   /** Takes faults of hooks that run after a write, which cannot fail the request any more. */
   readonly onHookError: (error: unknown) => void;

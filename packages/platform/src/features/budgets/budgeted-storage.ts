@@ -6,6 +6,7 @@ import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { viewPrefixOf } from "@postern/apiserver/cache/resource-keys";
 import { NOTHING_STORED, type StoredAmount, type StoredUsage, sumOf } from "@postern/apiserver/cache/stored-usage";
 import type { StoredContent, WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
 import { addTo, all, type OneOrMore, removeFrom } from "../access-keys/multi-map.ts";
 import { keptMemoryOf } from "./kept-memory.ts";
@@ -17,6 +18,8 @@ export type Budget = {
   readonly account: string;
   /** Throws the ApiError 507 if there is no room. `pending` is what writes in progress will add. */
   check(growth: Growth, pending: StoredAmount): void;
+  /** Whether writes of other threads could take what is left at the same moment. Absent: they have room of their own. */
+  isNear?(growth: Growth, pending: StoredAmount): boolean;
 };
 
 /**
@@ -81,6 +84,8 @@ export function budgetedStorage(deps: {
   readonly storage: Storage;
   readonly cache: Pick<WatchCache, "view" | "waitFor">;
   readonly pending: PendingWrites;
+  /** Of all threads, whose last holder's writes memory shows. Absent: this thread alone writes. */
+  readonly limitLocks?: LimitLocks | undefined;
   /** The budgets for an object, as it is or as it is about to be stored. */
   readonly budgetsOf: (object: CachedObject) => readonly Budget[];
   /** The most bytes that one object may have. Absent: as many as the store takes. */
@@ -88,7 +93,7 @@ export function budgetedStorage(deps: {
   /** Before that; undefined if it can be said at once. */
   readonly whenCounted?: (key: string) => Promise<void> | undefined;
 }): Storage {
-  const { storage, cache, pending, budgetsOf, whenCounted = () => undefined } = deps;
+  const { storage, cache, pending, limitLocks, budgetsOf, whenCounted = () => undefined } = deps;
   const { maxBytesOf = () => Number.POSITIVE_INFINITY } = deps;
 
   /** An object that is larger already, such as one of an earlier release, may stay so. */
@@ -122,9 +127,26 @@ export function budgetedStorage(deps: {
     for (const budget of budgets) budget.check(growth, pending.of(budget.account));
   }
 
-  /** A write counts until memory shows it, so that concurrent writes do not all take the last place. */
   async function within(asked: Asked | undefined, key: string, perform: () => Promise<Revision>): Promise<Revision> {
     if (asked === undefined) return await perform();
+    const near = limitLocks === undefined ? [] : nearAccounts(asked);
+    if (near.length === 0) return await counted(asked, key, perform);
+    const release = await limitLocks?.hold(near);
+    try {
+      return await counted(asked, key, perform);
+    } finally {
+      release?.();
+    }
+  }
+
+  /** Threads do not see what others are about to write: the last places are taken one after the other. */
+  const nearAccounts = ({ budgets, growth }: Asked): readonly string[] =>
+    budgets
+      .filter(({ account, isNear }) => isNear?.(growth, pending.of(account)) === true)
+      .map(({ account }) => `room of ${account}`);
+
+  /** A write counts until memory shows it, so that concurrent writes do not all take the last place. */
+  async function counted(asked: Asked, key: string, perform: () => Promise<Revision>): Promise<Revision> {
     check(asked);
     const write = { ...asked, key };
     pending.add(write);
@@ -195,6 +217,9 @@ function isMarked(object: CachedObject): boolean {
 const isMoved = (budgets: readonly Budget[], before: readonly Budget[]): boolean =>
   budgets !== before && budgets.some(({ account }, index) => account !== before[index]?.account);
 
+/** More writes than threads have in progress together by default. */
+const AT_ONCE = 256;
+
 /** The limit of one account. `full` says which limit is reached, and how to proceed. */
 export function limitedBudget(
   account: string,
@@ -204,6 +229,10 @@ export function limitedBudget(
 ): Budget {
   return {
     account,
+    isNear(growth, pending) {
+      const { objects } = used();
+      return growth.objects > 0 && objects + pending.objects + AT_ONCE > limit().objects;
+    },
     check(growth, pending) {
       const now = used();
       const allowed = limit();

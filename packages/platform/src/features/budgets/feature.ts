@@ -24,7 +24,7 @@ export function openBudgets(
   base: Foundation,
   { keys, memory }: { readonly keys: AccessKeys; readonly memory: MemoryBudgets },
 ): Budgets {
-  const { configuration, names, storage, cache, runtime } = base;
+  const { configuration, names, storage, cache, runtime, limitLocks } = base;
   const countRefusal = labelledCounter(
     base.metrics.registry,
     "postern_storage_refused_writes_total",
@@ -44,6 +44,7 @@ export function openBudgets(
   const management = createManagementBudgets({
     storage,
     cache,
+    limitLocks,
     composition: MANAGEMENT,
     accessKeysPrefix: keys.records.prefix,
     keys: keys.index,

@@ -1,8 +1,10 @@
 import { createPlatformNames } from "@postern/api/platform-names";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { createLimitLocks, type LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { expect, it } from "vitest";
+import { currentLimitLocks } from "../../fronts/limits-of-threads.ts";
 import { cacheBudgets } from "./cache-budgets.ts";
 import { createManagementBudgets } from "./management-budgets.ts";
 import { detectedMemoryLimit, memoryBudgets } from "./memory-limit.ts";
@@ -10,7 +12,7 @@ import { detectedMemoryLimit, memoryBudgets } from "./memory-limit.ts";
 const MIB = 1 << 20;
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });
 
-async function createBudgets(platformBytes = 2 ** 40, storage = createMemoryStorage()) {
+async function createBudgets(platformBytes = 2 ** 40, storage = createMemoryStorage(), limitLocks?: LimitLocks) {
   const cache = createWatchCache({
     storage,
     prefix: "/registry/",
@@ -23,6 +25,7 @@ async function createBudgets(platformBytes = 2 ** 40, storage = createMemoryStor
   const budgets = createManagementBudgets({
     storage,
     cache,
+    limitLocks: limitLocks && currentLimitLocks(limitLocks, cache),
     composition: "management",
     accessKeysPrefix: "/registry/management/management.postern/ownedaccesskeys/",
     keys: { usageOf: () => ({ objects: 0, bytes: 0 }), whenRead: async () => {}, isRead: true },
@@ -79,6 +82,18 @@ it("counts again after a restart", async () => {
   await budgets.storage.create(at("core/secrets", "p-web", "a"), value(900));
   const again = await createBudgets(2 ** 40, storage);
   await expect(again.budgets.storage.create(at("core/secrets", "p-web", "b"), value(200))).rejects.toThrow("is full");
+});
+
+it("threads together do not pass the number of objects", async () => {
+  const [storage, locks] = [createMemoryStorage(), createLimitLocks()];
+  const threads = await Promise.all([1, 2, 3].map(() => createBudgets(2 ** 40, storage, locks)));
+  const writes = threads.flatMap(({ budgets }, thread) =>
+    Array.from({ length: 12 }, (_, index) =>
+      budgets.storage.create(at("core/secrets", "p-web", `${thread}-${index}`), value(2)),
+    ),
+  );
+  const made = (await Promise.allSettled(writes)).filter(({ status }) => status === "fulfilled");
+  expect(made).toHaveLength(20);
 });
 
 it("leaves room for others when the memory of the platform is full", async () => {

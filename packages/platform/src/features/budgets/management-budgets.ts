@@ -6,6 +6,7 @@ import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
+import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
@@ -47,6 +48,8 @@ const NONE: readonly Budget[] = [];
 export function createManagementBudgets(deps: {
   readonly storage: Storage;
   readonly cache: Pick<WatchCache, "view" | "waitFor" | "usage">;
+  /** Of all threads. Absent: there is one. */
+  readonly limitLocks?: LimitLocks | undefined;
   readonly composition: string;
   /** The prefix of `ownedaccesskeys` in the store. */
   readonly accessKeysPrefix: string;
@@ -57,7 +60,7 @@ export function createManagementBudgets(deps: {
   readonly limits: { readonly project: StoredAmount; readonly ownerBytes: number; readonly platformBytes: number };
   readonly onRefused: (scope: "projects" | "access-keys") => void;
 }): ManagementBudgets {
-  const { storage, cache, composition, accessKeysPrefix, keys, names, limits, onRefused } = deps;
+  const { storage, cache, limitLocks, composition, accessKeysPrefix, keys, names, limits, onRefused } = deps;
   const { usage } = cache;
   const pending = new PendingWrites(usage);
   const usedBytes = (): number => residentBytes(usage.of(composition));
@@ -81,7 +84,7 @@ export function createManagementBudgets(deps: {
   });
 
   const counting = (scope: "projects" | "access-keys", budget: Budget): Budget => ({
-    account: budget.account,
+    ...budget,
     check(growth, inProgress) {
       try {
         budget.check(growth, inProgress);
@@ -134,6 +137,7 @@ export function createManagementBudgets(deps: {
     storage: budgetedStorage({
       storage,
       cache,
+      limitLocks,
       pending,
       budgetsOf,
       maxBytesOf: (key) => (key.startsWith(accessKeysPrefix) ? MAX_KEY_BYTES : MAX_OBJECT_BYTES),
