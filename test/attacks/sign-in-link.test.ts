@@ -6,6 +6,7 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startServer } from "@postern/platform/main";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
+import { threadsOfTests } from "@postern/platform/testing/threads-of-tests";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Browse, browserOf, OWN, type PageAnswer, SESSION } from "./testing/signing-in.ts";
 
@@ -185,7 +186,10 @@ it("a link of before a restart is worth nothing afterwards", async () => {
   await using other = await startPlatform({ store: "sqlite" });
   const code = new URL((await other.server.createSignInLink()) ?? "").searchParams.get("code") ?? "";
   await other.server.close();
-  const again = await startServer(other.configuration, { logDestination: { write: () => {} } });
+  const again = await startServer(other.configuration, {
+    ...threadsOfTests().surroundings,
+    logDestination: { write: () => {} },
+  });
   try {
     const from = browserOf(again.url, await readFile(again.caPath));
     expect((await use(code, OWN, from)).status).toBe(403);

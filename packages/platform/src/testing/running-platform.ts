@@ -1,4 +1,4 @@
-// The whole server for a test: composed as in production, on a free port, with its store in memory.
+// The whole server for a test: composed as in production, on a free port, with its store in memory where no threads share it.
 
 import { readFile } from "node:fs/promises";
 import { Agent, request as httpsRequest } from "node:https";
@@ -8,6 +8,7 @@ import type { RawValue } from "../foundation/config/option.ts";
 import { type ServerSurroundings, startServer } from "../main.ts";
 import { logToFile } from "./log-to-file.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
+import { threadsOfTests } from "./threads-of-tests.ts";
 
 export type PlatformCall = {
   /** Default: POST with a body, GET without one. */
@@ -48,13 +49,27 @@ export async function startPlatform(
 ) {
   const temporary = await temporaryDirectory();
   const directory = temporary.path;
+  const threads = threadsOfTests();
   const configuration: Configuration = await loadConfiguration({
     flags: new Map<string, RawValue>(
-      Object.entries({ store: "memory", "secure-port": "0", "data-dir": directory, "log-level": "debug", ...flags }),
+      Object.entries({
+        ...{
+          store: "memory",
+          "secure-port": "0",
+          "data-dir": directory,
+          "log-level": "debug",
+        },
+        ...threads.flags,
+        ...flags,
+      }),
     ),
     workingDirectory: directory,
   });
-  const server = await startServer(configuration, { ...logToFile(directory), ...surroundings });
+  const server = await startServer(configuration, {
+    ...logToFile(directory),
+    ...threads.surroundings,
+    ...surroundings,
+  });
   const ca = await readFile(server.caPath);
   const kubeConfig = parse(await readFile(server.adminKubeconfigPath, "utf8"));
   const adminKey: string = kubeConfig.users[0].user.token;
