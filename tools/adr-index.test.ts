@@ -56,6 +56,13 @@ describe("a page that a later one changed", () => {
     expect(named.filter(([, number, file]) => Number(number) !== Number(file)).map(([link]) => link)).toEqual([]);
   });
 
+  it("says so in the form that this test reads", () => {
+    const others = pages.filter(({ text }) =>
+      /^# .*\n\n(?:Superseded|Changed|Replaced|Amended|Withdrawn)\b/.test(text),
+    );
+    expect(others.map(({ file }) => file)).toEqual([]);
+  });
+
   it("is linked to from what its successor says of it", () => {
     // In the line below the title: "Amends ADRs 23 and 45.", "Supersedes ADR 123."
     const said = pages.flatMap(({ file, text }) => {
