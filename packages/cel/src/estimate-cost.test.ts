@@ -42,7 +42,7 @@ const replacing: Shape = (max) => ({
 const splitting: Shape = (max) => ({ type: "object", properties: { str: text(max), separator: text(max) } });
 
 const costOf = (rule: string, schema: StructuralSchema): number => {
-  const type = celTypeOfSchema(schema, false);
+  const type = celTypeOfSchema(schema);
   const limits = sizeLimitsOf(schema, false);
   if (type === undefined || limits === undefined) throw new Error("no such schema");
   const expression = parseCel(rule, CEL_NAMES);

@@ -112,7 +112,7 @@ const SELF: JsonObject = {
   embedded: { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "n" }, spec: {} },
 };
 
-const TYPE = celTypeOfSchema(SCHEMA, true)!;
+const TYPE = celTypeOfSchema(SCHEMA, { isResourceRoot: true })!;
 
 function evaluate(source: string, limit = 100_000, self: CelValue = celValueOf(SELF, TYPE)): CelValue {
   const expression = parseCel(source, CEL_NAMES);
@@ -316,7 +316,7 @@ describe("comprehensions of two variables", () => {
 describe("the budget", () => {
   const many = celValueOf(
     { tags: Array.from({ length: 1_000 }, (_, at) => `item-${at}`) },
-    celTypeOfSchema(objectOf({ tags: listOf(STRING!) }), false)!,
+    celTypeOfSchema(objectOf({ tags: listOf(STRING!) }))!,
   );
 
   it.each([
@@ -351,7 +351,7 @@ describe("the budget", () => {
 
   it("counts what a schema does not describe, however large it is", () => {
     const part = objectOf({ name: STRING! });
-    const type = celTypeOfSchema(objectOf({ tags: listOf(STRING!), part: { ...part, ...ANYTHING } }), false)!;
+    const type = celTypeOfSchema(objectOf({ tags: listOf(STRING!), part: { ...part, ...ANYTHING } }))!;
     const value = celValueOf(
       {
         tags: Array.from({ length: 1_000 }, () => "t"),

@@ -24,21 +24,25 @@ export const RESOURCE_PROPERTIES: { readonly [name: string]: StructuralSchema } 
   metadata: { type: "object", properties: { name: { type: "string" }, generateName: { type: "string" } } },
 };
 
-/**
- * Undefined for what rules cannot see: what has no type, and lists and maps of it. `open` is the type of what may have any members; absent: it
- * has those that the schema names, as rules of CustomResourceDefinitions see it.
- */
+export type SchemaTypeOptions = {
+  /** The schema of a whole object, which has metadata. Default: false. */
+  readonly isResourceRoot?: boolean;
+  /** The type of parts that may have any members. Absent: they have those that the schema names, as rules of CustomResourceDefinitions see them. */
+  readonly open?: CelType;
+};
+
+/** Undefined for parts that rules cannot see: those without a type, and lists and maps of them. */
 export function celTypeOfSchema(
   schema: StructuralSchema,
-  isResourceRoot: boolean,
-  open?: CelType,
+  { isResourceRoot = false, ...options }: SchemaTypeOptions = {},
 ): CelType | undefined {
+  const { open } = options;
   if (schema["x-kubernetes-int-or-string"] === true) return { kind: "dyn" };
   if (open !== undefined && (schema["x-kubernetes-preserve-unknown-fields"] === true || schema.type === undefined)) {
     return open;
   }
   const typeOfPart = (part: StructuralSchema): CelType | undefined =>
-    celTypeOfSchema(part, part["x-kubernetes-embedded-resource"] === true, open);
+    celTypeOfSchema(part, { ...options, isResourceRoot: part["x-kubernetes-embedded-resource"] === true });
   const { type, format = "", items } = schema;
   switch (type) {
     case undefined:

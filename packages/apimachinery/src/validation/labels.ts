@@ -82,15 +82,19 @@ export function validateLabelSelector(selector: LabelSelector | undefined, path:
   ];
 }
 
-/** `allowsUnknownOperator` is for questions of clients that may know more operators than this server. */
+export type OperatorOptions = {
+  /** For questions of clients that may know more operators than this server. Default: false. */
+  readonly allowsUnknownOperator?: boolean;
+};
+
 export function validateRequirement(
   { key = "", operator = "", values = [] }: LabelSelectorRequirement,
   path: string,
-  allowsUnknownOperator = false,
+  options: OperatorOptions = {},
 ): readonly FieldError[] {
   const valuesPath = childPath(path, "values");
   return [
-    ...validateOperator(operator, values, path, allowsUnknownOperator),
+    ...validateOperator(operator, values, path, options),
     ...validateLabelName(key, childPath(path, "key")),
     ...values.flatMap((value, index) =>
       isValidLabelValue(value).map((fault) => invalidError(indexPath(valuesPath, index), value, fault)),
@@ -103,7 +107,7 @@ export function validateOperator(
   operator: string,
   values: readonly string[],
   path: string,
-  allowsUnknownOperator = false,
+  { allowsUnknownOperator = false }: OperatorOptions = {},
 ): readonly FieldError[] {
   const valuesPath = childPath(path, "values");
   switch (operator) {

@@ -72,23 +72,26 @@ describe("the key of an agent", () => {
       expirationTimestamp: inHours(hours),
     });
     const { keys } = agentWith(store, { join: issue(24), exchange: issue(24) });
-    expect([await keys.current(false), await keys.current(false)]).toEqual(["key-1", "key-1"]);
+    expect([await keys.current(), await keys.current()]).toEqual(["key-1", "key-1"]);
     expect(store.state()).toEqual({ identity: "token", cluster: "edge" });
-    expect(await keys.current(true)).toBe("key-2");
-    expect([await keys.rotate(false, new AbortController().signal), await keys.current(false)]).toEqual([
+    expect(await keys.current({ isRefused: true })).toBe("key-2");
+    expect([await keys.rotate({ isWanted: false }, new AbortController().signal), await keys.current()]).toEqual([
       false,
       "key-2",
     ]);
-    expect([await keys.rotate(true, new AbortController().signal), await keys.current(false)]).toEqual([true, "key-3"]);
+    expect([await keys.rotate({ isWanted: true }, new AbortController().signal), await keys.current()]).toEqual([
+      true,
+      "key-3",
+    ]);
     // Another replica has no key yet.
-    expect(await agentWith(store, { exchange: issue(24) }).keys.current(false)).toBe("key-4");
+    expect(await agentWith(store, { exchange: issue(24) }).keys.current()).toBe("key-4");
   });
 
   it("is stored where the platform does not take the token, and the log says why", async () => {
     const store = sharedStore({ join: "value" });
     const join = (): AgentKey => ({ cluster: "edge", key: "key-1", identityFault: "the token has expired (exp)" });
     const { keys, log } = agentWith(store, { join });
-    expect(await keys.current(false)).toBe("key-1");
+    expect(await keys.current()).toBe("key-1");
     expect(store.state()).toMatchObject({ key: "key-1" });
     expect(log.map(({ reason }) => reason)).toContain("the token has expired (exp)");
   });
@@ -98,12 +101,12 @@ describe("the key of an agent", () => {
       throw new PlatformRefusal(403, "the join value has expired");
     };
     const { keys } = agentWith(sharedStore({ join: "value" }), { join });
-    await expect(keys.current(false)).rejects.toThrow("the join value has expired");
+    await expect(keys.current()).rejects.toThrow("the join value has expired");
   });
 
   it("needs the manifests again where the token that it was exchanged for is missing", async () => {
     const { keys } = agentWith(sharedStore({ identity: "token", cluster: "edge" }), {}, "none");
-    await expect(keys.current(false)).rejects.toThrow("apply the manifests of the agent again");
+    await expect(keys.current()).rejects.toThrow("apply the manifests of the agent again");
   });
 });
 

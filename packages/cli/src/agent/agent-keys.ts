@@ -5,15 +5,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentKey } from "@postern/api/cluster-tunnel";
 import type { AgentLog } from "./agent-log.ts";
 import type { AgentState, AgentStore } from "./agent-state.ts";
-import { createHeldKey } from "./held-key.ts";
+import { createHeldKey, type KeyOptions } from "./held-key.ts";
 import type { OwnIdentity } from "./own-cluster.ts";
 import { PlatformRefusal, type PlatformRequests } from "./platform-requests.ts";
 
 export type AgentKeys = {
-  /** The key, after the join where there is none yet. `isRefused`: read it again, another replica may have replaced it. */
-  current(isRefused: boolean): Promise<string>;
+  /** The key, after the join where there is none yet. */
+  current(options?: KeyOptions): Promise<string>;
   /** Replaces the key where it is old. `isWanted`: in any case. Resolves with whether it is another one now. */
-  rotate(isWanted: boolean, signal: AbortSignal): Promise<boolean>;
+  rotate(options: { readonly isWanted: boolean }, signal: AbortSignal): Promise<boolean>;
 };
 
 export type AgentKeysDeps = {
@@ -97,29 +97,30 @@ export function createAgentKeys(deps: AgentKeysDeps): AgentKeys {
       await sleep(OTHER_REPLICA_MS, undefined, { signal });
       const found = await read();
       if (found.key === undefined && found.identity === undefined) throw error;
-      return await keyOf(found, true);
+      return await keyOf(found, { isRefused: true });
     }
   }
 
-  async function keyOf(found: AgentState, isRefused: boolean): Promise<string> {
-    if (found.identity !== undefined) return await held.current(found, isRefused);
+  async function keyOf(found: AgentState, options: KeyOptions): Promise<string> {
+    if (found.identity !== undefined) return await held.current(found, options);
     if (found.key === undefined) throw new Error("there is neither a key nor a join value: join the cluster again");
     return found.key;
   }
 
   return {
-    async current(isRefused) {
+    async current(options = {}) {
+      const { isRefused = false } = options;
       const isOld = state === undefined || isRefused || performance.now() - readAt > READ_AGAIN_MS;
       const found = isOld ? await read() : (state ?? {});
       const isJoined = found.key !== undefined || found.identity !== undefined;
       // A new value in the Secret means that an administrator joins the cluster again.
       if (found.join !== undefined && (!isJoined || isRefused)) return await join(found.join);
-      return await keyOf(found, isRefused);
+      return await keyOf(found, options);
     },
-    async rotate(isWanted, stop) {
+    async rotate({ isWanted }, stop) {
       const found = await read();
       if (found.identity !== undefined) {
-        if (isWanted) await held.current(found, true);
+        if (isWanted) await held.current(found, { isRefused: true });
         return isWanted;
       }
       const { key } = found;

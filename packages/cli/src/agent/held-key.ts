@@ -6,9 +6,14 @@ import type { AgentState } from "./agent-state.ts";
 import type { OwnIdentity } from "./own-cluster.ts";
 import type { PlatformRequests } from "./platform-requests.ts";
 
+export type KeyOptions = {
+  /** The last key was refused: it is read or exchanged anew. Default: false. */
+  readonly isRefused?: boolean;
+};
+
 export type HeldKey = {
-  /** The key, exchanged anew where it is old. `isRefused`: in any case. */
-  current(place: Pick<AgentState, "cluster" | "namespace">, isRefused: boolean): Promise<string>;
+  /** The key, exchanged anew where it is old. */
+  current(place: Pick<AgentState, "cluster" | "namespace">, options: KeyOptions): Promise<string>;
   /** Holds the key of the join. */
   take(issued: AgentKey): void;
 };
@@ -49,7 +54,7 @@ export function createHeldKey({ requests, identity, log, now, signal }: HeldKeyD
 
   return {
     take,
-    async current(place, isRefused) {
+    async current(place, { isRefused = false }) {
       const before = held;
       if (before === undefined || isRefused) return await exchange(place);
       if (performance.now() < before.renewAt) return before.key;

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AgentLog } from "./agent-log.ts";
+import type { KeyOptions } from "./held-key.ts";
 import { type OpenedTunnel, PlatformRefusal, type PlatformRequests } from "./platform-requests.ts";
 import type { AgentTunnel } from "./serve-tunnel.ts";
 
@@ -18,8 +19,8 @@ export type Connections = {
 
 export type ConnectionsDeps = {
   readonly requests: Pick<PlatformRequests, "openTunnel" | "servers">;
-  /** The key as it is now. `isRefused`: the last one was. */
-  readonly key: (isRefused: boolean) => Promise<string>;
+  /** The key as it is now. */
+  readonly key: (options: KeyOptions) => Promise<string>;
   readonly serve: (opened: OpenedTunnel) => AgentTunnel;
   /** Ends connections without a request, and others behind their responses. */
   readonly drain: () => void;
@@ -86,8 +87,8 @@ export function createConnections(deps: ConnectionsDeps): Connections {
   }
 
   /** One look; resolves with how long to wait for the next. */
-  async function step(isRefused: boolean, signal: AbortSignal): Promise<number> {
-    key = await deps.key(isRefused);
+  async function step(options: KeyOptions, signal: AbortSignal): Promise<number> {
+    key = await deps.key(options);
     await countServers(signal);
     if (!isComplete()) {
       return (await dial(signal)) === "new" ? 0 : SAME_SERVER_PAUSE_MS * (0.5 + random());
@@ -111,7 +112,7 @@ export function createConnections(deps: ConnectionsDeps): Connections {
       while (!signal.aborted) {
         let waitMs: number;
         try {
-          waitMs = await step(isRefused, signal);
+          waitMs = await step({ isRefused }, signal);
           inRow = 0;
           isRefused = false;
         } catch (error) {

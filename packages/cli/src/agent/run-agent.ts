@@ -65,18 +65,18 @@ export async function runAgent(options: AgentOptions, { environment, log, signal
   const keys = createAgentKeys({ store, requests, identity, log, now: Date.now, signal, onAuthority });
   const checkVersion = createVersionCheck(agent.version, log);
   const forwarder = createForwarder(cluster);
-  const rotate = (isWanted: boolean): void => {
-    keys.rotate(isWanted, signal).then(
+  const rotate = (options: { readonly isWanted: boolean }): void => {
+    keys.rotate(options, signal).then(
       (isAnother) => isAnother && connections.wake(),
       (error: Error) => log.warn("the key was not replaced", { reason: error.message }),
     );
   };
   const connections = createConnections({
     requests,
-    key: (isRefused) => keys.current(isRefused),
+    key: (options) => keys.current(options),
     serve({ socket, serverVersion }) {
       checkVersion(serverVersion);
-      return serveTunnel(socket, { serve: forwarder.serve, onRotate: () => rotate(true) });
+      return serveTunnel(socket, { serve: forwarder.serve, onRotate: () => rotate({ isWanted: true }) });
     },
     drain: () => forwarder.drain(),
     log,
@@ -89,7 +89,7 @@ export async function runAgent(options: AgentOptions, { environment, log, signal
           ...{ port: options.probePort, connections, counts: forwarder.counts },
           isStopping: () => signal.aborted,
         });
-  const checking = setInterval(() => rotate(false), ROTATE_CHECK_MS);
+  const checking = setInterval(() => rotate({ isWanted: false }), ROTATE_CHECK_MS);
   log.info("agent started", { version: agent.version, platform: server });
   try {
     await connections.run(signal);

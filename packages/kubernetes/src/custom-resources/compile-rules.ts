@@ -103,7 +103,7 @@ function* compileNode(
   faults: RuleFaults,
 ): Steps<RuleNode | undefined> {
   if (!hasRules(validation)) return undefined;
-  const type = celTypeOfSchema(schema, isRoot);
+  const type = celTypeOfSchema(schema, { isResourceRoot: isRoot });
   const limits = sizeLimitsOf(schema, isRoot);
   const rules = yield* compileOwnRules(validation, schema, type, limits, place, faults);
   if (type === undefined) return undefined;

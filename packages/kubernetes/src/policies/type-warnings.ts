@@ -54,7 +54,7 @@ export function* typeWarningsOf(
 const nameOf = ({ group, version, kind }: ResourceDefinition): string => `${group}/${version}, Kind=${kind}`;
 
 const typeOf = (definition: ResourceDefinition | undefined): CelType =>
-  (definition === undefined ? undefined : celTypeOfSchema(definition.schema, false, DYN)) ?? DYN;
+  (definition === undefined ? undefined : celTypeOfSchema(definition.schema, { open: DYN })) ?? DYN;
 
 function check(text: string, names: CelVariables): { readonly type: CelType; readonly faults: string } {
   try {

@@ -239,15 +239,15 @@ function addressesOfServices(totals: ServiceTotals, { runtime }: StandardSurface
 
 /** The views of roles and bindings for RBAC, known before the resources themselves exist. */
 export function rbacViews(composition: string, cache: WatchCache): RbacViews {
-  const view = (resource: string, namespaced: boolean) => {
-    const { prefix } = createResourceKeys(composition, { group: RBAC_GROUP, resource, namespaced });
+  const view = (resource: string, scope: { readonly namespaced: boolean }) => {
+    const { prefix } = createResourceKeys(composition, { group: RBAC_GROUP, resource, ...scope });
     return { view: cache.view(prefix), prefix };
   };
   return {
-    roles: view("roles", true),
-    roleBindings: view("rolebindings", true),
-    clusterRoles: view("clusterroles", false),
-    clusterRoleBindings: view("clusterrolebindings", false),
+    roles: view("roles", { namespaced: true }),
+    roleBindings: view("rolebindings", { namespaced: true }),
+    clusterRoles: view("clusterroles", { namespaced: false }),
+    clusterRoleBindings: view("clusterrolebindings", { namespaced: false }),
   };
 }
 

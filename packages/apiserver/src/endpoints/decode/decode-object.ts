@@ -154,7 +154,11 @@ export function* complete(
 
 function* parseAs(body: Body, kind: BodyKind, directive: FieldValidation): Steps<ParsedBody> {
   try {
-    return yield* parseBodyInSteps(body.bytes, body.format === "yaml", directive !== "Ignore", body.yaml);
+    return yield* parseBodyInSteps(body.bytes, {
+      isYaml: body.format === "yaml",
+      wantsDuplicates: directive !== "Ignore",
+      read: body.yaml,
+    });
   } catch (error) {
     // YAML is converted to JSON first, and its faults are reported as they are.
     const why =

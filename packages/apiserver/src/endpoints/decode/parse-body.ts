@@ -34,17 +34,23 @@ export async function readYamlInThread(context: RequestContext, bytes: Uint8Arra
   return await context.runInThread("decodeYaml", () => ({ text }));
 }
 
-export const parseBody = (bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): ParsedBody =>
-  runSteps(parseBodyInSteps(bytes, isYaml, wantsDuplicates));
+export type ParseOptions = {
+  /** Default: JSON. */
+  readonly isYaml?: boolean;
+  /** Default: they are not looked for in JSON, which saves a second scan. */
+  readonly wantsDuplicates?: boolean;
+  /** The YAML as a thread has read it. */
+  readonly read?: ReadYaml | undefined;
+};
 
-/** `wantsDuplicates` is false if they are not needed, which saves a second scan of JSON. */
+export const parseBody = (bytes: Uint8Array, options: ParseOptions): ParsedBody =>
+  runSteps(parseBodyInSteps(bytes, options));
+
 export function* parseBodyInSteps(
   bytes: Uint8Array,
-  isYaml: boolean,
-  wantsDuplicates: boolean,
-  read?: ReadYaml,
+  { isYaml = false, wantsDuplicates = false, read }: ParseOptions,
 ): Steps<ParsedBody> {
-  if (!isYaml) return yield* parseJsonBody(utf8.decode(bytes), wantsDuplicates);
+  if (!isYaml) return yield* parseJsonBody(utf8.decode(bytes), { wantsDuplicates });
   const { value, duplicates } = read === undefined ? decodeYaml(utf8.decode(bytes)) : yield* valueRead(read);
   yield;
   return {
@@ -56,7 +62,7 @@ export function* parseBodyInSteps(
 
 function* valueRead(read: ReadYaml): Steps<DecodedYaml> {
   if ("fault" in read) throw new YamlError(read.fault);
-  const { value } = yield* parseJsonBody(read.json, false);
+  const { value } = yield* parseJsonBody(read.json, {});
   return { value, duplicates: read.duplicates };
 }
 
@@ -74,7 +80,7 @@ export function checkValues(text: string): void {
   if (hasMoreValues(text, MAX_BODY_VALUES)) throw requestEntityTooLargeError(`it has ${TOO_MANY}`);
 }
 
-function* parseJsonBody(text: string, wantsDuplicates: boolean): Steps<ParsedBody> {
+function* parseJsonBody(text: string, { wantsDuplicates }: Pick<ParseOptions, "wantsDuplicates">): Steps<ParsedBody> {
   if (hasMoreValues(text, MAX_BODY_VALUES)) {
     throw new JsonSyntaxError(`the body has ${TOO_MANY}`);
   }

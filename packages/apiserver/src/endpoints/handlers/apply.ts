@@ -138,7 +138,7 @@ function* parseConfiguration(
 
 function* parseYaml(bytes: Uint8Array, yaml: ReadYaml | undefined): Steps<ParsedBody> {
   try {
-    return yield* parseBodyInSteps(bytes, true, true, yaml);
+    return yield* parseBodyInSteps(bytes, { isYaml: true, wantsDuplicates: true, read: yaml });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw badRequestError(`error decoding YAML: error converting YAML to JSON: ${why}`, error);

@@ -88,7 +88,7 @@ async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promis
     value =
       format === "protobuf"
         ? decodeProtobufObject(bytes, { apiVersion: "v1", kind: "DeleteOptions" })
-        : (await context.inParts(parseBodyInSteps(bytes, isYaml, false, yaml))).value;
+        : (await context.inParts(parseBodyInSteps(bytes, { isYaml, read: yaml }))).value;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     // The limit is one of this server, which must not look like a failure of its own.

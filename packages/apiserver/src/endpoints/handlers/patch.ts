@@ -75,7 +75,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
 /** The patch as the audit log keeps it. An unreadable one is dropped: it may contain secrets. */
 export function auditedPatch(patchType: string, bytes: Uint8Array, yaml?: ReadYaml): JsonValue | undefined {
   try {
-    return runSteps(parseBodyInSteps(bytes, patchType === APPLY_PATCH, false, yaml)).value;
+    return runSteps(parseBodyInSteps(bytes, { isYaml: patchType === APPLY_PATCH, read: yaml })).value;
   } catch {
     return undefined;
   }

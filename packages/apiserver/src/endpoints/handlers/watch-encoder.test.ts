@@ -18,7 +18,9 @@ describe("a bookmark of a watch as a Table", () => {
         clock: { now: () => 0 } as any,
         eventLines: {} as any,
       });
-      const { type, object } = JSON.parse(Buffer.from(encoder.bookmark("7", isInitial)).toString());
+      const { type, object } = JSON.parse(
+        Buffer.from(isInitial ? encoder.initialEventsEnd("7") : encoder.bookmark("7")).toString(),
+      );
       expect([type, object.metadata, object.rows[0].cells]).toEqual([
         "BOOKMARK",
         { resourceVersion: "7" },

@@ -4,7 +4,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import {
   asGoWrites,
   encodeProtobufEvent,
@@ -32,8 +32,9 @@ export type WatchEncoder = {
   initial(object: CachedObject): Uint8Array;
   /** Whether the line of an event can be made and sent in this turn of the event loop. */
   hasTime(type: WatchEventType, object: CachedObject): boolean;
-  /** `isInitialEnd` marks the bookmark behind the initial state. */
-  bookmark(resourceVersion: string, isInitialEnd: boolean): Uint8Array;
+  bookmark(resourceVersion: string): Uint8Array;
+  /** The bookmark behind the initial state. */
+  initialEventsEnd(resourceVersion: string): Uint8Array;
   error(error: ApiError): Uint8Array;
   /** Work that objects in other forms have taken so far, in bytes and visited values. */
   readonly work: number;
@@ -58,6 +59,12 @@ export function createWatchEncoder(
     cost += line.cost;
     return line;
   };
+  const bookmark = (metadata: ObjectMeta): Uint8Array => {
+    const object = { ...empty, metadata };
+    const line = formNow()?.render("BOOKMARK", object, undefined).bytes ?? jsonLine("BOOKMARK", object);
+    isFirst = false;
+    return line;
+  };
   return {
     event(type, object) {
       const form = formNow();
@@ -72,15 +79,8 @@ export function createWatchEncoder(
       return bytes;
     },
     hasTime: (type, object) => eventLines.hasTime(formNow(), type, object),
-    bookmark(resourceVersion, isInitialEnd) {
-      const object = {
-        ...empty,
-        metadata: { resourceVersion, ...(isInitialEnd ? { annotations: { [INITIAL_EVENTS_END]: "true" } } : {}) },
-      };
-      const line = formNow()?.render("BOOKMARK", object, undefined).bytes ?? jsonLine("BOOKMARK", object);
-      isFirst = false;
-      return line;
-    },
+    bookmark: (resourceVersion) => bookmark({ resourceVersion }),
+    initialEventsEnd: (resourceVersion) => bookmark({ resourceVersion, annotations: { [INITIAL_EVENTS_END]: "true" } }),
     get work() {
       return cost;
     },
@@ -128,7 +128,7 @@ function lineForms(
   }
   const now = () => clock.now();
   const converter = tableConverter(context, convert, definition, now);
-  const tableForm = (columns: boolean): LineForm => ({
+  const tableForm = ({ columns }: { readonly columns: boolean }): LineForm => ({
     definition,
     id: `Table ${apiVersion} ${parseIncludeObject(context.request.query)} ${columns}`,
     // Timestamps are in seconds, and so are the shortest ages.
@@ -144,7 +144,7 @@ function lineForms(
       return { bytes, work: own.spent, isWhole: own.spent <= limit || limit === WORK_PER_OBJECT };
     },
   });
-  return { first: tableForm(true), later: tableForm(false) };
+  return { first: tableForm({ columns: true }), later: tableForm({ columns: false }) };
 }
 
 const jsonLine = (type: string, object: JsonObject): Uint8Array =>

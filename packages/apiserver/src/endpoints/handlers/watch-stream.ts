@@ -113,7 +113,7 @@ export class WatchStream implements WatchEventObserver {
   initialEventsEnd(resourceVersion: string): void {
     // Nothing has passed yet that this bookmark does not tell.
     this.#progress = "";
-    if (this.#query.allowWatchBookmarks) this.#guard(() => this.#send(this.#encoder.bookmark(resourceVersion, true)));
+    if (this.#query.allowWatchBookmarks) this.#guard(() => this.#send(this.#encoder.initialEventsEnd(resourceVersion)));
   }
 
   progress(resourceVersion: string): void {
@@ -140,7 +140,7 @@ export class WatchStream implements WatchEventObserver {
       ? scheduleBookmarks(this.#endpoint.runtime, timeoutMs, {
           // A client must not resume from a partial state.
           progress: () => (this.#readInitial === undefined ? String(this.#progress) : ""),
-          send: (progress) => this.#guard(() => this.#send(this.#encoder.bookmark(progress, false))),
+          send: (progress) => this.#guard(() => this.#send(this.#encoder.bookmark(progress))),
         })
       : undefined;
     if (this.#isEnding) this.#hurry();

@@ -86,7 +86,7 @@ function naming({ group, version, kind, namespaced }: ResourceDefinition) {
 const answers = (definition: string | undefined, ...codes: readonly number[]): ApiOperation["responses"] =>
   new Map([...codes.map((code) => [code, definition] as const), [401, undefined]]);
 
-const bodyOf = (definition: string, required = true): OperationBody => ({ type: "object", definition, required });
+const bodyOf = (definition: string): OperationBody => ({ type: "object", definition, required: true });
 
 function collectionOperations(resource: ResourceDefinition): readonly ApiOperation[] {
   const { kind, tag, definition, list, id } = naming(resource);
@@ -139,7 +139,7 @@ function objectOperations(resource: ResourceDefinition): readonly ApiOperation[]
     id: id("delete"),
     description: `delete ${withArticle(kind.kind)}`,
     parameters: DELETE_PARAMETERS,
-    body: bodyOf(DELETE_OPTIONS, false),
+    body: { type: "object", definition: DELETE_OPTIONS, required: false },
     responses: answers(STATUS, 200, 202),
     kind,
     tag,

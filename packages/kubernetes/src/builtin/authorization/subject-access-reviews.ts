@@ -67,7 +67,7 @@ export const selfSubjectAccessReviews = ({ authorizer }: { readonly authorizer: 
     async submit({ user, credential, outerAuthorizer }, body) {
       // The schema has checked the shape.
       const { spec = {} } = body as SelfSubjectAccessReview;
-      refuseInvalidReview([...validateQuestion(spec), ...validateReviewMeta(body, false)]);
+      refuseInvalidReview([...validateQuestion(spec), ...validateReviewMeta(body, { namespaced: false })]);
       const question = attributesOf(spec, user, credential);
       // A request that the outer surface refuses would not get here, so it is not allowed, whatever RBAC says.
       const outside = outerAuthorizer && (await reviewStatusOf(outerAuthorizer, question));

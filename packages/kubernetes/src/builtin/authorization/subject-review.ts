@@ -53,7 +53,7 @@ export const defineSubjectReview = ({
     async submit(context, body) {
       // The schema has checked the shape.
       const { spec = {} } = body as KindOf<typeof fields>;
-      refuseInvalidReview([...validate(spec, context.info.namespace), ...validateReviewMeta(body, naming.namespaced)]);
+      refuseInvalidReview([...validate(spec, context.info.namespace), ...validateReviewMeta(body, naming)]);
       const { reason, ...status } = await reviewStatusOf(authorizer, attributesOf(spec, reviewedUser(spec)));
       const isShown = reason !== undefined && (await showsReasons(context));
       return reviewResponse(body, isShown ? { ...status, reason } : status);

@@ -13,6 +13,7 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateOperator, validateRequirement } from "@postern/apimachinery/validation/labels";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import {
   AUTHORIZATION_GROUP,
   type NonResourceAttributes,
@@ -47,7 +48,8 @@ export function validateQuestion({ resourceAttributes, nonResourceAttributes }: 
     ...validateSelector(
       resourceAttributes?.labelSelector,
       "spec.resourceAttributes.labelSelector",
-      ({ key = "", operator = "", values = [] }, path) => validateRequirement({ key, operator, values }, path, true),
+      ({ key = "", operator = "", values = [] }, path) =>
+        validateRequirement({ key, operator, values }, path, UNKNOWN_TOO),
     ),
   ];
 }
@@ -83,7 +85,10 @@ export function refuseInvalidReview(errors: readonly FieldError[]): void {
 }
 
 /** Reviews are not stored: metadata, beside the namespace of a local one, has no meaning and is refused. */
-export function validateReviewMeta({ metadata }: KubeObject, allowsNamespace: boolean): readonly FieldError[] {
+export function validateReviewMeta(
+  { metadata }: KubeObject,
+  { namespaced: allowsNamespace }: Pick<ResourceDefinition, "namespaced">,
+): readonly FieldError[] {
   const { managedFields: _fields, creationTimestamp: _time, namespace, ...rest } = metadata;
   const isEmpty = Object.values(rest).every((value) => value === undefined || value === "" || value === null);
   if (isEmpty && (allowsNamespace || (namespace ?? "") === "")) return [];
@@ -120,10 +125,12 @@ function validateSelector(
 }
 
 /** Operators that this server does not know may be known to the client, and to the authorizer that is asked. */
+const UNKNOWN_TOO = { allowsUnknownOperator: true };
+
 const validateFieldRequirement = (
   { key = "", operator = "", values = [] }: SelectorRequirement,
   path: string,
 ): readonly FieldError[] => [
-  ...validateOperator(operator, values, path, true),
+  ...validateOperator(operator, values, path, UNKNOWN_TOO),
   ...(key === "" ? [requiredError(childPath(path, "key"), "must be specified")] : []),
 ];

@@ -99,11 +99,13 @@ const strategy: Strategy<ResourceQuota> = {
     info.subresource === "status" ? validateStatus(quota, old) : validateQuota(quota, old),
 };
 
-/** `configmaps: 1/5, secrets: 0/3`, those with `wanted` in their names or those without. */
-function amounts({ status }: ResourceQuota, areLimits: boolean): string {
+const isLimit = (resource: string): boolean => resource.startsWith("limits.");
+
+/** `configmaps: 1/5, secrets: 0/3`, of the resources that are wanted. */
+function amounts({ status }: ResourceQuota, isWanted: (resource: string) => boolean): string {
   return Object.keys(status?.hard ?? {})
     .toSorted()
-    .filter((resource) => resource.startsWith("limits.") === areLimits)
+    .filter(isWanted)
     .map(
       (resource) =>
         `${resource}: ${quantityText(status?.used?.[resource] ?? "0")}/${quantityText(status?.hard?.[resource] ?? "0")}`,
@@ -128,13 +130,13 @@ export const resourceQuotas: ResourceDefinition = defineBuiltin({
       name: "Request",
       type: "string",
       description: "Used and hard limits.",
-      value: (object) => amounts(object as ResourceQuota, false),
+      value: (object) => amounts(object as ResourceQuota, (resource) => !isLimit(resource)),
     },
     {
       name: "Limit",
       type: "string",
       description: "The same for limits.",
-      value: (object) => amounts(object as ResourceQuota, true),
+      value: (object) => amounts(object as ResourceQuota, isLimit),
     },
     ageColumn,
   ],

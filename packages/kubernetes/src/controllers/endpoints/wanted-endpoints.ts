@@ -2,7 +2,7 @@
 // Source: k8s.io/endpointslice/{reconciler,utils}.go, k8s.io/kubernetes/pkg/controller/endpoint/endpoints_controller.go
 
 import { isIPv6 } from "node:net";
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Endpoints } from "../../builtin/services/endpoints.ts";
 import type { Service, ServicePort } from "../../builtin/services/service.ts";
@@ -114,16 +114,15 @@ export function subsetsOf(service: Service, found: readonly Found[]): NonNullabl
     .filter(({ addressType, isTerminating }) => addressType === family && !isTerminating)
     .slice(0, MAX_IN_ENDPOINTS);
   const subsets = [...groups(listed, ({ ports }) => JSON.stringify(ports)).values()].map((group) => {
-    const addresses = (areReady: boolean): JsonValue =>
-      group
-        .filter(({ isReady }) => isReady === areReady)
-        .map(({ address, pod }) => ({
-          ip: address,
-          ...hostnameOf(pod, service),
-          ...nodeOf(pod),
-          targetRef: referenceTo(pod),
-        }));
-    const [ready, notReady] = [addresses(true), addresses(false)] as [JsonObject[], JsonObject[]];
+    const addressesOf = (of: readonly Found[]) =>
+      of.map(({ address, pod }) => ({
+        ip: address,
+        ...hostnameOf(pod, service),
+        ...nodeOf(pod),
+        targetRef: referenceTo(pod),
+      }));
+    const ready = addressesOf(group.filter(({ isReady }) => isReady));
+    const notReady = addressesOf(group.filter(({ isReady }) => !isReady));
     const ports = (group[0]?.ports ?? []).map(({ name, ...port }) => (name === "" ? port : { name, ...port }));
     return {
       ...(ready.length === 0 ? {} : { addresses: ready }),

@@ -99,9 +99,9 @@ export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlu
       }
       checkCount(relevant.length);
       if (relevant.length === 0) return;
-      const ask = counted(createQuestions(deps), deps);
+      const ask = createQuestions("validating", deps);
       const outcomes = await outside(attributes, () =>
-        Promise.allSettled(relevant.map(({ named, seen }) => ask(named, seen, false))),
+        Promise.allSettled(relevant.map(({ named, seen }) => ask(named, seen))),
       );
       for (const [index, outcome] of outcomes.entries()) {
         const { named } = relevant[index] ?? {};
@@ -122,7 +122,7 @@ async function mutate(
   matcher: Matcher,
   deps: WebhookAdmissionDeps,
 ): Promise<KubeObject | undefined> {
-  const ask = counted(createQuestions(deps), deps);
+  const ask = createQuestions("admit", deps);
   let current = attributes;
   let calls = 0;
   let hasChanged = false;
@@ -155,7 +155,7 @@ async function mutate(
   /** The object as the webhook has changed it; undefined where it has not. */
   const askOne = async (named: NamedWebhook, seen: SeenRequest, place: string): Promise<KubeObject | undefined> => {
     try {
-      const answer = await outside(current, () => ask(named, seen, true));
+      const answer = await outside(current, () => ask(named, seen));
       take(answer, named, current);
       return answer.patch === undefined ? undefined : await patched(answer.patch, named, seen, current);
     } catch (error) {
@@ -189,10 +189,12 @@ const internalErrorOf = (why: string, cause?: unknown): ApiError =>
     cause,
   });
 
-type Ask = (named: NamedWebhook, seen: SeenRequest, isMutating: boolean) => Promise<ReviewAnswer>;
+type Ask = (named: NamedWebhook, seen: SeenRequest) => Promise<ReviewAnswer>;
+/** As upstream's metrics name them. */
+type WebhookType = WebhookCall["type"];
 
 /** Texts are made once for each form in which the same request is seen. */
-function createQuestions({ caller, newUid, ...views }: WebhookAdmissionDeps): Ask {
+function createQuestions(type: WebhookType, { caller, newUid, metrics, elapsed, ...views }: WebhookAdmissionDeps): Ask {
   const texts = new Map<KubeObject | undefined, Map<ResourceDefinition, ReturnType<typeof reviewTextFor>>>();
   const textFor = ({ attributes, seenAs }: SeenRequest): ReturnType<typeof reviewTextFor> => {
     const ofObject = texts.get(attributes.object) ?? new Map();
@@ -201,7 +203,7 @@ function createQuestions({ caller, newUid, ...views }: WebhookAdmissionDeps): As
     ofObject.set(seenAs, made);
     return made;
   };
-  return async ({ webhook }, seen, isMutating) => {
+  const ask: Ask = async ({ webhook }, seen) => {
     const { name, sideEffects = "", admissionReviewVersions = [], timeoutSeconds = 10 } = webhook;
     const { context, dryRun } = seen.attributes;
     if (dryRun && sideEffects !== "None" && sideEffects !== "NoneOnDryRun") {
@@ -220,26 +222,29 @@ function createQuestions({ caller, newUid, ...views }: WebhookAdmissionDeps): As
         timeoutMs: timeoutSeconds * 1_000,
         signal: context.signal,
       });
-      return readAnswer(text, { version, uid, isMutating });
+      return readAnswer(text, { version, uid, isMutating: type === "admit" });
     } catch (error) {
       if (!(error instanceof WebhookCallError) || isComplete(error)) throw error;
       throw new WebhookCallError(`failed to call webhook: ${callFailure(webhook, error)}`, { cause: error });
     }
   };
+  return metrics === undefined ? ask : counted(ask, type, { metrics, elapsed });
 }
 
 /** The same questions, with what becomes of each counted. */
-function counted(ask: Ask, { metrics, elapsed }: Pick<WebhookAdmissionDeps, "metrics" | "elapsed">): Ask {
-  if (metrics === undefined) return ask;
-  return async (named, seen, isMutating) => {
+function counted(
+  ask: Ask,
+  type: WebhookType,
+  { metrics, elapsed }: Pick<Required<WebhookAdmissionDeps>, "elapsed"> & { readonly metrics: WebhookMetrics },
+): Ask {
+  return async (named, seen) => {
     const startedAt = elapsed();
-    const type = isMutating ? "admit" : "validating";
     const operation = seen.attributes.operation.toUpperCase();
     const count = (code: number, rejection: WebhookCall["rejection"]): void =>
       metrics.asked({ type, operation, seconds: (elapsed() - startedAt) / 1_000, code, rejection });
     const { name, failurePolicy } = named.webhook;
     try {
-      const answer = await ask(named, seen, isMutating);
+      const answer = await ask(named, seen);
       if (answer.allowed) count(200, undefined);
       else count(rejectionOf(name, answer.result).code, "no_error");
       return answer;

@@ -275,12 +275,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
     }
   };
 
-  const authenticate = (
-    request: ApiRequest,
-    behind: InnerRequest | undefined,
-    isPart: boolean,
-  ): Awaitable<Authentication | undefined> => {
-    const asked = { from: usedFrom(request), behind, request, isPart };
+  const authenticate = (request: ApiRequest, asked: PresentedKey): Awaitable<Authentication | undefined> => {
     const known = provenOn(request);
     if (known !== undefined) return authenticateRequest(known.key, known.token, asked);
     if (bearerTokenOf(request).type === "invalid") {
@@ -313,7 +308,10 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       return caughtUp?.then(() => authenticateCertificate(name, asked));
     },
     authenticateToken: (token, wanted = []) => whenFound(token, "", () => authenticateToken(token, wanted)),
-    authenticate: (request, behind) => authenticate(request, behind, false),
-    parts: { authenticate: (request, behind) => authenticate(request, behind, true) },
+    authenticate: (request, behind) => authenticate(request, { from: usedFrom(request), behind, request }),
+    parts: {
+      authenticate: (request, behind) =>
+        authenticate(request, { from: usedFrom(request), behind, request, isPart: true }),
+    },
   };
 }

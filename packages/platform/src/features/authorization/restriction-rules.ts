@@ -107,7 +107,7 @@ export const restrictionRulesBehind = (
     rules
       .filter((rule) => ruleApplies(rule, target, names))
       .flatMap((rule) => {
-        const contents = contentsOf(rule, namespace, true);
+        const contents = contentsOf(rule, namespace, { hasStars: true });
         return allowsAll(rule) ? contents : contents.flatMap(withoutCredentials);
       }),
   );
@@ -129,10 +129,14 @@ const MANAGEMENT = { target: "Management" } as const;
 
 const rulesOf = (rule: AccessKeyRule, namespace: string, names: PlatformNames): readonly PolicyRule[] =>
   // Outside of namespaces a star would include access keys, which a rule with a star does not allow.
-  ruleApplies(rule, MANAGEMENT, names) ? contentsOf(rule, namespace, namespace !== "") : [];
+  ruleApplies(rule, MANAGEMENT, names) ? contentsOf(rule, namespace, { hasStars: namespace !== "" }) : [];
 
 /** An empty list of the rule is no limit. A part that a PolicyRule cannot express is left out. */
-function contentsOf(rule: AccessKeyRule, namespace: string, hasStars: boolean): readonly PolicyRule[] {
+function contentsOf(
+  rule: AccessKeyRule,
+  namespace: string,
+  { hasStars }: { readonly hasStars: boolean },
+): readonly PolicyRule[] {
   const { namespaces, resources, nonResourceURLs } = rule;
   const verbs = rule.verbs.length === 0 ? ["*"] : rule.verbs;
   const isUnlimited = resources.length === 0 && nonResourceURLs.length === 0;

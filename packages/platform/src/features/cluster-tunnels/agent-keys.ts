@@ -40,7 +40,7 @@ export type AgentKeys = {
   /** The agent that a key belongs to. Throws ApiError 403 for any other key. */
   agentOf(key: AccessKeyState | undefined): KnownAgent;
   /** Revokes the keys whose time is over, or all of them. Resolves with the milliseconds until the next is; undefined for none. */
-  revoke(clusterUid: string, all: boolean, signal: AbortSignal): Promise<number | undefined>;
+  revoke(clusterUid: string, which: "over" | "all", signal: AbortSignal): Promise<number | undefined>;
 };
 
 /** A key of an agent, with what is known of it. */
@@ -247,15 +247,15 @@ export function createAgentKeys(
       return { target, key, record };
     },
 
-    async revoke(clusterUid, all, signal) {
+    async revoke(clusterUid, which, signal) {
       const record = agents.of(clusterUid);
       if (record === undefined) return undefined;
       const endOf = ({ until, expiresAt }: AgentKeyRecord): number =>
         Math.min(until ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY);
-      const over = record.keys.filter((each) => all || endOf(each) <= clock.now());
+      const over = record.keys.filter((each) => which === "all" || endOf(each) <= clock.now());
       // The record goes last: after a fault the rest is found again.
       await revokeAll(over, signal);
-      if (all) {
+      if (which === "all") {
         await agents.remove(clusterUid);
         return undefined;
       }

@@ -133,8 +133,11 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
     socket.once("close", () => session.destroy());
   });
 
-  const request = (headers: { readonly [name: string]: string }, endStream: boolean): ClientHttp2Stream => {
-    const stream = session.request(headers, { endStream });
+  const request = (
+    headers: { readonly [name: string]: string },
+    options: { readonly endStream: boolean },
+  ): ClientHttp2Stream => {
+    const stream = session.request(headers, options);
     stream.on("headers", refuse);
     open.add(stream);
     windows.adjust(open.size + waiting.size);
@@ -166,7 +169,7 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
         callback(error, null);
       };
       const begin = (): void => {
-        const begun = request({ ":method": "CONNECT", ":authority": API_SERVER_AUTHORITY }, false);
+        const begun = request({ ":method": "CONNECT", ":authority": API_SERVER_AUTHORITY }, { endStream: false });
         stream = begun;
         begun.on("error", fail);
         begun.once("close", () => fail(tunnelClosed()));
@@ -200,7 +203,8 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
     },
     ask: (method, path, signal) =>
       new Promise((resolve, reject) => {
-        const stream = request({ ":method": method, ":path": path, ":authority": "agent", ":scheme": "http" }, true);
+        const head = { ":method": method, ":path": path, ":authority": "agent", ":scheme": "http" };
+        const stream = request(head, { endStream: true });
         const onAbort = (): void => stream.close(constants.NGHTTP2_CANCEL);
         signal.addEventListener("abort", onAbort, { once: true });
         // A controller waits for it. Another tunnel may be the one whose agent answers.

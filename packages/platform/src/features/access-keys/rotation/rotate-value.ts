@@ -19,10 +19,6 @@ export type RotationRequest = {
   readonly isCompromised: boolean;
 };
 
-/** Whether a rotation revokes credentials that were created with the key, because its value is known to be compromised. */
-export const revokesChildren = ({ leak }: SealedAccessKey, isCompromised: boolean): boolean =>
-  isCompromised || leak !== undefined;
-
 /** The value that a rotation with this nonce has replaced. `nonces` is the one nonce under every key of the ring. */
 export const retiredByNonce = ({ retired }: SealedAccessKey, nonces: readonly string[]): RetiredValue | undefined =>
   retired.find((value) => nonces.includes(value.nonce));
@@ -34,7 +30,8 @@ export function rotateValue(
   secrets: AccessKeySecrets,
   isTaken: (id: string) => boolean,
 ): SealedAccessKey {
-  const revokes = revokesChildren(sealed, isCompromised);
+  // The value is known to be compromised: credentials that were created with it are revoked.
+  const revokes = isCompromised || sealed.leak !== undefined;
   // The value of a locked key may be stolen: none of its old values stays valid.
   const isKnown = revokes || sealed.lockedAt !== undefined;
   const end = (old: RetiredValue): RetiredValue => (isKnown || graceMs === 0 ? endedValue(old, now) : old);
@@ -78,6 +75,6 @@ export function replaceValue(
     serial,
     valueOrigins: origins,
     inertBelow: serial,
-    ...(revokesChildren(sealed, false) ? { childrenFrom: serial, childrenRevokedAt: now } : {}),
+    ...(sealed.leak !== undefined ? { childrenFrom: serial, childrenRevokedAt: now } : {}),
   };
 }

@@ -34,12 +34,12 @@ export function createAgentController(
     if (record === undefined) return;
     const found = targets.find(record, uid);
     if (found === undefined) {
-      await keys.revoke(uid, true, signal);
+      await keys.revoke(uid, "all", signal);
       await joins.remove(uid);
       registry.close(uid);
       return;
     }
-    const next = await keys.revoke(uid, false, signal);
+    const next = await keys.revoke(uid, "over", signal);
     if (next !== undefined) queue.addAfter(uid, next);
     const wanted = parseTimestamp(found.annotations[names.key(ROTATE_ANNOTATION)] ?? "") ?? 0;
     if ((record.keys.at(-1)?.madeAt ?? 0) < wanted) await rotate(uid, record, signal);

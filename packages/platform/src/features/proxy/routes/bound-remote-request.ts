@@ -171,7 +171,7 @@ function parsedProtobuf(bytes: Uint8Array, kind: string, apiVersion: string): Js
 
 function parsed(bytes: Uint8Array, isYaml: boolean): JsonValue {
   try {
-    return parseBody(bytes, isYaml, false).value;
+    return parseBody(bytes, { isYaml }).value;
   } catch (error) {
     if (isApiError(error)) throw error;
     throw badRequestError("the body is neither JSON nor YAML", error);
