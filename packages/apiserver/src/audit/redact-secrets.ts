@@ -2,6 +2,7 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { unescapeSegment } from "@postern/apimachinery/patch/patch-target";
+import { LAST_APPLIED_ANNOTATION } from "@postern/structured-merge/managedfields/last-applied";
 
 type SecretMembers = {
   /** Names of members whose values are secret at any place. */
@@ -13,7 +14,6 @@ type SecretMembers = {
 export const REDACTED = "REDACTED";
 
 /** Made by kubectl: it holds a whole manifest, with all secrets of that. */
-const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** Shorter texts occur by chance. */
 const MIN_COPIED_LENGTH = 8;
 
@@ -39,7 +39,7 @@ function redacted(value: JsonValue, members: ReadonlySet<string>, isSecretText: 
       if (member === undefined) return [];
       // A client may put a secret where a name belongs.
       const safeName = isSecretText(name) ? REDACTED : name;
-      const isSecret = members.has(name) || name === LAST_APPLIED || (name === "value" && pointsAtSecret);
+      const isSecret = members.has(name) || name === LAST_APPLIED_ANNOTATION || (name === "value" && pointsAtSecret);
       return [[safeName, isSecret ? withoutTexts(member) : redacted(member, members, isSecretText)]];
     }),
   );
@@ -55,7 +55,7 @@ function withoutTexts(value: JsonValue): JsonValue {
 function isSecretOperation({ path, value }: JsonObject, members: ReadonlySet<string>): boolean {
   if (typeof path !== "string" || value === undefined) return false;
   const steps = path.split("/").map(unescapeSegment);
-  return steps.some((step) => members.has(step) || step === LAST_APPLIED);
+  return steps.some((step) => members.has(step) || step === LAST_APPLIED_ANNOTATION);
 }
 
 function collect(

@@ -8,6 +8,7 @@ import { type CertificateSubject, readCertificateSubject } from "../x509/certifi
 import { DerError } from "../x509/der.ts";
 import { OID } from "../x509/object-identifiers.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
+import { EXTRA_CREDENTIAL_ID } from "./user-info.ts";
 
 /** A certificate that a trusted authority signed for client authentication, and that is valid now. */
 export type ClientCertificate = {
@@ -19,7 +20,6 @@ export type ClientCertificate = {
   readonly notAfter: Date;
 };
 
-const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Only certificates signed directly by one of the authorities count: the TLS layer hands over no intermediates. */

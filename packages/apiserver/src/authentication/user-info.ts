@@ -9,6 +9,9 @@ export type UserInfo = {
   readonly extra?: { readonly [key: string]: readonly string[] };
 };
 
+/** The member of `extra` that identifies the credential of a request. */
+export const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
+
 export const ANONYMOUS_USER = "system:anonymous";
 export const GROUP_UNAUTHENTICATED = "system:unauthenticated";
 export const GROUP_AUTHENTICATED = "system:authenticated";

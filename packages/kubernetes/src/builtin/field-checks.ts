@@ -13,6 +13,7 @@ import {
   isDNS1123Label,
   isDNS1123Subdomain,
   isQualifiedName,
+  isValidPathSegmentName,
   type StringValidator,
 } from "@postern/apimachinery/validation/string-validators";
 
@@ -25,6 +26,10 @@ export const labelFaults = (path: string, text: string): readonly FieldError[] =
 
 export const subdomainFaults = (path: string, text: string): readonly FieldError[] =>
   textFaults(path, text, isDNS1123Subdomain);
+
+/** A name that stands alone in a path of the API. */
+export const segmentFaults = (path: string, text: string): readonly FieldError[] =>
+  text === "" ? [requiredError(path)] : textFaults(path, text, isValidPathSegmentName);
 
 export const qualifiedFaults = (path: string, text: string): readonly FieldError[] =>
   textFaults(path, text, isQualifiedName);

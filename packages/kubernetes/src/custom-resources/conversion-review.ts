@@ -3,6 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -142,8 +143,6 @@ function mapOf(
 }
 
 const FIELDS = { labels: "labels", annotations: "annotation" } as const;
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 
 /** As upstream's `%T` prints values of JSON. */
 function goTypeOf(value: JsonValue): string {

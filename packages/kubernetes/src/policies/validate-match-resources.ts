@@ -17,7 +17,7 @@ import type { MatchResources, PolicyBinding } from "./validating-admission-polic
 type Rule = NonNullable<MatchResources["resourceRules"]>[number];
 
 const MATCH_POLICIES = ["Equivalent", "Exact"];
-const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+export const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SCOPES = ["*", "Cluster", "Namespaced"];
 
 const choice = (path: string, value: string | undefined, known: readonly string[]): readonly FieldError[] =>

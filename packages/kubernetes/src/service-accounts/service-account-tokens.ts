@@ -19,6 +19,7 @@ import {
 import { serviceAccountGroups, serviceAccountUsername } from "@postern/apiserver/authentication/service-account";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { EXTRA_CREDENTIAL_ID } from "@postern/apiserver/authentication/user-info";
 import { newUid } from "@postern/apiserver/registry/store/object-meta";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -58,7 +59,6 @@ export type ServiceAccountTokensDeps = {
   readonly lineages?: LineageVerifier | undefined;
 };
 
-const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
 /** Prefix of the id of a credential that is such a token. */
 export const SERVICE_ACCOUNT_CREDENTIAL = "serviceaccount:";
 

@@ -12,7 +12,8 @@ import { decodeDistinguishedName } from "@postern/apiserver/x509/distinguished-n
 import { CERTIFICATES_GROUP, type CertificateSigningRequest } from "./certificate-signing-request.ts";
 
 const RESOURCE = { group: CERTIFICATES_GROUP, resource: "certificatesigningrequests" };
-const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
+/** Signs certificates that authenticate at the API server. */
+export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
 
 /** Throws 403 unless the caller has `verb` on the signer by its name, or on all signers of its domain (`domain/*`). */
 export async function checkSignerPermission(

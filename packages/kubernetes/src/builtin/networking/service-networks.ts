@@ -10,7 +10,7 @@ import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
-import { addressFaults, networkFaults, subdomainFaults, textFaults } from "../field-checks.ts";
+import { addressFaults, networkFaults, segmentFaults, subdomainFaults, textFaults } from "../field-checks.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
 
 const networkFields = s
@@ -127,9 +127,6 @@ function validateAddress({ spec }: IpAddress): readonly FieldError[] {
     ...(namespace === "" ? [] : textFaults(`${path}.namespace`, namespace, isValidPathSegmentName)),
   ];
 }
-
-const segmentFaults = (path: string, text: string): readonly FieldError[] =>
-  text === "" ? [requiredError(path)] : textFaults(path, text, isValidPathSegmentName);
 
 const parentText = ({ spec }: IpAddress): string => {
   const parent = spec?.parentRef;

@@ -10,17 +10,14 @@ import {
   requiredError,
   tooLongError,
 } from "@postern/apimachinery/validation/field-error";
-import {
-  isDNS1123Subdomain,
-  isValidPathSegmentName,
-  isWildcardDNS1123Subdomain,
-} from "@postern/apimachinery/validation/string-validators";
+import { isDNS1123Subdomain, isWildcardDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import {
   choiceFaults,
   isPortName,
   labelFaults,
   portFaults,
   prefixedPathFaults,
+  segmentFaults,
   subdomainFaults,
   textFaults,
 } from "../field-checks.ts";
@@ -113,9 +110,6 @@ const referenceFaults = ({ apiGroup, kind, name }: Reference, path: string): rea
   ...segmentFaults(`${path}.kind`, kind),
   ...segmentFaults(`${path}.name`, name),
 ];
-
-const segmentFaults = (path: string, text: string): readonly FieldError[] =>
-  text === "" ? [requiredError(path)] : textFaults(path, text, isValidPathSegmentName);
 
 type Parameters = Reference & { readonly scope?: string; readonly namespace?: string };
 export type IngressClassSpec = { readonly controller?: string; readonly parameters?: Parameters };

@@ -4,6 +4,7 @@
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
+import { STORAGE_CLASS } from "../default-classes.ts";
 import { containerAmounts, podAmounts } from "../workloads/pod-resources.ts";
 import type { Pod } from "../workloads/pods.ts";
 import { quantityText } from "./quantities.ts";
@@ -15,7 +16,6 @@ export const ONE = 1_000_000_000n;
 const NOTHING: ObjectUsage = { amounts: new Map(), scopes: new Map() };
 const COMPUTE = ["cpu", "memory", "ephemeral-storage"];
 const CLASS_SUFFIX = ".storageclass.storage.k8s.io/";
-const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 
 /** A pod that has ended uses nothing. */
 export function podUsage(object: KubeObject): ObjectUsage {
@@ -54,7 +54,7 @@ export function claimUsage(object: KubeObject): ObjectUsage {
     ["persistentvolumeclaims", ONE],
     ["requests.storage", storage],
   ]);
-  const storageClass = object.metadata.annotations?.[CLASS_ANNOTATION] ?? spec?.storageClassName ?? "";
+  const storageClass = object.metadata.annotations?.[STORAGE_CLASS.annotation] ?? spec?.storageClassName ?? "";
   if (storageClass !== "") {
     for (const [name, amount] of [...amounts]) amounts.set(`${storageClass}${CLASS_SUFFIX}${name}`, amount);
   }

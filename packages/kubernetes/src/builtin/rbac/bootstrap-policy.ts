@@ -29,7 +29,8 @@ const DISCOVERY_PATHS = [
   "/version",
   "/version/",
 ];
-const PUBLIC_PATHS = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+/** Paths that load balancers probe, and clients read before they have a credential. */
+export const PUBLIC_PATHS = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 const EVERYTHING = [
   { apiGroups: ["*"], resources: ["*"], verbs: ["*"] },

@@ -24,6 +24,7 @@ import { networkFaults } from "../field-checks.ts";
 import { publishedField } from "../published/published-field.ts";
 import { quantities } from "../quotas/quantities.ts";
 import { statusStrategy, warningHooks } from "./status-strategy.ts";
+import { TAINT_EFFECTS } from "./validate-scheduling.ts";
 
 const taint = s.object({
   key: s.string().required().describe("The taint key to be applied to a node."),
@@ -118,8 +119,6 @@ const nodeFields = s
 export type Node = KindOf<typeof nodeFields>;
 export type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];
 
-const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-
 const validateTaints = (taints: readonly Taint[], path: string): readonly FieldError[] => {
   const seen = new Set<string>();
   return taints.flatMap(({ key, value = "", effect }, index) => {
@@ -132,9 +131,9 @@ const validateTaints = (taints: readonly Taint[], path: string): readonly FieldE
       ...isValidLabelValue(value).map((fault) => invalidError(`${at}.value`, value, fault)),
       ...(effect === ""
         ? [requiredError(`${at}.effect`)]
-        : EFFECTS.includes(effect)
+        : TAINT_EFFECTS.includes(effect)
           ? []
-          : [notSupportedError(`${at}.effect`, effect, EFFECTS)]),
+          : [notSupportedError(`${at}.effect`, effect, TAINT_EFFECTS)]),
       ...(isTwice
         ? [
             duplicateError(

@@ -18,7 +18,7 @@ import type { ResourceDefinition, Subresource } from "@postern/apiserver/registr
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import { defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
-import { type EvictionDeps, evictionSubresource, type PodStore } from "./pod-evictions.ts";
+import { type EvictionDeps, evictionSubresource, type PodStore, SUCCESS } from "./pod-evictions.ts";
 import { BINDING_SUBRESOURCE, type Pod, pods } from "./pods.ts";
 
 const bindingFields = s
@@ -79,8 +79,6 @@ export const bindings = (store: PodStore): ResourceDefinition =>
       return await bind(ofPod, body as Binding, store);
     },
   });
-
-const SUCCESS = { apiVersion: "v1", kind: "Status", metadata: {}, status: "Success", code: 201 } satisfies KubeObject;
 
 async function bind(context: RequestContext, binding: Binding, store: PodStore): Promise<KubeObject> {
   const { name = "", uid = "", resourceVersion = "" } = binding.metadata;

@@ -63,7 +63,14 @@ const UNOBSERVED_RETRY = 10;
 /** Of pods that change while they are looked at. */
 const TRIES = 20;
 const REFUSED = "Cannot evict pod as it would violate the pod's disruption budget.";
-const SUCCESS = { apiVersion: "v1", kind: "Status", metadata: {}, status: "Success", code: 201 } satisfies KubeObject;
+/** The answer to a create of an eviction or a binding. */
+export const SUCCESS = {
+  apiVersion: "v1",
+  kind: "Status",
+  metadata: {},
+  status: "Success",
+  code: 201,
+} satisfies KubeObject;
 
 export const evictionSubresource = (deps: EvictionDeps): Subresource => ({
   name: "eviction",

@@ -4,10 +4,10 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { childPath, keyPath } from "@postern/apimachinery/validation/field-error";
 import { objectAt, optionalObjectAt, textAt } from "./json-members.ts";
+import { APP_ARMOR } from "./pod-security/pod-checks.ts";
 
 const SECCOMP_OF_POD = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";
-const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
 const LOCALHOST = "localhost/";
 
 /** `path` is that of the template; empty for a pod, which is not warned of AppArmor. */

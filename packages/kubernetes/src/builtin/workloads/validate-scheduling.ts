@@ -138,7 +138,7 @@ function spreadFaults(constraint: JsonValue, path: string): readonly FieldError[
   ];
 }
 
-const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+export const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const ALL = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
 
 export function tolerationFaults(toleration: JsonValue, path: string): readonly FieldError[] {
@@ -158,7 +158,7 @@ export function tolerationFaults(toleration: JsonValue, path: string): readonly 
       ? [invalidError(`${path}.operator`, value, "value must be empty when `operator` is 'Exists'")]
       : []),
     ...(operator === "" ? [] : choiceFaults(`${path}.operator`, operator, ["Equal", "Exists"])),
-    ...(effect === "" ? [] : choiceFaults(`${path}.effect`, effect, EFFECTS)),
+    ...(effect === "" ? [] : choiceFaults(`${path}.effect`, effect, TAINT_EFFECTS)),
   ];
 }
 

@@ -4,14 +4,14 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { keyPath } from "@postern/apimachinery/validation/field-error";
+import { STORAGE_CLASS } from "../default-classes.ts";
 import { objectAt, optionalObjectAt, textAt } from "./json-members.ts";
 import { fractionWarning, nodeTermWarnings } from "./pod-warnings.ts";
 
 type Warnings = readonly string[];
 
-const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 const OLD_CLASS: readonly [string, string] = [
-  CLASS_ANNOTATION,
+  STORAGE_CLASS.annotation,
   'deprecated since v1.8; use "storageClassName" attribute instead',
 ];
 const OLD_OPTIONS: readonly [string, string] = [

@@ -10,6 +10,7 @@ import {
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import { LAST_APPLIED_ANNOTATION } from "@postern/structured-merge/managedfields/last-applied";
 import {
   DESIRED_REPLICAS,
   type Deployment,
@@ -34,7 +35,7 @@ import { controllerReference, type Says, type WorkloadPort } from "./workload-po
 
 const MAX_HISTORY_LENGTH = 2_000;
 const NOT_COPIED = new Set([
-  "kubectl.kubernetes.io/last-applied-configuration",
+  LAST_APPLIED_ANNOTATION,
   REVISION,
   REVISION_HISTORY,
   DESIRED_REPLICAS,

@@ -17,13 +17,13 @@ import { isDNS1123Subdomain, isQualifiedName } from "@postern/apimachinery/valid
 import { REVIEW_VERSIONS, validateReviewVersions, validateWebhookClient } from "../../webhooks/validate-client.ts";
 import { compileMatchCondition } from "../compiled-policy.ts";
 import { MAX_MATCH_CONDITIONS } from "../policy-names.ts";
+import { OPERATIONS } from "../validate-match-resources.ts";
 import type { Webhook, WebhookConfiguration, WebhookRule } from "./webhook-configuration.ts";
 
 const FAILURE_POLICIES = ["Fail", "Ignore"];
 const MATCH_POLICIES = ["Equivalent", "Exact"];
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const REINVOCATIONS = ["IfNeeded", "Never"];
-const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SCOPES = ["*", "Cluster", "Namespaced"];
 /** Of one configuration. Upstream has no limit; every write looks at each of them here, on the thread that serves all clusters. */
 const MAX_WEBHOOKS = 100;

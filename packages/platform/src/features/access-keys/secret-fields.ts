@@ -5,10 +5,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachi
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { LAST_APPLIED_ANNOTATION } from "@postern/structured-merge/managedfields/last-applied";
 import type { AccessKeyFormat } from "./access-key-format.ts";
 import { createKeyFinder, MIN_KEY_LENGTH, textsOf } from "./find-keys-in-text.ts";
-
-export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** Paths below spec of fields that are stored in an envelope; each is base64. */
 export const ENVELOPED_FIELDS: readonly (readonly [string, string])[] = [
@@ -56,11 +55,11 @@ function withoutMember(object: JsonObject, path: readonly string[], depth = 0): 
  */
 export function scrubLastApplied<T extends KubeObject>(object: T): T {
   const { annotations } = object.metadata;
-  const applied = annotations?.[LAST_APPLIED];
+  const applied = annotations?.[LAST_APPLIED_ANNOTATION];
   if (annotations === undefined || applied === undefined) return object;
-  const { [LAST_APPLIED]: _, ...others } = annotations;
+  const { [LAST_APPLIED_ANNOTATION]: _, ...others } = annotations;
   const scrubbed = scrub(applied);
-  const kept = scrubbed === undefined ? others : { ...others, [LAST_APPLIED]: scrubbed };
+  const kept = scrubbed === undefined ? others : { ...others, [LAST_APPLIED_ANNOTATION]: scrubbed };
   return { ...object, metadata: { ...object.metadata, annotations: kept } };
 }
 
@@ -89,7 +88,7 @@ function withoutSecretMembers(manifest: JsonObject): JsonObject {
 function withoutLastApplied(manifest: JsonObject): JsonObject {
   const metadata = manifest["metadata"];
   if (!isJsonObject(metadata)) return manifest;
-  const cut = withoutMember(metadata, ["annotations", LAST_APPLIED]);
+  const cut = withoutMember(metadata, ["annotations", LAST_APPLIED_ANNOTATION]);
   return stringifyJson(cut) === stringifyJson(metadata) ? manifest : { ...manifest, metadata: cut };
 }
 

@@ -5,6 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { PUBLIC_PATHS } from "@postern/kubernetes/builtin/rbac/bootstrap-policy";
 import { alwaysAllowedRules } from "./always-allowed.ts";
 
 const READ = ["get", "list", "watch"];
@@ -12,9 +13,6 @@ const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
 const INSTANCES = ["virtualclusterinstances", "spaceinstances"];
 
 const RESTRICTED = INSTANCES.map((resource) => `${resource}/restricted`);
-
-/** Paths that load balancers probe, and clients read before they have a key; as `system:public-info-viewer` in Kubernetes. */
-const PUBLIC_PATHS = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /** Suffixes of the roles' names; see `PlatformNames.role`. */
 export const PROJECT_ADMIN = "project-admin";

@@ -4,10 +4,10 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { expiredError } from "@postern/apimachinery/meta/api-error";
 import { combinedPolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
+import type { ObjectVisibility, VisibleObjects } from "@postern/apiserver/registry/visibility";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
 import { projectsHiddenFrom, type SourceCheckDeps } from "./project-sources.ts";
-import type { Visibility, VisibleObjects } from "./visibility.ts";
+import type { Visibility } from "./visibility.ts";
 
 const RIGHTS_CHANGED = "what you may see has changed; list again";
 

@@ -7,6 +7,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { combinedPolicyVersion, type PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { RbacChange } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { AllowedNamesByNamespace, createAllowedNames } from "./allowed-names.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
@@ -25,8 +26,6 @@ import type { DecisionDeps, Subject } from "./platform-decision.ts";
 import { getRequest, managementRequest, type TargetedRequest } from "./platform-request.ts";
 import { RestrictionIndex } from "./restriction-index.ts";
 import { inScope } from "./scope.ts";
-
-export type VisibleObjects = "all" | ((object: CachedObject) => boolean);
 
 /** Visible objects of one kind, for as long as a watch lasts. */
 export type FollowedVisibility = {

@@ -1,6 +1,7 @@
 // The record of a client certificate for a virtual cluster: identifies it, and allows listing and revocation.
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { objectOf, textOf } from "@postern/apimachinery/json/lenient-json";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
@@ -68,12 +69,12 @@ export function decodeCertificate(object: CachedObject): IssuedCertificate {
   const issuedTo = certificate["issuedTo"];
   const revokedAt = certificate["revokedAt"];
   return {
-    serial: text(certificate["serial"]),
-    commonName: text(certificate["commonName"]),
-    organizations: isJsonArray(certificate["organizations"]) ? certificate["organizations"].map(text) : [],
+    serial: textOf(certificate["serial"]),
+    commonName: textOf(certificate["commonName"]),
+    organizations: isJsonArray(certificate["organizations"]) ? certificate["organizations"].map(textOf) : [],
     issuedAt: Number(certificate["issuedAt"] ?? 0),
     notAfter: Number(certificate["notAfter"] ?? 0),
-    instanceUid: text(certificate["instanceUid"]),
+    instanceUid: textOf(certificate["instanceUid"]),
     ...(typeof certificate["issuer"] === "string" ? { issuer: certificate["issuer"] } : {}),
     ...(isJsonObject(issuedTo) ? { issuedTo: readIssuedTo(issuedTo) } : {}),
     ...(typeof revokedAt === "number" ? { revokedAt } : {}),
@@ -86,17 +87,14 @@ function readIssuedTo(stored: JsonObject): IssuedTo {
   const { accessRequestUid, otherAccessRequestUids } = stored;
   const { kind, name } = objectOf(owner);
   return {
-    owner: { kind: kind === "user" || kind === "team" ? kind : "subject", name: text(name) },
+    owner: { kind: kind === "user" || kind === "team" ? kind : "subject", name: textOf(name) },
     ownerUid: typeof ownerUid === "string" ? ownerUid : undefined,
-    project: text(project),
-    virtualCluster: text(virtualCluster),
+    project: textOf(project),
+    virtualCluster: textOf(virtualCluster),
     parentUid: typeof parentUid === "string" ? parentUid : undefined,
-    ...(isJsonArray(otherParentUids) ? { otherParentUids: otherParentUids.map(text) } : {}),
+    ...(isJsonArray(otherParentUids) ? { otherParentUids: otherParentUids.map(textOf) } : {}),
     origins: readOrigins(origins),
     ...(typeof accessRequestUid === "string" ? { accessRequestUid } : {}),
-    ...(isJsonArray(otherAccessRequestUids) ? { otherAccessRequestUids: otherAccessRequestUids.map(text) } : {}),
+    ...(isJsonArray(otherAccessRequestUids) ? { otherAccessRequestUids: otherAccessRequestUids.map(textOf) } : {}),
   };
 }
-
-const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
-const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -34,7 +34,8 @@ export function validateServer(server: string, field = "spec.server"): readonly 
   return [invalidError(field, server.includes("@") ? "<hidden>" : server, RULE)];
 }
 
-function parseUrl(text: string): URL | undefined {
+/** Undefined for a text that is no URL. */
+export function parseUrl(text: string): URL | undefined {
   try {
     return new URL(text);
   } catch {

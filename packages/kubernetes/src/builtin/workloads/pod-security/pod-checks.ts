@@ -76,7 +76,7 @@ const badType = (security: JsonObject, member: string): readonly string[] =>
 const badTypes = ({ security, containers }: CheckedPod, member: string): readonly string[] =>
   sorted([security, ...containers.map((each) => each.security)].flatMap((each) => badType(each, member)));
 
-const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
+export const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
 
 /** The reason says whether there is one such profile. */
 const appArmorProfile =

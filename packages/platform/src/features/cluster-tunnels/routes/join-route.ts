@@ -3,6 +3,7 @@
 import { AGENT_HEADERS, type AgentKey, type AgentProof, JOIN_PATH } from "@postern/api/cluster-tunnel";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { textOf } from "@postern/apimachinery/json/lenient-json";
 import { forbiddenPathError, isApiError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
@@ -138,5 +139,3 @@ const identityText = ({ identity, identityFault }: AgentKey): string =>
 function proofIn(identity: JsonValue | undefined): AgentProof | undefined {
   return isJsonObject(identity) ? { token: textOf(identity["token"]), jwks: textOf(identity["jwks"]) } : undefined;
 }
-
-const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -8,8 +8,9 @@ import {
   type CertificateSigningRequest,
   conditionsOf,
 } from "@postern/kubernetes/builtin/certificates/certificate-signing-request";
+import { CLIENT_SIGNER } from "@postern/kubernetes/builtin/certificates/signer-permission";
 import type { CertificateAuthority } from "../../../foundation/pki/certificate-authority.ts";
-import { CLIENT_SIGNER, type SignOutcome, signRequest } from "./sign-request.ts";
+import { type SignOutcome, signRequest } from "./sign-request.ts";
 
 export type RequestSigner = {
   /** Returns the request with its new status; unchanged if it is not to be signed, or already has a result. */

@@ -10,8 +10,6 @@ import type { CertificateAuthority } from "../../../foundation/pki/certificate-a
 import { CertificateRequestError, parseCertificateRequest } from "../../../foundation/pki/certificate-request.ts";
 import { type SignedCertificate, signClientCertificate } from "../../../foundation/pki/sign-client-certificate.ts";
 
-export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
-
 /** The usual cluster-signing-duration: requests without expirationSeconds get it, and no request gets more. */
 export const SIGNING_DURATION_SECONDS = 365 * 86_400;
 const MIN_EXPIRATION_SECONDS = 600;

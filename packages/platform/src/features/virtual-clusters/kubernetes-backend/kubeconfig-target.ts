@@ -11,6 +11,7 @@ import {
   parseKubeconfig,
   resolveContext,
 } from "@postern/client/kubeconfig";
+import { parseUrl } from "../../../foundation/kubeconfig/normalize-server.ts";
 import { badGatewayError } from "../../../foundation/upstream/upstream-failure.ts";
 import type { UpstreamCredential, UpstreamTarget } from "../../../foundation/upstream/upstream-target.ts";
 
@@ -123,12 +124,4 @@ function isLoopbackHost(hostname: string): boolean {
     /^::ffff:7f[0-9a-f]{2}:/.test(host) ||
     (isIP(host) === 4 && host.startsWith("127."))
   );
-}
-
-function parseUrl(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
 }

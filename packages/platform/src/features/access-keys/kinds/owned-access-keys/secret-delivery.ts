@@ -8,8 +8,9 @@ import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { CommittedWrite } from "@postern/apiserver/registry/committed-write";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
+import { LAST_APPLIED_ANNOTATION } from "@postern/structured-merge/managedfields/last-applied";
 import { wrapMsOf } from "../../../wrapped-values/wrap-request.ts";
-import { LAST_APPLIED, specOf, withoutSecrets } from "../../secret-fields.ts";
+import { specOf, withoutSecrets } from "../../secret-fields.ts";
 import { deliverValue, type SecretDeliveryDeps } from "./delivery-secret.ts";
 import { type WrapKeyDeps, wrapKey } from "./wrap-key.ts";
 
@@ -34,7 +35,7 @@ export const secretDelivery =
       if (chosen === "") warnings.add(NOT_SHOWN);
       return withoutKey(object);
     }
-    const isApplied = submitted.metadata.annotations?.[LAST_APPLIED] !== undefined;
+    const isApplied = submitted.metadata.annotations?.[LAST_APPLIED_ANNOTATION] !== undefined;
     if (chosen === "" && isApplied) warnings.add(NOT_PRINTED);
     return object;
   };
