@@ -34,56 +34,72 @@ const STATE_INTERVAL_MS = 1_000;
 const RECORDS_PER_STEP = 200;
 
 /** Works until it is disposed, whenever the ring has changed. */
-export function startReencryption(deps: ReencryptionDeps): Disposable {
-  const { ring, runtime, onError } = deps;
-  const stopping = new AbortController();
-  let timer: Disposable | undefined;
-  let running = false;
-  let again = false;
-  /** The key that a pass has found everything under, after all servers had taken it up. */
-  let through: string | undefined;
-  /** The present primary key, and the elapsed time at which this server learned of it; a change of the clock does not affect it. */
-  let known = { primary: "", since: 0 };
+export const startReencryption = (deps: ReencryptionDeps): Disposable => new Reencryption(deps);
 
-  const planAfter = (delayMs: number): void => {
-    timer?.[Symbol.dispose]();
-    timer = stopping.signal.aborted ? undefined : runtime.scheduler.schedule(delayMs, () => void run());
-  };
-  const run = async (): Promise<void> => {
-    if (running) {
-      again = true;
+class Reencryption implements Disposable {
+  readonly #deps: ReencryptionDeps;
+  readonly #changes: Disposable;
+  readonly #stopping = new AbortController();
+  #timer: Disposable | undefined;
+  #isRunning = false;
+  /** A look was planned while one is running. */
+  #isDue = false;
+  /** The key that a pass has found everything under, after all servers had taken it up. */
+  #through: string | undefined;
+  /** The present primary key, and the elapsed time at which this server learned of it; a change of the clock does not affect it. */
+  #known = { primary: "", since: 0 };
+
+  constructor(deps: ReencryptionDeps) {
+    this.#deps = deps;
+    this.#changes = deps.ring.onChange(() => this.#planAfter(0));
+    this.#planAfter(0);
+  }
+
+  [Symbol.dispose](): void {
+    this.#stopping.abort();
+    this.#changes[Symbol.dispose]();
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  #planAfter(delayMs: number): void {
+    this.#timer?.[Symbol.dispose]();
+    const { scheduler } = this.#deps.runtime;
+    this.#timer = this.#stopping.signal.aborted ? undefined : scheduler.schedule(delayMs, () => void this.#run());
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isRunning) {
+      this.#isDue = true;
       return;
     }
-    running = true;
+    this.#isRunning = true;
     try {
-      const primary = ring.keys[0].id;
-      if (known.primary !== primary) known = { primary, since: runtime.clock.elapsed() };
-      const next = through === primary ? "retire" : await reencrypt(deps, known.since, stopping.signal);
-      if (next === "retire") {
-        through = primary;
-        if (!(await retireUnused(deps))) planAfter(LOOK_AGAIN_MS);
-      } else if (next !== undefined) planAfter(next);
+      const delayMs = await this.#step();
+      if (delayMs !== undefined) this.#planAfter(delayMs);
     } catch (error) {
-      if (!stopping.signal.aborted) {
-        onError(error);
-        planAfter(RETRY_MS);
+      if (!this.#stopping.signal.aborted) {
+        this.#deps.onError(error);
+        this.#planAfter(RETRY_MS);
       }
     } finally {
-      running = false;
+      this.#isRunning = false;
     }
-    if (!again) return;
-    again = false;
-    planAfter(0);
-  };
-  const changes = ring.onChange(() => planAfter(0));
-  planAfter(0);
-  return {
-    [Symbol.dispose]() {
-      stopping.abort();
-      changes[Symbol.dispose]();
-      timer?.[Symbol.dispose]();
-    },
-  };
+    if (!this.#isDue) return;
+    this.#isDue = false;
+    this.#planAfter(0);
+  }
+
+  /** Resolves with how long to wait before the next step; undefined where nothing is left to do until the ring changes. */
+  async #step(): Promise<number | undefined> {
+    const { ring, runtime } = this.#deps;
+    const primary = ring.keys[0].id;
+    if (this.#known.primary !== primary) this.#known = { primary, since: runtime.clock.elapsed() };
+    const isThrough = this.#through === primary;
+    const next = isThrough ? "retire" : await reencrypt(this.#deps, this.#known.since, this.#stopping.signal);
+    if (next !== "retire") return next;
+    this.#through = primary;
+    return (await retireUnused(this.#deps)) ? undefined : LOOK_AGAIN_MS;
+  }
 }
 
 /** Takes keys off the ring that no digest names. Resolves with true when only the primary one is left. */
@@ -116,21 +132,22 @@ async function reencrypt(
 
   let done: PassProgress = { seen: 0, rewritten: 0, left: 0, unreadable: 0 };
   let writtenAt = Number.NEGATIVE_INFINITY;
-  const tell = async (isOver: boolean): Promise<void> => {
+  const write = (end: Pick<ReencryptionState, "finishedAt"> = {}): Promise<void> =>
+    writeReencryptionState(storage, { primary, startedAt, total, ...done, ...end });
+  const writeNowAndThen = async (): Promise<void> => {
     const now = clock.now();
-    if (!isOver && now - writtenAt < STATE_INTERVAL_MS) return;
+    if (now - writtenAt < STATE_INTERVAL_MS) return;
     writtenAt = now;
-    const state: ReencryptionState = { primary, startedAt, total, ...done, ...(isOver ? { finishedAt: now } : {}) };
-    await writeReencryptionState(storage, state);
+    await write();
   };
-  await tell(false);
+  await writeNowAndThen();
   done = await reencryptStore({
     storage,
     ring,
     random,
     signal,
     pause: async () => {
-      await tell(false);
+      await writeNowAndThen();
       await pause();
     },
     onStep: (progress) => {
@@ -141,10 +158,10 @@ async function reencrypt(
     signal.throwIfAborted();
     const rewritten = await renewRecords(step, deps.keys);
     done = { ...done, seen: done.seen + step.length, rewritten: done.rewritten + rewritten };
-    await tell(false);
+    await writeNowAndThen();
     await pause();
   }
-  await tell(true);
+  await write({ finishedAt: clock.now() });
   if (ring.keys[0].id !== primary || done.left > 0) return 0;
   if (ring.keys.length === 1) return undefined;
 

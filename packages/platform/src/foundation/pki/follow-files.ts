@@ -10,54 +10,82 @@ const INTERVAL_MS = 60_000;
 /** The files of one renewal are written one after the other. */
 const TOGETHER_MS = 100;
 
+export type FollowedFiles = Disposable & {
+  /** Looks after so long, unless a look is planned already. */
+  lookIn(delayMs: number): void;
+};
+
 /**
  * Directories are watched, not files: a Secret that is mounted changes by a link beside its files, and other programs replace files by renaming.
  * `look` is never called twice at a time.
  */
-export function followFiles(
-  paths: readonly string[],
-  scheduler: Scheduler,
-  look: () => Promise<void>,
-): Disposable & { lookIn(delayMs: number): void } {
-  const directories = [...new Set(paths.map((path) => dirname(path)))];
-  let watchers: readonly FSWatcher[] = [];
-  let isDisposed = false;
-  let isLooking = false;
-  let isDue = false;
-  let soon: Disposable | undefined;
-  let poll: Disposable | undefined;
+export const followFiles = (paths: readonly string[], scheduler: Scheduler, look: () => Promise<void>): FollowedFiles =>
+  new FilesFollower(paths, scheduler, look);
 
-  const run = async (): Promise<void> => {
-    if (isLooking) {
-      isDue = true;
+class FilesFollower implements FollowedFiles {
+  readonly #directories: readonly string[];
+  readonly #scheduler: Scheduler;
+  readonly #look: () => Promise<void>;
+  #watchers: readonly FSWatcher[] = [];
+  #isDisposed = false;
+  #isLooking = false;
+  /** Another look was asked for while one is running. */
+  #isDue = false;
+  #soon: Disposable | undefined;
+  #poll: Disposable | undefined;
+
+  constructor(paths: readonly string[], scheduler: Scheduler, look: () => Promise<void>) {
+    this.#directories = [...new Set(paths.map((path) => dirname(path)))];
+    this.#scheduler = scheduler;
+    this.#look = look;
+    this.#begin();
+  }
+
+  lookIn(delayMs: number): void {
+    if (this.#isDisposed || this.#soon !== undefined) return;
+    this.#soon = this.#scheduler.schedule(delayMs, () => {
+      this.#soon = undefined;
+      return this.#run();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    this.#poll?.[Symbol.dispose]();
+    this.#soon?.[Symbol.dispose]();
+    this.#close();
+  }
+
+  #begin(): void {
+    this.#watchAll();
+    this.#poll = this.#scheduler.schedule(INTERVAL_MS, () => {
+      this.#begin();
+      return this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isLooking) {
+      this.#isDue = true;
       return;
     }
-    isLooking = true;
+    this.#isLooking = true;
     try {
       do {
-        isDue = false;
-        await look();
-      } while (isDue && !isDisposed);
+        this.#isDue = false;
+        await this.#look();
+      } while (this.#isDue && !this.#isDisposed);
     } finally {
-      isLooking = false;
+      this.#isLooking = false;
     }
-  };
-  const lookIn = (delayMs: number): void => {
-    if (isDisposed || soon !== undefined) return;
-    soon = scheduler.schedule(delayMs, () => {
-      soon = undefined;
-      return run();
-    });
-  };
-  const close = (): void => {
-    for (const watcher of watchers) watcher.close();
-  };
+  }
+
   /** Anew each time: a directory that was replaced is another one. */
-  const watchAll = (): void => {
-    close();
-    watchers = directories.flatMap((directory) => {
+  #watchAll(): void {
+    this.#close();
+    this.#watchers = this.#directories.flatMap((directory) => {
       try {
-        const watcher = watch(directory, { persistent: false }, () => lookIn(TOGETHER_MS));
+        const watcher = watch(directory, { persistent: false }, () => this.lookIn(TOGETHER_MS));
         watcher.on("error", () => watcher.close());
         return [watcher];
       } catch {
@@ -65,22 +93,9 @@ export function followFiles(
         return [];
       }
     });
-  };
-  const begin = (): void => {
-    watchAll();
-    poll = scheduler.schedule(INTERVAL_MS, () => {
-      begin();
-      return run();
-    });
-  };
-  begin();
-  return {
-    lookIn,
-    [Symbol.dispose]() {
-      isDisposed = true;
-      poll?.[Symbol.dispose]();
-      soon?.[Symbol.dispose]();
-      close();
-    },
-  };
+  }
+
+  #close(): void {
+    for (const watcher of this.#watchers) watcher.close();
+  }
 }
