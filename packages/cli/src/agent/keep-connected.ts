@@ -38,98 +38,126 @@ const DRAIN_MS = 10_000;
 
 type Open = { readonly tunnel: AgentTunnel; readonly serverId: string; readonly key: string };
 
-export function createConnections(deps: ConnectionsDeps): Connections {
-  const { requests, serve, log, random } = deps;
-  const open = new Set<Open>();
-  let servers = 1;
-  let countedAt = Number.NEGATIVE_INFINITY;
-  let key = "";
-  let failures = 0;
-  let wake = (): void => undefined;
+export const createConnections = (deps: ConnectionsDeps): Connections => new TunnelConnections(deps);
 
-  const withKey = (): Open[] => [...open].filter((each) => each.key === key);
-  const atServer = (id: string): number => withKey().filter(({ serverId }) => serverId === id).length;
-  const isComplete = (): boolean => {
-    const ids = new Set(withKey().map(({ serverId }) => serverId));
-    return ids.size >= servers && [...ids].every((id) => atServer(id) >= TUNNELS_PER_SERVER);
-  };
+class TunnelConnections implements Connections {
+  readonly #deps: ConnectionsDeps;
+  readonly #open = new Set<Open>();
+  #servers = 1;
+  #countedAt = Number.NEGATIVE_INFINITY;
+  #key = "";
+  #failures = 0;
+  /** Ends the pause. */
+  #woken = new AbortController();
 
-  /** Resolves after the time, or once something happens. */
-  async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    wake = () => woken.abort();
-    await sleep(milliseconds, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => undefined);
+  constructor(deps: ConnectionsDeps) {
+    this.#deps = deps;
   }
 
-  async function dial(signal: AbortSignal): Promise<"new" | "enough"> {
-    const opened = await requests.openTunnel(key, signal);
-    servers = opened.servers;
-    countedAt = performance.now();
-    if (atServer(opened.serverId) >= TUNNELS_PER_SERVER) {
+  get open(): number {
+    return this.#withKey().length;
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  wake(): void {
+    this.#woken.abort();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { log, random } = this.#deps;
+    let inRow = 0;
+    let isRefused = false;
+    while (!signal.aborted) {
+      let waitMs: number;
+      try {
+        waitMs = await this.#step({ isRefused }, signal);
+        inRow = 0;
+        isRefused = false;
+      } catch (error) {
+        if (signal.aborted) break;
+        this.#failures += 1;
+        isRefused = error instanceof PlatformRefusal && (error.status === 401 || error.status === 403);
+        waitMs = Math.min(BACKOFF.mostMs, BACKOFF.firstMs * 2 ** inRow) * (0.5 + random());
+        inRow += 1;
+        const message = error instanceof Error ? error.message : String(error);
+        log.warn("no tunnel", { reason: message, retryInMs: Math.round(waitMs) });
+      }
+      if (waitMs > 0) await this.#pause(waitMs, signal);
+    }
+    await this.#drain();
+  }
+
+  /** One look; resolves with how long to wait for the next. */
+  async #step(options: KeyOptions, signal: AbortSignal): Promise<number> {
+    this.#key = await this.#deps.key(options);
+    await this.#countServers(signal);
+    if (!this.#isComplete()) {
+      return (await this.#dial(signal)) === "new" ? 0 : SAME_SERVER_PAUSE_MS * (0.5 + this.#deps.random());
+    }
+    // Those with an older key are replaced by now.
+    for (const { tunnel, key: older } of this.#open) if (older !== this.#key) tunnel.drain();
+    return COUNT_SERVERS_MS;
+  }
+
+  async #countServers(signal: AbortSignal): Promise<void> {
+    if (performance.now() - this.#countedAt < COUNT_SERVERS_MS) return;
+    this.#countedAt = performance.now();
+    this.#servers = await this.#deps.requests.servers(this.#key, signal);
+  }
+
+  #isComplete(): boolean {
+    const ids = new Set(this.#withKey().map(({ serverId }) => serverId));
+    return ids.size >= this.#servers && [...ids].every((id) => this.#countAt(id) >= TUNNELS_PER_SERVER);
+  }
+
+  async #dial(signal: AbortSignal): Promise<"new" | "enough"> {
+    const { requests, serve, log } = this.#deps;
+    const opened = await requests.openTunnel(this.#key, signal);
+    this.#servers = opened.servers;
+    this.#countedAt = performance.now();
+    if (this.#countAt(opened.serverId) >= TUNNELS_PER_SERVER) {
       opened.socket.destroy();
       return "enough";
     }
-    const entry: Open = { tunnel: serve(opened), serverId: opened.serverId, key };
-    open.add(entry);
-    log.info("tunnel opened", { server: opened.serverId, serverVersion: opened.serverVersion, servers });
+    const entry: Open = { tunnel: serve(opened), serverId: opened.serverId, key: this.#key };
+    this.#open.add(entry);
+    log.info("tunnel opened", {
+      server: opened.serverId,
+      serverVersion: opened.serverVersion,
+      servers: this.#servers,
+    });
     void entry.tunnel.closed.then(() => {
-      open.delete(entry);
+      this.#open.delete(entry);
       log.info("tunnel closed", { server: entry.serverId });
-      wake();
+      this.wake();
     });
     return "new";
   }
 
-  async function countServers(signal: AbortSignal): Promise<void> {
-    if (performance.now() - countedAt < COUNT_SERVERS_MS) return;
-    countedAt = performance.now();
-    servers = await requests.servers(key, signal);
+  /** Resolves after the time, or once something happens. */
+  async #pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    this.#woken = new AbortController();
+    const ended = AbortSignal.any([signal, this.#woken.signal]);
+    await sleep(milliseconds, undefined, { signal: ended }).catch(() => undefined);
   }
 
-  /** One look; resolves with how long to wait for the next. */
-  async function step(options: KeyOptions, signal: AbortSignal): Promise<number> {
-    key = await deps.key(options);
-    await countServers(signal);
-    if (!isComplete()) {
-      return (await dial(signal)) === "new" ? 0 : SAME_SERVER_PAUSE_MS * (0.5 + random());
-    }
-    // Those with an older key are replaced by now.
-    for (const { tunnel, key: older } of open) if (older !== key) tunnel.drain();
-    return COUNT_SERVERS_MS;
+  async #drain(): Promise<void> {
+    this.#deps.drain();
+    const open = [...this.#open];
+    for (const { tunnel } of open) tunnel.drain();
+    await Promise.race([Promise.all(open.map(({ tunnel }) => tunnel.closed)), sleep(DRAIN_MS)]);
+    for (const { tunnel } of this.#open) tunnel[Symbol.dispose]();
   }
 
-  return {
-    get open() {
-      return withKey().length;
-    },
-    get failures() {
-      return failures;
-    },
-    wake: () => wake(),
-    async run(signal) {
-      let inRow = 0;
-      let isRefused = false;
-      while (!signal.aborted) {
-        let waitMs: number;
-        try {
-          waitMs = await step({ isRefused }, signal);
-          inRow = 0;
-          isRefused = false;
-        } catch (error) {
-          if (signal.aborted) break;
-          failures += 1;
-          isRefused = error instanceof PlatformRefusal && (error.status === 401 || error.status === 403);
-          waitMs = Math.min(BACKOFF.mostMs, BACKOFF.firstMs * 2 ** inRow) * (0.5 + random());
-          inRow += 1;
-          const message = error instanceof Error ? error.message : String(error);
-          log.warn("no tunnel", { reason: message, retryInMs: Math.round(waitMs) });
-        }
-        if (waitMs > 0) await pause(waitMs, signal);
-      }
-      deps.drain();
-      for (const { tunnel } of open) tunnel.drain();
-      await Promise.race([Promise.all([...open].map(({ tunnel }) => tunnel.closed)), sleep(DRAIN_MS)]);
-      for (const { tunnel } of open) tunnel[Symbol.dispose]();
-    },
-  };
+  /** Tunnels with the newest key. */
+  #withKey(): readonly Open[] {
+    return [...this.#open].filter(({ key }) => key === this.#key);
+  }
+
+  #countAt(serverId: string): number {
+    return this.#withKey().filter((each) => each.serverId === serverId).length;
+  }
 }

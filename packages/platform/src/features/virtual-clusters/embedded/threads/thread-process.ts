@@ -28,7 +28,7 @@ const START_MS = 30_000;
 export type EndReason = "stalled" | "memory" | "crashed" | "stopped";
 
 export type ThreadLimits = {
-  /** Of heap and buffers. */
+  /** The limit of heap and buffers together. */
   readonly limitBytes: number;
 };
 
@@ -90,27 +90,9 @@ export function startThread(deps: ClusterThreadDeps): ClusterThread {
   // From outside: no cluster is to blame.
   worker.on("exit", (code) => end("crashed", new Error(`the thread exited with code ${code}`), 0));
 
-  const startedAt = clock.elapsed();
-  let beats = 0;
-  let lookedAt = startedAt;
-  let still = { ms: 0, processorMs: undefined as number | undefined };
-  /** The reason to end it now. */
-  function fault(): EndReason | undefined {
-    const now = clock.elapsed();
-    const passed = Math.min(now - lookedAt, MOST_PER_LOOK_MS);
-    lookedAt = now;
-    const { threadId } = readings;
-    if (readings.beats !== beats) {
-      beats = readings.beats;
-      still = { ms: 0, processorMs: processorMsOf(threadId) };
-    } else if (beats > 0) {
-      still.ms += passed;
-      if (isStalled(still, threadId)) return "stalled";
-    } else if (now - startedAt > START_MS) return "stalled";
-    return readings.memoryBytes > limitBytes ? "memory" : undefined;
-  }
+  const stalls = new StallWatch(readings, clock);
   const look = (): void => {
-    const reason = fault();
+    const reason = stalls.isStalled() ? "stalled" : readings.memoryBytes > limitBytes ? "memory" : undefined;
     if (reason === undefined) watching = scheduler.schedule(BEAT_MS, look);
     else end(reason);
   };
@@ -128,14 +110,43 @@ export function startThread(deps: ClusterThreadDeps): ClusterThread {
   };
 }
 
-function isStalled(
-  still: { readonly ms: number; readonly processorMs: number | undefined },
-  threadId: number,
-): boolean {
-  if (still.ms < STALL_MS) return false;
-  const used = processorMsOf(threadId);
-  if (used === undefined || still.processorMs === undefined || still.ms >= LONGEST_STALL_MS) return true;
-  return used - still.processorMs >= STALL_PROCESSOR_MS;
+/** Whether a thread stands still, by the beats that it counts. */
+class StallWatch {
+  readonly #readings: ThreadReadings;
+  readonly #clock: Pick<Clock, "elapsed">;
+  readonly #startedAt: number;
+  #lookedAt: number;
+  #beats = 0;
+  /** Since the last beat: how long, and the processor time of the thread at that beat. */
+  #stillMs = 0;
+  #processorMs: number | undefined;
+
+  constructor(readings: ThreadReadings, clock: Pick<Clock, "elapsed">) {
+    this.#readings = readings;
+    this.#clock = clock;
+    this.#startedAt = clock.elapsed();
+    this.#lookedAt = this.#startedAt;
+  }
+
+  /** To be called at each beat. */
+  isStalled(): boolean {
+    const now = this.#clock.elapsed();
+    const passed = Math.min(now - this.#lookedAt, MOST_PER_LOOK_MS);
+    this.#lookedAt = now;
+    const { beats, threadId } = this.#readings;
+    if (beats !== this.#beats) {
+      this.#beats = beats;
+      this.#stillMs = 0;
+      this.#processorMs = processorMsOf(threadId);
+      return false;
+    }
+    if (beats === 0) return now - this.#startedAt > START_MS;
+    this.#stillMs += passed;
+    if (this.#stillMs < STALL_MS) return false;
+    const used = processorMsOf(threadId);
+    if (used === undefined || this.#processorMs === undefined || this.#stillMs >= LONGEST_STALL_MS) return true;
+    return used - this.#processorMs >= STALL_PROCESSOR_MS;
+  }
 }
 
 /** Ticks of the clock in a second, on Linux. */
