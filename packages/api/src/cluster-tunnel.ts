@@ -1,6 +1,6 @@
 // The protocol of tunnels: paths, headers and bodies that the agent of a cluster and the server agree on (ADR 246).
 
-/** Of the Upgrade header. After the 101 the connection is HTTP/2, of which the agent is the server. */
+/** The value of the Upgrade header. After the 101 the connection is HTTP/2, with the agent as the server. */
 export const TUNNEL_PROTOCOL = "cluster-tunnel/1";
 
 /** GET with an upgrade opens a tunnel, with the agent's key. */
@@ -64,7 +64,7 @@ export type JoinRequest =
 export type AgentKey = {
   /** Name of the Cluster, or of the VirtualClusterInstance. */
   readonly cluster: string;
-  /** Of the VirtualClusterInstance. Absent for a Cluster. */
+  /** The namespace of the VirtualClusterInstance. Absent for a Cluster. */
   readonly namespace?: string;
   readonly key: string;
   /** RFC 3339; absent: it does not expire. */

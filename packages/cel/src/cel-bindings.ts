@@ -118,7 +118,7 @@ function bind(
   return { fits: true, isKnown: true };
 }
 
-/** Of two types that fit each other. */
+/** The more general of two types that fit each other. */
 export const moreGeneral = (a: CelType, b: CelType): CelType => (isNoMoreSpecific(a, b) ? a : b);
 
 const isOpen = ({ kind }: CelType): boolean => kind === "dyn" || kind === "variable";

@@ -6,7 +6,7 @@ export type Settings = {
   readonly managementGroup: string;
   readonly storageGroup: string;
   readonly projectNamespacePrefix: string;
-  /** Of the server; empty with live reload. */
+  /** The version of the server; empty with live reload. */
   readonly version: string;
 };
 

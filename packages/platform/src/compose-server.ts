@@ -58,7 +58,7 @@ export type RunningServer = {
 
 export type ServerParts = {
   readonly configuration: Configuration;
-  /** Of --bootstrap-dir. */
+  /** The manifests of --bootstrap-dir. */
   readonly manifests: readonly Manifest[];
   readonly store: ServerStore;
   readonly serving: ServingIdentity;

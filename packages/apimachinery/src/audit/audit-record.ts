@@ -10,7 +10,7 @@ export type AuditRecord = {
   readonly origins: readonly string[];
   readonly user: string;
   readonly impersonatedUser?: string;
-  /** Of a request that starts a session, whose `user` is not known when it arrives. */
+  /** The user of a request that starts a session: its `user` is not known when it arrives. */
   readonly signedInUser?: string;
   /** Owner of an access key that was refused, such as `user/jane`; `user` is empty then. */
   readonly owner?: string;

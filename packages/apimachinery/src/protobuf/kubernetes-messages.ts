@@ -147,7 +147,7 @@ function metaMessage(apiVersion: string, kind: string): string | undefined {
   return kind === "PartialObjectMetadata" && apiVersion.startsWith("meta.k8s.io/") ? `meta.v1.${kind}` : undefined;
 }
 
-/** That of the metadata of a list. */
+/** The message of the metadata of a list. */
 export const listMeta = (): MessageType => messageNamed("meta.v1.ListMeta");
 
 /** All kinds that have a message, as `apiVersion/kind`. */

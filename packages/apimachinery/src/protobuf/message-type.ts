@@ -17,11 +17,11 @@ export type Form = {
   read(value: WireValue): JsonValue | undefined;
   /** The value without its tag and length. Undefined, and what is of another type, is written as the zero value. */
   write(writer: WireWriter, value: JsonValue | undefined): void;
-  /** Of scalars: what is left out of JSON unless the field is a pointer, or always in it. */
+  /** For scalars: the value that JSON leaves out unless the field is a pointer, or that it always has. */
   readonly zero?: JsonValue;
   /** Whether an absent value is no field at all, rather than its zero value: bytes. */
   readonly isOptional?: boolean;
-  /** Of messages whose JSON is an object of their fields: that object as Go writes it. */
+  /** For messages whose JSON is an object of their fields: that object as Go writes it. */
   asGoWrites?(value: JsonValue | undefined): JsonObject;
 };
 

@@ -21,7 +21,7 @@ export class WireReader {
   readonly #bytes: Uint8Array;
   #at = 0;
   #wireType = VARINT;
-  /** Of the field that `next` found. */
+  /** The number of the field that `next` found. */
   number = 0;
 
   constructor(bytes: Uint8Array) {

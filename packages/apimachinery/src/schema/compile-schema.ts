@@ -15,7 +15,7 @@ export type CompiledSchema = {
   readonly format?: StringFormat;
   readonly formatName: string;
   readonly enum: readonly JsonValue[];
-  /** Those of `enum` that are texts: there may be thousands, of values and of what they are for. */
+  /** The values of `enum` that are texts: an object may have thousands of values, and an enum thousands of texts. */
   readonly enumTexts: ReadonlySet<JsonValue>;
   readonly properties: ReadonlyMap<string, CompiledSchema>;
   readonly values?: CompiledSchema;

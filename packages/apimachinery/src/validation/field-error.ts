@@ -60,7 +60,7 @@ export const invalidError = (
   valueText = formatBadValue(value),
 ): FieldError => fieldError("FieldValueInvalid", field, withDetail(`Invalid value: ${valueText}`, detail));
 
-/** Of an object as a whole, which the text does not repeat. */
+/** The error of an object as a whole, which the text does not repeat. */
 export const invalidWholeError = (field: string, detail: string): FieldError =>
   fieldError("FieldValueInvalid", field, `Invalid value: ${detail}`);
 

@@ -48,7 +48,7 @@ export function withBoundedTexts(event: AuditEvent): AuditEvent {
 const cut = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max)}…[${text.length - max} more characters]`;
 
-/** Of all names and texts, counted as `bounded` does; infinite where they are too long. The usual case makes nothing. */
+/** Characters of all names and texts, counted as `bounded` does; infinite where they are too long. The usual case allocates nothing. */
 function charactersIn(value: unknown): number {
   if (typeof value === "string") return value.length <= MAX_TEXT ? value.length : Number.POSITIVE_INFINITY;
   if (typeof value !== "object" || value === null) return 0;

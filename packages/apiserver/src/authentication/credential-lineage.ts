@@ -21,7 +21,7 @@ export type LineageVerifier = {
 export type LineageVerdict = {
   /** Why credentials with this lineage are invalid; undefined while they are valid. */
   readonly refusal: string | undefined;
-  /** Of a credential with this lineage. */
+  /** Audit annotations of requests with a credential of this lineage. */
   readonly annotations: { readonly [key: string]: string };
 };
 

@@ -122,5 +122,5 @@ export function unionRuleResolver(resolvers: readonly RuleResolver[]): RuleResol
   };
 }
 
-/** Of a question about acting as another user: `impersonate`, and the constrained ones (KEP-5284). */
+/** Whether the verb asks about acting as another user: `impersonate`, and the constrained ones (KEP-5284). */
 export const isImpersonationVerb = (verb: string): boolean => verb.startsWith("impersonate");

@@ -165,7 +165,7 @@ export class CachedObject {
     return target;
   }
 
-  /** That of `bytes`. */
+  /** The length of `bytes`. */
   get byteLength(): number {
     return this.#end - this.#start + memberLength(this.revision);
   }

@@ -51,7 +51,7 @@ export function createWatchCache(options: WatchCacheOptions): WatchCache {
 }
 
 type Contents = {
-  /** Of counted views. */
+  /** The amounts of counted views, by prefix. */
   readonly amounts: Map<string, StoredAmount>;
   readonly views: Map<string, OrderedEntries<CachedObject>>;
   readonly read: EntryReader;
@@ -225,7 +225,7 @@ class StoreWatchCache implements WatchCache {
 
   #apply(events: readonly StorageEvent[], revision: Revision): void {
     const touched = new Set<ResourceView>();
-    // Those of one commit are mostly of one view.
+    // Most events of one commit belong to one view.
     let prefix: string | undefined;
     let view: ResourceView | undefined;
     const counted = new Set<string>();

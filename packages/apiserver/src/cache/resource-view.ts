@@ -17,7 +17,7 @@ import type { CacheEvent, CacheListOptions, CacheObserver, CacheView, StoredCont
 export type ViewDeps = {
   readonly storage: Storage;
   readonly historyLimit: number;
-  /** That of the whole cache. */
+  /** The revision of the whole cache. */
   readonly revision: () => Revision;
   readonly closed: () => boolean;
   /** Memory for the history of all views of the same kind of API surface. */
@@ -148,7 +148,7 @@ export class ResourceView implements CacheView {
     return this.#isRetired;
   }
 
-  /** Where nobody follows it. */
+  /** Without a subscription, memory keeps no past events: the store still has them. */
   forgetHistory(): void {
     if (this.#subscriptions.isEmpty) this.#history.reset(this.#changedRevision);
   }

@@ -70,12 +70,12 @@ export class StoredUsage {
     return { [Symbol.dispose]: () => void this.#objectListeners.delete(listener) };
   }
 
-  /** Of one object of the view with this prefix. */
+  /** The amount of one object of the view with this prefix. */
   amountOf(viewPrefix: string, object: CachedObject): StoredAmount {
     return amountOf(object, this.#keptOf(viewPrefix));
   }
 
-  /** Counts objects of the view with this prefix that nobody keeps here. Namespaces are not counted. */
+  /** Counts objects of the view with this prefix that are not in memory. Namespaces are not counted. */
   change(viewPrefix: string, amount: StoredAmount, sign: 1 | -1): void {
     const composition = compositionOf(viewPrefix);
     const sum = change(this.#compositions, composition, amount, sign);

@@ -43,7 +43,7 @@ export class SubscriptionSet {
 
   dispatch(events: readonly CacheEvent[]): void {
     const batches = new Map<Group, CacheEvent[]>();
-    // Those of one commit are mostly in one folder.
+    // Most events of one commit lie in one folder.
     let folder = "";
     let groups: readonly Group[] = [];
     for (const event of events) {

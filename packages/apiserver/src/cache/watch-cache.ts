@@ -17,7 +17,7 @@ export type CacheEvent =
       readonly type: "put";
       readonly object: CachedObject;
       readonly previous: CachedObject | undefined;
-      /** That of `object` where this process has just written it. */
+      /** The content of `object`, if this process has just written it. */
       readonly content?: StoredContent | undefined;
     }
   /** `object` is the last state under the revision of the deletion. */
@@ -90,7 +90,7 @@ export interface WatchCache extends AsyncDisposable {
   view(prefix: string): CacheView;
   /**
    * Lets go of the views below `prefix` that hold no object and have no subscription, with what they remember of the past. A view that
-   * is asked for again is a new one; whoever keeps one from before sees it empty, and cannot subscribe to it. Views that hold objects and
+   * is asked for again is a new one; one from before is empty, and cannot be subscribed to. Views that hold objects and
    * have no subscription keep those alone: a watch from before gets its past from the store.
    */
   forget(prefix: string): void;

@@ -42,7 +42,7 @@ const NODE_PREFIX = "system:node:";
 /** With this many groups or extra values, one question about all of them comes first. */
 const MANY = 4;
 
-/** Of a ServiceAccount's token that is bound to a pod. */
+/** The node of a ServiceAccount's token that is bound to a pod. */
 const NODE_NAME_EXTRA = "authentication.kubernetes.io/node-name";
 const NODE_KEYS_EXTRA = "authentication.kubernetes.io/associated-node-keys";
 

@@ -45,7 +45,7 @@ export type FairShares = {
   take(lane: Lane, claimant: Claimant, request: Waitable): Place | Promise<Place>;
   /** A place for more work on a request in progress: it may wait for a turn, and is never refused. */
   takeAgain(lane: Lane, claimant: Claimant, request: Waitable): Place | Promise<Place>;
-  /** The same for the next part of a long answer, which is never made before its turn, also where nobody else waits. */
+  /** The same for the next part of a long answer, which is never made before its turn, even if no other request waits. */
   takeTurn(lane: Lane, claimant: Claimant, request: Waitable): Promise<Place>;
   /** Memory for a body; `giveUp` is called when it has to make way for others'. */
   body(claimant: Claimant, giveUp: (error: NoPlaceError) => void): BodyAccount;
@@ -94,7 +94,7 @@ export function createFairShares(
     for (let tried = 0; tried < LANES.length; tried++) {
       const lane = LANES[nextLane] ?? "urgent";
       nextLane = (nextLane + 1) % LANES.length;
-      if (lanes[lane].grantNext(lane === "urgent" ? anybody : isGiven)) return true;
+      if (lanes[lane].grantNext(lane === "urgent" ? anyUser : isGiven)) return true;
     }
     return false;
   };
@@ -343,6 +343,6 @@ class LaneState {
   }
 }
 
-const anybody = (): boolean => true;
+const anyUser = (): boolean => true;
 
 const shareOf = (whole: number, share: number): number => Math.max(1, Math.ceil(whole * share));

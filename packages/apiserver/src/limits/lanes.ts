@@ -12,7 +12,7 @@ type Lane<T> = {
 /** More lanes than this forget what those have spent that wait for nothing. */
 const MOST_IDLE = 1_000;
 
-/** Of a lane one item at a time is worked on. */
+/** Works on one item of a lane at a time. */
 export class Lanes<T> {
   /** The lane with the most recent turn is last. */
   readonly #lanes = new Map<string, Lane<T>>();
@@ -28,7 +28,7 @@ export class Lanes<T> {
     addWaiting(lane.waiting, client, item);
   }
 
-  /** Of the lane that has spent least. The caller calls `finish` for the lane. */
+  /** The next item of the lane that has spent least. The caller calls `finish` for the lane. */
   take(): { readonly lane: string; readonly item: T } | undefined {
     let next: readonly [name: string, lane: Lane<T>] | undefined;
     for (const [name, lane] of this.#lanes) {

@@ -1,5 +1,5 @@
-// The order in which long work continues. Work on one large object takes longer than others should wait: it is done in parts, of which one is
-// done in each turn of the event loop, those of each tenant and its clients after the other.
+// The order in which long work continues. Work on one large object takes longer than other requests should wait: it is done in parts, one in each
+// turn of the event loop. Tenants take turns, and so do the clients of each.
 
 import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { Steps } from "@postern/apimachinery/steps/steps";

@@ -23,7 +23,7 @@ const SET_MS = 1_000;
 
 const epochsOf = new WeakMap<Clock, ClockEpochs>();
 
-/** Those of a clock: what one part of a thread has seen of it holds for all, also for those that start later. */
+/** The epochs of a clock, one object for each clock: a change that one part of a thread has seen holds for all, also for those that start later. */
 export function sharedEpochsOf(clock: Clock): ClockEpochs {
   const known = epochsOf.get(clock) ?? createClockEpochs(clock);
   epochsOf.set(clock, known);

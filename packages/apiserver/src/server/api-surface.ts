@@ -31,7 +31,7 @@ export type ApiSurfaceDeps = {
   readonly runtime: Runtime;
   readonly continueTokens: ContinueTokens;
   readonly resources: readonly ResourceDefinition[];
-  /** That of the handler chain: asked again by requests that turn out to do more than their verb says. */
+  /** The authorizer of the handler chain: asked again by requests that turn out to do more than their verb says. */
   readonly authorizer: Authorizer;
   /** Checks that look at other resources are made once those are there. */
   readonly admission?: (registry: ResourceRegistry) => readonly AdmissionPlugin[];

@@ -26,13 +26,13 @@ export type ResponseBody =
   | RelayedBody
   /**
    * Headers are flushed at once; the response ends when `run` settles, and is cut when it rejects. `run` is called exactly once,
-   * also where nobody is left to read: then `write` gives false and the signal is aborted.
+   * also if the client has gone: then `write` returns false and the signal is aborted.
    */
   | { readonly type: "stream"; readonly run: (sink: ByteSink, signal: AbortSignal) => Promise<void> }
   /** The handler has taken the connection over through `ApiRequest.upgrade`. */
   | { readonly type: "upgraded"; readonly done: Promise<void> };
 
-/** Bytes that lie in several places: they are sent from there, and joined only for who asks for all of them. */
+/** Bytes that lie in several places: they are sent from there, and joined only for code that needs all of them. */
 export class JoinedBody {
   readonly type = "bytes";
   readonly parts: readonly Uint8Array[];

@@ -1,5 +1,5 @@
 // How much of long bodies is read in a turn of the event loop. All that has arrived on a connection is read in one go, up to two mebibytes, so
-// that many long bodies would be read in one turn while everybody else waits. Here a body waits for its next turn once it had its part, and there
+// that many long bodies would be read in one turn while all other requests wait. Here a body waits for its next turn once it had its part, and there
 // was enough in this turn.
 
 import type { Readable } from "node:stream";
@@ -13,9 +13,9 @@ export type BodyReading = Disposable & {
 
 export type BodyReadThrottle = { join(stream: Readable): BodyReading };
 
-/** Of all bodies: some hundreds of microseconds. */
+/** All bodies together: some hundreds of microseconds. */
 const BYTES_IN_A_TURN = 512 * 1024;
-/** Of one body, which are what one read of a connection gives. Shorter bodies never wait. */
+/** One body: the bytes that one read of a connection gives. Shorter bodies never wait. */
 const PART_BYTES = 64 * 1024;
 /** A piece takes about as long as these, and a client may send a byte at a time. */
 const PIECE_BYTES = 256;

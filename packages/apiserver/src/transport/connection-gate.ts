@@ -26,10 +26,10 @@ export const DROP_MESSAGES: Readonly<Record<DropReason, string>> = {
 
 /** A connection behind its handshake. */
 export type Guest = {
-  /** Of the other end of the connection, which may be a load balancer. */
+  /** The address of the other end of the connection, which may be a load balancer. */
   readonly remoteAddress: string;
   readonly remotePort: number;
-  /** Of the client, as `addressOf` returns it. */
+  /** The address of the client, as `addressOf` returns it. */
   readonly address: string;
   /** Whether a request is under way on it. */
   isBusy(): boolean;
@@ -181,7 +181,7 @@ export function installConnectionGate(
  */
 const OUTSTANDING = 1 / 32;
 
-/** Members by whose they are, the oldest first. Holds no more than its limits say once whoever `add` names has left. */
+/** Members by their owner, the oldest first. It is within its limits again once the members that `add` names have left. */
 class Room<Member> {
   readonly #max: number;
   readonly #maxPerOwner: number;

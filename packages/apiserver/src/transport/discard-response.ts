@@ -1,4 +1,4 @@
-// Discards a response that nobody will read, and releases its resources.
+// Discards a response that no client reads, and releases its resources.
 
 import type { ByteSink, ResponseBody } from "./api-response.ts";
 

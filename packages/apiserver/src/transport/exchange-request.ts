@@ -28,7 +28,7 @@ export const createApiRequest = (
   options: ApiRequestOptions,
 ): ApiRequest & { abort(reason: unknown): void } => new ExchangeRequest(exchange, target, options);
 
-/** Most requests have none, and nobody changes the query of a request. */
+/** Most requests have none. The query of a request never changes. */
 const NO_QUERY = new URLSearchParams();
 
 class ExchangeRequest extends ApiRequest {

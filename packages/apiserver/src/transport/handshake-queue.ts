@@ -14,7 +14,7 @@ export type HandshakeQueue = {
   prove(source: string): void;
 };
 
-/** Of a source without a valid credential in the last hour. */
+/** Handshakes at once of a source without a valid credential in the last hour. */
 const MAX_AT_ONCE = 16;
 const PROVEN_MS = 60 * 60_000;
 /** Handshakes that go on are done by then, also from the other side of the world. */
@@ -26,7 +26,7 @@ const PLAIN_BYTES = 24 << 10;
 const COSTLY_MS = 60_000;
 /** Until the next one: three times what OpenSSL may have worked for each KiB. */
 const PAUSE_MS_PER_KIB = 4;
-/** Of those without a connection, the oldest are forgotten first. */
+/** Of sources without a connection, the oldest are forgotten first. */
 const MAX_SOURCES = 10_000;
 
 type Source = {

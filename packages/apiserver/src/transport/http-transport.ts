@@ -217,7 +217,7 @@ export class HttpTransport {
       end: (reason) => {
         if (state.session === undefined) socket.destroy();
         else endSession(state.session, socket, DROP_MESSAGES[reason], scheduler);
-        // Of a flood all is taken that is in the packet, and the rest is not even read.
+        // The current packet of a flood is still processed, and nothing further is read.
         if (reason === "flood") state.reading?.stop();
       },
     };
@@ -364,7 +364,7 @@ export class HttpTransport {
 
   #onClientError(error: Error, socket: Duplex): void {
     const state = this.#sockets.get(socket);
-    // Failed handshakes come this way too: there is nobody yet to answer.
+    // Failed handshakes come this way too: no request is there to answer.
     if (state === undefined) {
       socket.destroy();
       return;

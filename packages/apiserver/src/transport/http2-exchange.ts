@@ -92,7 +92,7 @@ export class Http2Exchange implements Exchange {
       open = false;
       listener(!stream.aborted && stream.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR);
     };
-    // A stream that the client resets stays half open here until somebody has read its end.
+    // A stream that the client resets stays half open here until its end is read.
     stream.on("aborted", onEnd).on("close", onEnd);
   }
 }

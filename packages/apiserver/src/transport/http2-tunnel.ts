@@ -99,7 +99,7 @@ class Http2Tunnel extends Duplex {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
     const content = this.#head === undefined ? chunk : this.#takeHead(this.#head, chunk);
-    // A stream that is gone destroys this one, and with it whoever waits.
+    // A stream that is gone destroys this one, and fails the writes that wait.
     if (content.length === 0 || this.#stream.write(content)) callback();
     else this.#stream.once("drain", () => callback());
   }

@@ -4,7 +4,7 @@ const MAX_PIECES = 256;
 
 export class Pieces {
   #list: Buffer[] = [];
-  /** Of the list, those that are of many pieces. */
+  /** How many entries of the list, from its start, are joined pieces. */
   #merged = 0;
 
   add(piece: Buffer): void {

@@ -94,7 +94,7 @@ function readAtHand(stream: Readable, { contentLength, leavesEnd, onBytes }: Rea
   return bytes ?? undefined;
 }
 
-/** Takes what is left of a body nobody wants and drops it; resolves at its end, at `maxBytes`, or when the client stalls. */
+/** Drops the rest of an unwanted body; resolves at its end, at `maxBytes`, or when the client stalls. */
 export function discardBody(
   stream: Readable,
   maxBytes: number,

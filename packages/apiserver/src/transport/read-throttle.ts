@@ -1,12 +1,12 @@
 // In which order connections of HTTP/2 are read that bring much at once. All that came in a packet is taken before anything else is done, so that
-// many busy connections would be read in one turn of the event loop while everybody else waits. Connections of one user, and those of
+// many busy connections would be read in one turn of the event loop while all other requests wait. Connections of one user, and those of
 // all unauthenticated clients together, may open so many streams in a turn, and have so many that wait to start. Above that none of them is read; later
 // one is, and twice as many in each turn that stays below the limit.
 
 import type { TLSSocket } from "node:tls";
 import { readNoFurther, readOn } from "./node-internals.ts";
 
-/** An open connection. Closing it must be told. */
+/** An open connection. Its end must be reported. */
 export type ReadConnection = Disposable & {
   /** It has opened a stream. Returns how many it has opened in this turn. */
   opened(): number;
@@ -29,7 +29,7 @@ const STREAMS_IN_A_TURN = 128;
 /** Streams that wait to start. Those of the next packet would wait behind them, and be lost with its connection. */
 const STREAMS_WAITING = 64;
 
-/** Those who are read together. */
+/** Connections that are read together. */
 type ConnectionGroup = {
   readonly sockets: Set<TLSSocket>;
   /** Those that are not read now, in the order in which they will be. */

@@ -29,8 +29,8 @@ export function endSession(session: ServerHttp2Session, socket: TLSSocket, reaso
 const MAX_UNANSWERED = 2;
 
 /**
- * Ends the session when its client has gone without a word, or has sent a frame that ends it: then nghttp2 reads no further, so that nobody would notice
- * the end of the connection, and Node says nothing.
+ * Ends the session when its client has gone without a word, or has sent a frame that ends it: then nghttp2 reads no further, so that the end of
+ * the connection would go unnoticed, and Node reports nothing.
  * Source: nghttp2/lib/nghttp2_session.c (nghttp2_session_want_read); node/src/node_http2.cc (MaybeStopReading)
  */
 export function endDeadSession(

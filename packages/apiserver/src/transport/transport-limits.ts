@@ -28,7 +28,7 @@ export type TransportLimits = {
   /** Per HTTP/2 connection, in MiB. */
   readonly maxSessionMemory: number;
   readonly watchBacklog: BacklogLimits;
-  /** How much of a body that nobody wants is still taken, so that the client gets to read why. */
+  /** How much of an unwanted body is still read, so that the client reads the refusal. */
   readonly maxUnreadBodyBytes: number;
 };
 

@@ -41,7 +41,7 @@ export function forwardedClient(proxies: TrustedProxies, peer: string, headers: 
   return client;
 }
 
-/** Of an element of `Forwarded`. Source: RFC 7239 section 4 */
+/** The `for` parameter of an element of `Forwarded`. Source: RFC 7239 section 4 */
 function forOf(element: string): string {
   for (const pair of element.split(";")) {
     const [name = "", value = ""] = pair.split("=", 2);

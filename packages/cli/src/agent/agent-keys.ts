@@ -19,7 +19,7 @@ export type AgentKeys = {
 export type AgentKeysDeps = {
   readonly store: AgentStore;
   readonly requests: Pick<PlatformRequests, "join" | "nextKey" | "exchange">;
-  /** Of the agent in its own cluster; undefined where there is none. */
+  /** The identity of the agent in its own cluster; undefined where there is none. */
   readonly identity: () => Promise<OwnIdentity | undefined>;
   readonly log: AgentLog;
   readonly now: () => number;

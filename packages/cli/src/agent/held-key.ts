@@ -26,7 +26,7 @@ export type HeldKeyDeps = {
   readonly signal: AbortSignal;
 };
 
-/** Of the time that a key has left. */
+/** A share of the time that a key has left. */
 const RENEWED_AFTER = 2 / 3;
 /** Whatever a clock says that is not set right. */
 const RENEWED_MS = { least: 10 * 60_000, most: 16 * 60 * 60_000 };

@@ -200,7 +200,7 @@ async function readAnswer(response: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of response) {
-    // Of a response without an encoding, parts are buffers.
+    // The parts of a response without an encoding are buffers.
     parts.push(part as Buffer);
     size += (part as Buffer).length;
     if (size > MAX_ANSWER_BYTES) throw new Error("the answer of the platform is too long");

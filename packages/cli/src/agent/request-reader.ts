@@ -1,6 +1,6 @@
 // The requests on one connection of the platform, in which the agent replaces the credential: where each head begins and ends. Everything else passes as it is.
 
-/** Of a request, without the blank line behind it. */
+/** The head of a request, without the blank line behind it. */
 export type RequestHead = {
   /** Method, path and version. */
   readonly line: string;
@@ -26,9 +26,9 @@ const HEADER_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t\x20-\x7e\x80-\xff]*$/;
 const LENGTH = /^[ \t]*([0-9]{1,15})[ \t]*$/;
 
 export class RequestReader {
-  /** Of a head that is not complete. */
+  /** Bytes of a head that is not complete. */
   #held: Buffer | undefined;
-  /** Of the body that is under way. */
+  /** Bytes left of the body that is being read. */
   #left = 0;
 
   /** Returns heads and pieces of bodies in their order. Throws RequestFault. */

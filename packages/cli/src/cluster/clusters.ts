@@ -16,7 +16,7 @@ export const clustersOf = (client: ApiClient, group: string): ResourceClient<Clu
 
 export type PlaceFlags = { readonly project?: string; readonly namespacePrefix: string };
 
-/** Of commands for whatever an agent connects. */
+/** Options of commands that name a cluster or virtual cluster with an agent. */
 export const withPlaceOptions = (command: Command): Command =>
   withNamespacePrefixOption(
     command.option(

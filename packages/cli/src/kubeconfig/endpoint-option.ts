@@ -3,7 +3,7 @@
 import { Option } from "commander";
 import { KUBECONFIG_WAYS } from "./issue-kubeconfig.ts";
 
-/** Of a credential, which has one way. */
+/** The option of commands for a credential, which has one endpoint. */
 export const endpointOption = (): Option =>
   new Option(
     "--endpoint <way>",
@@ -12,7 +12,7 @@ export const endpointOption = (): Option =>
     .choices(KUBECONFIG_WAYS)
     .conflicts("clusterServer");
 
-/** Of a kubeconfig, which may have a context for each. */
+/** The option of commands for a kubeconfig, which may have a context for each endpoint. */
 export const endpointsOption = (): Option =>
   new Option(
     "--endpoint <way>",

@@ -61,7 +61,7 @@ export class Http2StreamSocket extends Duplex {
     callback(error);
   }
 
-  // Of sockets: there is nothing to set for a stream.
+  // Methods of sockets: a stream has nothing to set.
   setNoDelay(): this {
     return this;
   }

@@ -5,7 +5,7 @@ import type { ApiClient } from "@postern/client/api-client";
 
 export const AUDIT_PATH = "/audit/events";
 
-/** Of all that a search finds, for equal parts of the time: the response has them where `parts` is asked for. */
+/** Counts of all that a search finds, for equal parts of the time: the response has them if `parts` is requested. */
 export type AuditCounts = {
   /** RFC 3339. */
   readonly from: string;

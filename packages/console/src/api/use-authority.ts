@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 
 const ADDRESS = "/console/ca.crt";
 
-/** Of no use to clients that trust the certificate anyway. Empty without one. */
+/** The CA of the server. Empty without one. Clients that trust the certificate anyway need none. */
 export function useAuthority(): string {
   const { data = "" } = useQuery({
     queryKey: ["authority"],

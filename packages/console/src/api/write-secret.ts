@@ -29,7 +29,7 @@ export async function writeSecret(client: ApiClient, place: SecretPlace, value: 
   }
 }
 
-/** Of the metadata alone: the value stays on the server. Rejects with an ApiError. */
+/** Reads the metadata alone: the value stays on the server. Rejects with an ApiError. */
 export async function hasSecret(client: ApiClient, place: SecretPlace, signal: AbortSignal): Promise<boolean> {
   const { namespace, name } = place;
   try {

@@ -38,7 +38,7 @@ export type DataTableProps<T> = {
 const HEIGHTS = { comfortable: 44, compact: 32 } as const;
 /** Rows rendered above and below the visible ones. */
 const OVERSCAN = 6;
-/** Of the column with the checkboxes. */
+/** The width of the column with the checkboxes. */
 const CHECKBOX_WIDTH = 40;
 /** Until the browser has reported them: the part of the page above a table, and beside it. */
 const ABOVE = 240;

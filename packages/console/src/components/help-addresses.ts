@@ -36,7 +36,7 @@ const PAGES: readonly (readonly [path: string, address: string])[] = [
 
 const isBelow = (path: string, root: string): boolean => path === root || path.startsWith(`${root}/`);
 
-/** Of the page of the console at a path. */
+/** The address of the guide for a page of the console. */
 export function helpFor(path: string): string {
   const fitting = PAGES.filter(([root]) => root === "/" || isBelow(path, root));
   const [, address] = fitting.reduce((longest, each) => (each[0].length > longest[0].length ? each : longest));

@@ -10,7 +10,7 @@ export type Density = "comfortable" | "compact";
 const listeners = new Set<() => void>();
 const densityNow = (): Density => (localStorage.getItem(DENSITY) === "compact" ? "compact" : "comfortable");
 
-/** Of all tables of the page at once. */
+/** The density of all tables of the page at once. */
 export function useDensity(): readonly [Density, (density: Density) => void] {
   const density = useSyncExternalStore((listener) => {
     listeners.add(listener);

@@ -6,7 +6,7 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 
 type Warnings = readonly string[];
 
-/** Of an address that has passed its check. */
+/** The warnings about an address that has passed its check. */
 export function addressWarnings(path: string, address: string): Warnings {
   const plain = plainFormOf(address);
   if (plain === undefined || plain === address) return [];
@@ -15,7 +15,7 @@ export function addressWarnings(path: string, address: string): Warnings {
     : [`${path}: IPv6 address ${quoteGo(address)} should be in RFC 5952 canonical format (${quoteGo(plain)})`];
 }
 
-/** Of a network that has passed its check. */
+/** The warnings about a network that has passed its check. */
 export function networkWarnings(path: string, network: string): Warnings {
   const [address = "", bits = ""] = network.split("/");
   const plain = plainFormOf(address);

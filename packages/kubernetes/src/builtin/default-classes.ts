@@ -33,7 +33,7 @@ export const STORAGE_CLASS: DefaultClass = {
   marks: ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"],
 };
 
-/** Of several the newest, and of those the first by name. */
+/** Of several default classes the newest counts, and of equally new ones the first by name. */
 export function createDefaultClass(
   { name, resource, member, annotation, marks }: DefaultClass,
   classes: InstalledResource,

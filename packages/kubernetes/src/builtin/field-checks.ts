@@ -128,7 +128,7 @@ export function networkFaults(path: string, network: string): readonly FieldErro
 
 export type Network = { readonly address: bigint; readonly bits: number; readonly size: 32 | 128 };
 
-/** Of a valid network. */
+/** Reads a valid network. */
 export function readNetwork(network: string): Network {
   const [address = "", bits = ""] = network.split("/");
   return { address: addressNumber(address), bits: Number(bits), size: address.includes(":") ? 128 : 32 };

@@ -9,7 +9,7 @@ import { deleteControlled } from "@postern/apiserver/controllers/controlled-obje
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 
-/** That of kube-apiserver. */
+/** The lifetime of kube-apiserver. */
 export const EVENT_TTL_MS = 60 * 60_000;
 
 const INTERVAL_MS = 60_000;

@@ -22,7 +22,7 @@ type LimitedKind = {
   /** The counted things, for the message. */
   readonly counted: (plural: string) => string;
   readonly where: "cluster" | "namespace";
-  /** False for objects that weigh nothing, told without parsing them. */
+  /** False for objects that weigh nothing, found without parsing them. */
   readonly mayWeigh?: (object: CachedObject) => boolean;
 };
 

@@ -17,7 +17,7 @@ import {
 const JSON_PATCH = "JSONPatch";
 
 const VALUE_COST = 1;
-/** Of a text. */
+/** The cost of a character of a text. */
 const CHARACTER_COST = 0.01;
 
 type Spend = CelMeter["spend"];

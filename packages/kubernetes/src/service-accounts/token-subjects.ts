@@ -21,7 +21,7 @@ export function findSubject({ view, keys }: TokenSubjects, namespace: string, na
 export const isThere = (subjects: TokenSubjects, namespace: string, { name, uid }: ObjectIdentity): boolean =>
   findSubject(subjects, namespace, name)?.metadata.uid === uid;
 
-/** Of a credential that a change of this object may end, as `isOver` then says. */
+/** Watches a credential that a change of this object may end, as `isOver` then says. */
 export const untilChanged = (
   { view, keys }: TokenSubjects,
   scheduler: Scheduler,

@@ -6,7 +6,7 @@ import { type FieldError, indexPath, invalidError, requiredError } from "@poster
 import { isDNS1035Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import type { WebhookClientConfig } from "./client-config.ts";
 
-/** Of AdmissionReviews and of ConversionReviews. */
+/** The versions of AdmissionReviews and of ConversionReviews. */
 export const REVIEW_VERSIONS: readonly string[] = ["v1", "v1beta1"];
 const URL_FORM = "; desired format: https://host[/path]";
 

@@ -46,7 +46,7 @@ export type FurtherFrontData = {
   readonly number: number;
   /** Its own among all servers on the store, also those that have ended. */
   readonly id: string;
-  /** Of the whole server. */
+  /** The configuration of the whole server. */
   readonly configuration: Configuration;
   /** Complete. */
   readonly secrets: ServerSecrets;

@@ -55,7 +55,7 @@ export type FurtherFront = {
   /** Hands events to the first. */
   readonly audit: AuditSink;
   readonly link: OneTimeLink;
-  /** Those of the first. */
+  /** The used proofs of the first front. */
   readonly usedProofs: UsedProofs;
   onServing(listener: (serving: ServingIdentity) => void): void;
   scrape(): Promise<string>;

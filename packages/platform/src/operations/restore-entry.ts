@@ -15,7 +15,7 @@ export type KeyPolicy =
   | { readonly type: "keep" }
   /** None, and the next start makes a new one for the administrator. */
   | { readonly type: "disable" }
-  /** Those of the list. */
+  /** Only the keys of the list stay valid. */
   | { readonly type: "in-force"; readonly list: ValidKeys };
 
 export type KeyOutcome = "kept" | "disabled" | "left out";

@@ -14,7 +14,7 @@ export const SERVER_CHECK = "server key";
 /** Before each chunk: its length in 4 bytes, and a byte that is 1 for the last one. */
 export const CHUNK_HEAD_BYTES = 5;
 
-/** Of plain text; an entry that is larger has a chunk for itself. */
+/** Bytes of plain text; a larger entry has a chunk for itself. */
 const CHUNK_BYTES = 1 << 20;
 
 export type OpenBackup = {

@@ -1,4 +1,4 @@
-// The log of a server that runs in the process of its test: all there is to log, in a file among its others.
+// The log of a server that runs in the process of its test, as a file in the directory of the test.
 
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ export const logToFile = (directory: string): ServerSurroundings => ({
       try {
         appendFileSync(join(directory, "server.log"), line, { mode: 0o600 });
       } catch {
-        // As said.
+        // The directory was removed.
       }
     },
   },

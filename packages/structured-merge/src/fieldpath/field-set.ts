@@ -204,7 +204,7 @@ export function leaves(set: FieldSet): FieldSet {
 /** Every member as a path: those of a level first, then those below, each in canonical order. */
 export const pathsOf = (set: FieldSet): FieldPath[] => [...firstPathsOf(set)];
 
-/** The same, for who may not want them all. */
+/** The same, for callers that may not need all of them. */
 export function* firstPathsOf(set: FieldSet, prefix: FieldPath = []): Generator<FieldPath, void> {
   for (const element of sortPathElements(set.members)) yield [...prefix, element];
   for (const element of sortPathElements(set.children.keys())) {

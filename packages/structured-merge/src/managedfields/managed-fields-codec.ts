@@ -135,7 +135,7 @@ function checkTime(time: JsonValue | undefined): Timestamp | undefined {
   throw new ManagedFieldsError("time must be an RFC 3339 time");
 }
 
-/** Appliers first, then by time; who has no time was there before all others. */
+/** Appliers first, then by time; managers without a time come first. */
 export function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
   return (
     compareText(a.operation, b.operation) ||

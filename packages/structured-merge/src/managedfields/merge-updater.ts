@@ -24,7 +24,7 @@ import type { Owners, VersionedSet } from "./versioned-set.ts";
 type WriteInput = {
   readonly live: JsonValue;
   readonly owners: Owners;
-  /** Identifier of the one who writes. */
+  /** Identifier of the writing manager. */
   readonly manager: string;
   readonly apiVersion: string;
 };

@@ -1,4 +1,4 @@
-// The identity of an owner: who writes, how, through which version and subresource.
+// The identity of an owner: the manager, its operation, and the version and subresource that it writes through.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go (BuildManagerIdentifier)
 
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -6,7 +6,7 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 export type OwnerIdentity = {
   readonly manager: string;
   readonly operation: "Apply" | "Update";
-  /** Absent for appliers, who stay the same across versions. */
+  /** Absent for appliers, which stay the same across versions. */
   readonly apiVersion?: string;
   /** Absent for the main resource. */
   readonly subresource?: string;

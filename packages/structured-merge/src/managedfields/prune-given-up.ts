@@ -20,7 +20,7 @@ import type { Owners } from "./versioned-set.ts";
 /**
  * Removes a field only if the applier owned it and it has no owner now. Fields below a removed one go with it, unless the applier did not own them.
  * @param lastSet what the applier owned before
- * @param owners everybody's fields, with what the applier owns now
+ * @param owners the fields of all managers, with those that the applier owns now
  */
 export function* pruneGivenUp(
   merged: JsonValue,

@@ -1,4 +1,4 @@
-// Takes single fields out of an apply configuration: for who leaves to others what a conflict says is theirs.
+// Takes single fields out of an apply configuration: for a manager that leaves conflicting fields to their owners.
 
 import {
   isJsonArray,

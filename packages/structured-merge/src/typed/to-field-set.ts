@@ -55,7 +55,7 @@ function addItems(set: FieldSetDraft, items: JsonArray, list: ListSchema): void 
   }
   let last: FieldSetDraft | undefined;
   for (const [element, item] of seen) {
-    // For duplicates only the common element is owned: the members below them cannot be told apart.
+    // For duplicates only the common element is owned: the members below them cannot be distinguished.
     const below = duplicates.has(element) ? undefined : setBelow(item, list.element);
     // Items with the same fields share one set of them.
     if (below !== undefined && (last === undefined || !areEqualLeaves(last, below))) last = below;

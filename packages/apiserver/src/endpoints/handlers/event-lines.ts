@@ -20,7 +20,7 @@ export type LineForm = {
 
 export type RenderedEvent = {
   readonly bytes: Uint8Array;
-  /** That of the cells of a Table, in visited values. */
+  /** Work on the cells of a Table, in visited values. */
   readonly work: number;
   /** False: values were left out for a lack of `budget`. */
   readonly isWhole: boolean;
@@ -28,7 +28,7 @@ export type RenderedEvent = {
 
 export type EventLine = {
   readonly bytes: Uint8Array;
-  /** That of the cells of a Table, in visited values. */
+  /** Work on the cells of a Table, in visited values. */
   readonly work: number;
   /** All work that was done now, in bytes and values: nothing for a line that was at hand. */
   readonly cost: number;

@@ -57,7 +57,7 @@ export type PatchInput = {
   readonly resource: InstalledResource;
   readonly patchType: string;
   readonly bytes: Uint8Array;
-  /** That of an apply, where a thread has read it already. */
+  /** The YAML of an apply, if a thread has read it already. */
   readonly yaml: ReadYaml | undefined;
   readonly fieldValidation: string | undefined;
   readonly force: boolean;

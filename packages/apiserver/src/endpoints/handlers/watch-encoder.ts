@@ -48,7 +48,7 @@ export function createWatchEncoder(
 ): WatchEncoder {
   const forms = lineForms(context, definition, output, clock);
   const empty = emptyObject(definition);
-  /** That of the state that the watch begins with, as of a list. */
+  /** The budget of the state that the watch begins with, as of a list. */
   const budget = new TableBudget();
   let cost = 0;
   let isFirst = true;

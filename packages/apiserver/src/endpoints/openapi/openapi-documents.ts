@@ -34,9 +34,9 @@ export type OpenApiDocuments = {
   readonly names: readonly string[];
   /** Undefined for an unknown name. */
   v3(name: string): Steps<PreparedBody> | undefined;
-  /** That of the document `name`, which must be one of `names`. */
+  /** The document `name`, which must be one of `names`, in protobuf. */
   v3Protobuf(name: string): Steps<PreparedBody>;
-  /** That of the document `name`, which must be one of `names`. */
+  /** The hash of the document `name`, which must be one of `names`. */
   v3Hash(name: string): Steps<string>;
   v2(): Steps<PreparedBody>;
   v2Protobuf(): Steps<PreparedBody>;
@@ -384,7 +384,7 @@ function* encodeV2(part: Part, { paths, parameters }: V2Part, fixed: Fixed): Ste
   return { paths: encodedPaths, definitions: Buffer.concat(definitions), parameters };
 }
 
-/** Those of the fixed resources and of the part. */
+/** The names of the fixed resources and of the part. */
 function namesFor({ own }: Part, { names }: Fixed): SchemaNames {
   const ofPart = componentNames(own);
   return { get: (schema) => ofPart.get(schema) ?? names.get(schema) };

@@ -9,7 +9,7 @@ import { roleName } from "./role-name.ts";
 import { projectRoleFor, type WantedRequest } from "./role-permits.ts";
 
 type Known = {
-  /** Of the project. */
+  /** The members of the project. */
   readonly members: NonNullable<NonNullable<Project["spec"]>["members"]>;
   /** Built-in roles for members of projects. */
   readonly roles: readonly ClusterRole[];

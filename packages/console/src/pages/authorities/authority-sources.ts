@@ -24,7 +24,7 @@ export function usePlatformAuthority(): AuthoritySource {
   };
 }
 
-/** Of a virtual cluster that runs in the server. */
+/** The CA of a virtual cluster that runs in the server. */
 export function useClusterAuthority(cluster: VirtualClusterInstance): AuthoritySource {
   const { client } = useApi();
   const name = nameOf(cluster);

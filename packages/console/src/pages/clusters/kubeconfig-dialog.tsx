@@ -46,7 +46,7 @@ export function KubeconfigDialog({
     namespace,
     name,
   });
-  // Of the moment at which it is opened: the choices do not change under the cursor.
+  // Read when the dialog opens: the choices do not change under the cursor.
   const [ofSession] = useState(() => secondsLeft(session.expiresAt, Date.now()));
   const [wish, setWish] = useState<Wish>(() => rememberedWish() ?? USUAL_WISH);
   const set = (changes: Partial<Wish>): void => setWish((before) => ({ ...before, ...changes }));

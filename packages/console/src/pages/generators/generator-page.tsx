@@ -16,7 +16,7 @@ import { sentence, t } from "../../texts/text.tsx";
 import { GeneratorBadge, readyOf } from "./generator-badge.tsx";
 import { selectorText } from "./generator-draft.ts";
 
-/** Of the server: a day. */
+/** The default of the server: a day. */
 const DEFAULT_TTL_SECONDS = 86_400;
 
 export const generatorsIn = (project: string) => inNamespace(KUBECONFIG_GENERATORS, namespaceOf(project));

@@ -175,7 +175,7 @@ function Card(props: {
 function KeyGroup(props: {
   readonly attention: Attention;
   readonly keys: readonly OwnedAccessKey[];
-  /** Of the last day, by name. */
+  /** The refusals of the last day, by name. */
   readonly refusals: Refusals;
   readonly now: Moment;
 }) {

@@ -5,7 +5,7 @@ import type { Change } from "./use-activity.ts";
 
 export type ChangeLine = {
   readonly id: string;
-  /** Of the newest of its changes. */
+  /** The time of the newest of its changes. */
   readonly at: string;
   readonly user: string;
   /** Such as `created access key ci`. */

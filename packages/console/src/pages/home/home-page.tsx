@@ -95,7 +95,7 @@ export function HomePage() {
   );
 }
 
-/** Of the last hour, from the server's memory. */
+/** The activity of the last hour, from the server's memory. */
 function ActivityTiles({ activity }: { readonly activity: Activity }) {
   const lastHour = (counts: readonly number[]): number =>
     counts.slice(-HOUR_MINUTES).reduce((sum, each) => sum + each, 0);

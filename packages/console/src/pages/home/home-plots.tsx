@@ -173,7 +173,7 @@ function Changes({ changes }: { readonly changes: readonly Change[] }) {
   );
 }
 
-/** Of the weeks, those that a phone has room for. */
+/** The weeks that a phone has room for. */
 const TICKED_WEEKS: ReadonlySet<number> = new Set([1, 4, 8, 12]);
 
 function KeyEnds({ ends }: { readonly ends: KeyCounts["ends"] }) {

@@ -26,7 +26,7 @@ export type KeyFacts = {
   readonly isNew: boolean;
   /** A key that a person created for a program or a machine. */
   readonly hasKey: boolean;
-  /** Of the user themselves. */
+  /** A kubeconfig of the user themselves. */
   readonly hasKubeconfig: boolean;
 };
 

@@ -31,7 +31,7 @@ import {
 import type { Activity } from "./use-activity.ts";
 
 const STORED = "postern-next-steps";
-/** Of the project and the virtual cluster that the first start creates. */
+/** The namespace of the project that the first start creates. */
 const FIRST_NAMESPACE = namespaceOf("default");
 const HIDDEN = "hidden";
 const BACKUP_PATH = "/backup";

@@ -13,9 +13,9 @@ export type CountedKey = {
   readonly id: string;
   /** Absent: no access key of now has this handle. */
   readonly name?: string;
-  /** Of the key; of a client certificate the user name in it. */
+  /** The owner of the key; for a client certificate, the user name in it. */
   readonly owner?: string;
-  /** Of a client certificate: `<project>/<name>`. */
+  /** The virtual cluster of a client certificate: `<project>/<name>`. */
   readonly virtualCluster?: string;
   readonly count: number;
 };
@@ -42,7 +42,7 @@ export type Activity = {
   readonly alerts: { readonly webhook: boolean; readonly metricsReadAt?: string };
   readonly used: readonly CountedKey[];
   readonly refusedKeys: readonly CountedKey[];
-  /** Of the last hour, newest first. */
+  /** The changes of the last hour, newest first. */
   readonly changes: readonly Change[];
 };
 

@@ -9,7 +9,7 @@ import { type HostWay, wayOf } from "./host-badge.tsx";
 
 export type HostDraft = OwnedDraft & {
   readonly way: HostWay;
-  /** Of the way by a kubeconfig. */
+  /** The Secret, where the cluster connects by a kubeconfig. */
   readonly secret: SecretDraft;
   readonly isClosed: boolean;
   /** The fields that close the cluster: the API has two for one thing, and an open cluster may have neither. */

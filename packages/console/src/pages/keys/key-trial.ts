@@ -13,7 +13,7 @@ export type KeyTrial = {
   readonly cluster?: { readonly project: string; readonly name: string };
 };
 
-/** Of the kubeconfig of a trial: the shortest TTL that the server accepts. */
+/** The TTL of the kubeconfig of a trial: the shortest that the server accepts. */
 const TRIAL_SECONDS = 600;
 
 /** A kubeconfig for the only virtual cluster of the scope; else the virtual clusters that the key can see. */

@@ -30,7 +30,7 @@ export function useLatestUse(accessKey: OwnedAccessKey, isWanted: boolean): Owne
   return read != null && (shown == null || read > shown) ? data?.status : accessKey.status;
 }
 
-/** Of a key in a list. */
+/** The last use of a key in a list. */
 export function LastUsed({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const now = useNow();
   const isNew = now - Date.parse(accessKey.metadata.creationTimestamp ?? "") < NEW_MS;

@@ -34,7 +34,7 @@ const titleOf = (object: Titled): string => object.spec?.displayName || nameOf(o
 const isComplete = (row: SelectorRow): boolean =>
   row.project !== "" && row.selector.trim() !== "" && selectorFault(row) === undefined;
 
-/** Of `<project>/<name>`. */
+/** The project in `<project>/<name>`. */
 const projectOfPath = (path: string): string => path.slice(0, path.indexOf("/"));
 
 /** Virtual clusters that the user sees, and that a key with this selector would reach now. */

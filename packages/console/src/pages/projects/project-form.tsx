@@ -24,7 +24,7 @@ const QUOTAS = [
   "virtualcluster.bytes",
 ] as const;
 
-/** Of the server, where it has some. */
+/** The defaults of the server, where it has some. */
 const DEFAULTS: { readonly [quota in (typeof QUOTAS)[number]]: string } = {
   virtualclusterinstances: "",
   spaceinstances: "",

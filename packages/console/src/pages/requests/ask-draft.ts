@@ -21,7 +21,7 @@ export type AskDraft = {
 export type Offer = {
   readonly id: string;
   readonly policy: AccessPolicy;
-  /** Of a policy in a project; "" for one of the whole platform. */
+  /** The project of the policy; "" for a policy of the whole platform. */
   readonly project: string;
 };
 

@@ -99,7 +99,7 @@ function AskForm({
   readonly seen: Seen;
 }) {
   const search: { readonly [name: string]: string } = useSearch({ strict: false });
-  // Of the moment at which it is opened: policies and clusters that change meanwhile do not change the draft.
+  // Read when the page opens: policies and clusters that change meanwhile do not change the draft.
   const [form] = useState(() => {
     const { policy = "", project = "", virtualCluster = "", cluster = "", role = "" } = search;
     const asked = { project, virtualCluster, cluster };

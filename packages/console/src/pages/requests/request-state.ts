@@ -65,7 +65,7 @@ const isUnreviewed = ({ status }: AccessRequest): boolean =>
 const hasApproved = ({ status }: AccessRequest, user: string): boolean =>
   status?.approvals?.some((approval) => approval.user === user) === true;
 
-/** Waits for the user: another user's request that is pending, or was taken in an emergency. The server shows nobody what they may not decide. */
+/** Waits for the user: another user's request that is pending, or was taken in an emergency. The server shows only requests that the user may decide. */
 export const isWaiting = (request: AccessRequest, user: string): boolean =>
   !isOwn(request, user) && ((phaseOf(request) === "Pending" && !hasApproved(request, user)) || isUnreviewed(request));
 

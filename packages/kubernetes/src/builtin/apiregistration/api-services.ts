@@ -118,7 +118,7 @@ function validateServer({
 
 const strategy: Strategy<ApiService> = {
   ...statusStrategy<ApiService>(validate),
-  // That of the core group ends in a dot.
+  // The name for the core group ends in a dot.
   validateName: (name, isPrefix) => (isPrefix ? isValidPathSegmentPrefix(name) : isValidPathSegmentName(name)),
   prepareForCreate: (object, { receivedAt }) => ({
     ...object,

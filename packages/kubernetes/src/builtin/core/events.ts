@@ -1,4 +1,4 @@
-// Events: what happened to an object, told to people.
+// Events: reports for people about an object.
 // Source: k8s.io/kubernetes/pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

@@ -28,7 +28,7 @@ export type Limit = {
 
 const TYPES = ["Pod", "Container", "PersistentVolumeClaim"];
 
-/** Of containers: the highest is the default limit, which is the default request; the lowest is that otherwise. */
+/** Sets the defaults of a limit for containers: the default limit is the maximum; the default request is the default limit, or else the minimum. */
 export function withLimitDefaults(limit: Limit): Limit {
   if (limit.type !== "Container") return limit;
   const defaults = { ...limit.max, ...limit.default };

@@ -7,7 +7,7 @@ import { isHeadless, type Service } from "./service.ts";
 
 const OLD_HINTS = "service.kubernetes.io/topology-aware-hints";
 const HINTS = "service.kubernetes.io/topology-mode";
-/** Of one list. */
+/** Entries of one list that are looked at. */
 const MOST = 100;
 
 export function serviceWarnings(service: Service): readonly string[] {

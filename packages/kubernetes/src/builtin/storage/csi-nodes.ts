@@ -91,7 +91,7 @@ function driverNameFaults(path: string, name: string): readonly FieldError[] {
   return [...tooLong, ...subdomainFaults(path, name)];
 }
 
-/** Of a driver that stays, only what a node may take of it changes. */
+/** A driver that stays may only change its allocatable count. */
 const validateChange = (next: CsiNode, old: CsiNode): readonly FieldError[] =>
   driversOf(old).flatMap((before) =>
     driversOf(next)

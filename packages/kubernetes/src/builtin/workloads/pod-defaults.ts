@@ -109,7 +109,7 @@ function withProbe(container: Container, name: Probes): Partial<Pick<Container, 
   };
 }
 
-/** Of probes and of hooks. */
+/** The handlers of probes and of hooks. */
 function withHandlerDefaults<T extends { readonly httpGet?: JsonObject; readonly grpc?: JsonObject }>(handler: T): T {
   const { httpGet, grpc } = handler;
   return {
@@ -146,7 +146,7 @@ const SOURCE_DEFAULTS: { readonly [source: string]: JsonObject } = {
   scaleIO: { storageMode: "ThinProvisioned", fsType: "xfs" },
 };
 
-/** Of the sources of volumes, of pods and PersistentVolumes alike. */
+/** The sources of volumes of pods and of PersistentVolumes. */
 export function withSourceDefaults(sources: JsonObject): JsonObject {
   const completed = mapMembers(sources, Object.keys(SOURCE_DEFAULTS), (settings, source) => ({
     ...SOURCE_DEFAULTS[source],

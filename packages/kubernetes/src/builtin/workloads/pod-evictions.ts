@@ -60,7 +60,7 @@ export type EvictionDeps = {
 const MAX_DISRUPTED_PODS = 2_000;
 /** Seconds. */
 const UNOBSERVED_RETRY = 10;
-/** Of pods that change while they are looked at. */
+/** Attempts for pods that change meanwhile. */
 const TRIES = 20;
 const REFUSED = "Cannot evict pod as it would violate the pod's disruption budget.";
 /** The answer to a create of an eviction or a binding. */

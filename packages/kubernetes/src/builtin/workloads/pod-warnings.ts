@@ -51,7 +51,7 @@ const VOLUMES: readonly (readonly [string, string])[] = [
 /** Where the path has another name than JSON. */
 const GO_NAMES: { readonly [name: string]: string } = { storageos: "storageOS" };
 
-/** Of one kind, for one object. */
+/** Warnings of one kind for one object. */
 const MOST = 100;
 
 type Container = { readonly path: string; readonly container: JsonObject };
@@ -135,13 +135,13 @@ function ofTerm(term: JsonValue, path: string): Warnings {
   );
 }
 
-/** Of a selector of nodes, whose path this is. */
+/** The warnings about a selector of nodes at this path. */
 export const nodeTermWarnings = (selector: JsonObject, path: string): Warnings =>
   listAt(selector, "nodeSelectorTerms").flatMap((term, index) =>
     ofTerm(term, indexPath(`${path}.nodeSelectorTerms`, index)),
   );
 
-/** Of a label selector of nodes, whose path this is. */
+/** The warnings about a label selector of nodes at this path. */
 export const nodeSelectorWarnings = (selector: JsonObject, path: string): Warnings => [
   ...ofTerm(selector, path),
   ...Object.keys(objectAt(selector, "matchLabels")).flatMap((key) =>
@@ -198,7 +198,7 @@ function repeated(items: readonly JsonValue[], path: string, member: string): Wa
 
 const NANOS = 1_000_000_000n;
 
-/** Of a byte there is no part. */
+/** Warns about a fraction of a byte. */
 export const fractionWarning = (path: string, value: JsonValue | undefined): Warnings =>
   value === undefined || (parseAmount(quantityText(value)) ?? 0n) % NANOS === 0n
     ? []
@@ -297,7 +297,7 @@ export const newPodWarnings = (pod: KubeObject & PodTemplate): Warnings => [
 
 type WarningHooks<T extends KubeObject> = Required<Pick<Strategy<T>, "warningsOnCreate" | "warningsOnUpdate">>;
 
-/** Those of a kind that makes pods: of a new object, and of a change of its specification. `namesPods`: its name becomes a part of theirs. */
+/** The warnings of a kind that makes pods: for a new object, and for a change of its specification. `namesPods`: its name becomes a part of theirs. */
 export const templateWarnings = <T extends KubeObject>(
   templateOf: (object: T) => PodTemplate | undefined,
   path: string,

@@ -17,7 +17,7 @@ export type CronFields = {
   readonly startingDeadlineSeconds?: number | bigint;
   readonly successfulJobsHistoryLimit?: number;
   readonly failedJobsHistoryLimit?: number;
-  /** Those of its Jobs. */
+  /** The selector of its Jobs. */
   readonly selector?: object | undefined;
   readonly manualSelector?: boolean | undefined;
 };

@@ -113,7 +113,7 @@ const validateConditionPatterns = (patterns: NonNullable<FailureRule["onPodCondi
   ]),
 ];
 
-/** Of an indexed Job. */
+/** The success policy of an indexed Job. */
 export function validateSuccessPolicy({ successPolicy, completions = 0 }: JobSpec, path: string): Faults {
   const rules = successPolicy?.rules ?? [];
   const rulesPath = `${path}.rules`;

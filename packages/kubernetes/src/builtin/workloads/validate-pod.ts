@@ -52,7 +52,7 @@ export function validatePodSpec(
   ];
 }
 
-/** Of a pod itself: a template may have such names for ever. */
+/** The images of a pod itself: a template may keep such names for ever. */
 export const validateImages = (spec: PodSpec | undefined, path: string): readonly FieldError[] =>
   (["containers", "initContainers"] as const).flatMap((name) =>
     (spec?.[name] ?? []).flatMap(({ image = "" }, index) =>
@@ -124,7 +124,7 @@ export function validateSelectedTemplate(
   else if (isEmpty) faults.push(invalidError("spec.selector", {}, `empty selector is invalid for ${EMPTY_FOR[kind]}`));
   else faults.push(...validateSelected(selector, labels, kind));
   const deadline = template?.spec?.activeDeadlineSeconds;
-  // Of all kinds but this one, upstream does not read the template where the selector means nothing.
+  // Except for this kind, upstream does not read the template where the selector means nothing.
   const isUnread = kind !== "DaemonSet" && !isEmpty && faults.some(({ field }) => field === "spec.selector");
   return [
     ...faults,

@@ -58,7 +58,7 @@ export const deploymentStatusFaults = statusFaults({
   ready: "readyReplicas",
 });
 
-/** Those of ReplicationControllers, too. */
+/** The same for ReplicationControllers. */
 export const replicaSetStatusFaults = statusFaults({
   counts: [
     "replicas",

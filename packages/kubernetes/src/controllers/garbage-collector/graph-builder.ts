@@ -153,7 +153,7 @@ export function linksOf(object: CachedObject): Pick<KubeObject, "metadata"> {
 const OWNER_REFERENCES = Buffer.from('"ownerReferences"');
 const DELETION_TIMESTAMP = Buffer.from('"deletionTimestamp"');
 
-/** False for the many objects that have neither owners nor are being deleted, told without parsing them. */
+/** False for the many objects that have neither owners nor are being deleted, found without parsing them. */
 function createLinkCheck(): (object: CachedObject) => boolean {
   const reader = createMemberReader({ metadata: { ownerReferences: true, deletionTimestamp: true } });
   return (object) => {

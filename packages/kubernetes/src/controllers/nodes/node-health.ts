@@ -63,7 +63,7 @@ export class NodeHealth {
 const ageOf = ({ metadata }: Node, now: number): number =>
   Math.max(0, now - (parseTimestamp(metadata.creationTimestamp ?? "") ?? now));
 
-/** Of texts that clients write, only so much is kept in memory. */
+/** Characters kept in memory of texts that clients write. */
 const MOST_TEXT = 100;
 
 const textOf = (ready: Condition | undefined): string | undefined =>

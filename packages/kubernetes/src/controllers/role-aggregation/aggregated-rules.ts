@@ -115,7 +115,7 @@ function createReach(roles: RoleSource): (key: string) => Steps<Reached | undefi
     return selector;
   }
 
-  /** Of vertices that all lead to each other. */
+  /** Joins vertices that all lead to each other. */
   function* join(circle: readonly Vertex[]): Steps<Reached> {
     const parts = new Set<Reached>();
     const found = new Set<string>();

@@ -31,7 +31,7 @@ export type ClaimsOptions = {
   readonly name: string;
   readonly owners: InstalledResource;
   readonly dependents: OwnedObjects;
-  /** Of an owner's spec. Default: its member `selector`. */
+  /** The selector in an owner's spec. Default: its member `selector`. */
   readonly selectorOf?: (selector: JsonObject) => LabelSelector;
   /** A finalizer that adopted objects get. */
   readonly finalizer?: string;
@@ -52,7 +52,7 @@ type Owner = {
   isDeleted: boolean;
 };
 
-/** Of a selector, for the work of looking at one object. */
+/** Bytes of a selector that cost as much as a look at one object. */
 const BYTES_OF_LOOK = 100;
 
 const readOwner = createMemberReader({

@@ -45,7 +45,7 @@ const NOT_COPIED = new Set([
 
 type Annotations = { readonly [name: string]: string };
 
-/** Of a ReplicaSet that has the newest template: those of the Deployment, and the newest revision. */
+/** The annotations of a ReplicaSet with the newest template: those of the Deployment, and the newest revision. */
 export function newSetAnnotations(deployment: Deployment, known: Annotations, revision: number): Annotations {
   const copied = Object.entries(deployment.metadata.annotations ?? {}).filter(([name]) => !NOT_COPIED.has(name));
   const annotations = { ...known, ...Object.fromEntries(copied) };

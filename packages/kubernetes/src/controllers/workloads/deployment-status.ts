@@ -27,7 +27,7 @@ export type Counted = {
   readonly deployment: Deployment;
   readonly all: readonly SizedSet[];
   readonly newSet: SizedSet | undefined;
-  /** Of the Deployment, with those that this step has set. */
+  /** The conditions of the Deployment, with those that this step has set. */
   readonly conditions: readonly Condition[];
   /** Milliseconds of the day's clock. */
   readonly now: number;

@@ -167,7 +167,7 @@ export function findNewSet(deployment: Deployment, sets: readonly OwnedSet[]): O
 }
 
 const KEPT_ANNOTATIONS = [REVISION, DESIRED_REPLICAS, MAX_REPLICAS];
-/** Of a text that a client may have made as long as an object may be. */
+/** Characters kept of a text that a client may have made as long as an object may be. */
 const MOST_KEPT_LENGTH = 4_096;
 
 const isShort = (text: string | undefined): text is string => text !== undefined && text.length <= MOST_KEPT_LENGTH;

@@ -19,7 +19,7 @@ const COUNTED: Failure = {};
 /** A policy never changes, and a pod that changes its owner is another version of it. */
 const judged = new WeakMap<CachedObject, Failure>();
 
-/** Of a pod that `judgeFailures` has seen; others count. */
+/** The failure of a pod that `judgeFailures` has seen; others count. */
 export const failureOf = ({ object }: PodState): Failure => judged.get(object) ?? COUNTED;
 
 export const isIgnored = (pod: PodState): boolean => failureOf(pod).action === "Ignore";

@@ -19,7 +19,7 @@ const countAt = ({ annotations }: PodState, name: string): number =>
   Math.max(0, Number.parseInt(annotations[name] ?? "0", 10) || 0);
 const failuresOf = (pod: PodState): number => countAt(pod, FAILURES) + countAt(pod, IGNORED);
 
-/** Those of the status, and those of pods that are not counted yet. */
+/** The failed indexes in the status, and those of pods that are not counted yet. */
 export function failedIndexesOf(job: Job, pods: readonly PodState[]): IndexRanges {
   if (!isPerIndex(job)) return [];
   const { completions = 0, backoffLimitPerIndex = 0 } = job.spec;
@@ -64,7 +64,7 @@ export function failureCounts(job: Job, failed: PodState | undefined): { readonl
 
 export type NextIndexes = {
   readonly indexes: readonly number[];
-  /** Of the first index that may have a pod again, where none may now; else 0. */
+  /** Until the first index may have a pod again, where none may now; else 0. */
   readonly delayMs: number;
   readonly replaced: ReadonlyMap<number, PodState>;
 };

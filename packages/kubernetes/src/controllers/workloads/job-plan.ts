@@ -141,7 +141,7 @@ export function replacementIn(job: Job, pods: readonly PodState[], now: number):
   return delayAfter(failures.length, latest(failures), now);
 }
 
-/** Of an indexed Job, pods without an index that counts and those whose index another active pod has; of others, none. */
+/** For an indexed Job, pods without an index that counts, and pods whose index another active pod has; for others, none. */
 export function misplacedPods(job: Job, active: readonly PodState[]): readonly PodState[] {
   if (!isIndexed(job)) return [];
   const seen = new Set<number>();

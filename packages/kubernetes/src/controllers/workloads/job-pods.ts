@@ -40,7 +40,7 @@ type Counters = Pick<
 
 export type JobPods = {
   create(job: Job, wanted: number, signal: AbortSignal): Promise<Made>;
-  /** Of an indexed Job. */
+  /** Creates the pods of an indexed Job. */
   createIndexed(job: Job, next: NextIndexes, signal: AbortSignal): Promise<Made>;
   /** Active pods that should not be. */
   surplus(job: Job, active: readonly PodState[], wanted: number): readonly PodState[];

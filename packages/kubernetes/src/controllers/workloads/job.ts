@@ -64,7 +64,7 @@ export type JobCount = {
   /** In its status, or in pods that are not counted there yet. */
   readonly succeeded: number;
   readonly failed: number;
-  /** Of an indexed Job, with those of pods that are not counted yet. */
+  /** The completed indexes of an indexed Job, with those of pods that are not counted yet. */
   readonly completed: IndexRanges;
   /** Where each index has a limit of its own: those that are given up. */
   readonly failedIndexes: IndexRanges;

@@ -18,7 +18,7 @@ export type OwnedObserver = {
 
 export type OwnedObjects = Disposable & {
   readonly resource: ControlledResource;
-  /** Those of the controller with this uid. They may come and go while they are gone through. */
+  /** The objects of the controller with this uid. Objects may come and go during the iteration. */
   of(uid: string): Iterable<CachedObject>;
   countOf(uid: string): number;
   orphansIn(namespace: string): Iterable<CachedObject>;

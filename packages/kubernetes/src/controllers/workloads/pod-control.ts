@@ -15,7 +15,7 @@ import { controllerReference, type Says, type WorkloadPort } from "./workload-po
 
 export type Made = {
   readonly count: number;
-  /** Of the first creation that was refused. */
+  /** The error of the first creation that was refused. */
   readonly error?: ApiError | undefined;
 };
 

@@ -66,7 +66,7 @@ export function podStateOf(object: CachedObject): PodState {
   return state;
 }
 
-/** Of very many pods, in turns. */
+/** The states of very many pods, in turns. */
 export async function podStatesOf(
   objects: Iterable<CachedObject>,
   pause: () => Promise<void> | undefined,

@@ -62,7 +62,7 @@ export const REPLICATION_CONTROLLERS: ReplicaSetKind = {
 };
 
 const FAILURE = "ReplicaFailure";
-/** Of a template: comparing so many takes as long as looking at one object. */
+/** Comparing this many labels of a template takes as long as a look at one object. */
 const LABELS_OF_LOOK = 10;
 
 export function createReplicaSetController(

@@ -84,7 +84,7 @@ const textOf = (value: JsonValue | undefined): string => (isText(value) ? value 
 /** Names in the errors of this file: an answer may have megabytes in their place. Longer than any that Kubernetes has. */
 const MAX_NAME = 1_024;
 const shortTextOf = (value: JsonValue | undefined): string => textOf(value).slice(0, MAX_NAME);
-/** Of a refusal: lists of faults are long, and each one of them is for people. It goes into the answer, the audit log and the log. */
+/** The message of a refusal: lists of faults are long, and each one is for people. It goes into the answer, the audit log and the log. */
 const MAX_MESSAGE = 64 * 1_024;
 const invalidResponse = (why: string): WebhookCallError =>
   new WebhookCallError(`received invalid webhook response: ${why}`);

@@ -25,7 +25,7 @@ const MATCH_POLICIES = ["Equivalent", "Exact"];
 const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
 const REINVOCATIONS = ["IfNeeded", "Never"];
 const SCOPES = ["*", "Cluster", "Namespaced"];
-/** Of one configuration. Upstream has no limit; every write looks at each of them here, on the thread that serves all clusters. */
+/** Webhooks of one configuration. Upstream has no limit; here every write looks at each of them, on the thread that serves all clusters. */
 const MAX_WEBHOOKS = 100;
 
 export function* validateWebhooks(

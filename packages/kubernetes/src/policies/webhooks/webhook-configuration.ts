@@ -109,7 +109,7 @@ export const mutatingFields = s
   );
 
 type MutatingWebhookConfiguration = KindOf<typeof mutatingFields>;
-/** Of both kinds; `reinvocationPolicy` in mutating ones alone. */
+/** A webhook of either kind; only mutating ones have `reinvocationPolicy`. */
 export type Webhook = NonNullable<MutatingWebhookConfiguration["webhooks"]>[number];
 export type WebhookRule = NonNullable<Webhook["rules"]>[number];
 export type WebhookConfiguration = MutatingWebhookConfiguration;

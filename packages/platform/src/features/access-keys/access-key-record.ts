@@ -82,7 +82,7 @@ export class AccessKeyRecord implements AccessKeyState {
   /** The uid that its owner had when it became the owner. */
   readonly ownerUid: string | undefined;
   readonly createdAt: number;
-  /** That of the last change of what it opens, and for how long. */
+  /** The revision of the last change of its permissions, or of how long it has them. */
   readonly revision: number;
   readonly #stored: CachedObject;
   readonly #common: CommonMembers;
@@ -175,7 +175,7 @@ export class AccessKeyRecord implements AccessKeyState {
     return { id, digest, ...(ringKey === undefined ? {} : { ringKey }), structured };
   }
 
-  /** That of the last write. */
+  /** The revision of the last write. */
   get writtenRevision(): number {
     return this.#stored.revision;
   }

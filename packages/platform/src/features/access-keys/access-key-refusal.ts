@@ -33,7 +33,7 @@ type RefusedKey = {
   readonly owner: { readonly kind: string; readonly name: string };
 };
 
-/** Of a key that is refused: the request has no user, and its record names the owner. */
+/** The annotations of a refused key: the request has no user, and its record names the owner. */
 export const refusedKeyAnnotations = ({ name, origins, owner }: RefusedKey): CredentialAnnotations => ({
   ...accessKeyAnnotations(name, origins),
   ...(owner.name === "" ? {} : { [ACCESS_KEY_OWNER_ANNOTATION]: `${owner.kind}/${owner.name}` }),
@@ -53,7 +53,7 @@ export const keyNotFoundError = (
     cause: new AccessKeyRefusedError(why, keyId, annotations, { headers }),
   });
 
-/** Of a key that is for other receivers. */
+/** The refusal of a key that is for other receivers. */
 export const audienceRefusal = (audience: string): { readonly reason: string; readonly message: string } => ({
   reason: "AudienceNotAllowed",
   message: `spec.audiences does not include ${audience}`,

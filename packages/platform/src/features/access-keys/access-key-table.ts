@@ -264,7 +264,7 @@ export class AccessKeyTable {
     return known instanceof AccessKeyRecord ? known.name : known?.key.slice(this.#nameAt);
   }
 
-  /** That of a value that a key has now; -1 where there is none. */
+  /** The slot of a current value of a key; -1 where there is none. */
   #slotWithId(id: string, hash = hashOf(id, this.#seed)): number {
     let slot = this.#ids.first(hash);
     while (slot >= 0 && this.#idIn(slot) !== id) slot = this.#ids.after(slot);

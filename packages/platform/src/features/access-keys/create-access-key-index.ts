@@ -35,7 +35,7 @@ const MAX_PRESENTED_LENGTH = 4096;
 /** Begins to follow the view at once; the index is empty until the cache is ready. */
 export function createAccessKeyIndex(
   { configuration, names, epochs, runtime }: Pick<Foundation, "configuration" | "names" | "epochs" | "runtime">,
-  /** Those of `ownedaccesskeys`. */
+  /** The records of `ownedaccesskeys`. */
   { view, prefix }: ViewPrefix,
   needs: {
     readonly directory: Directory;

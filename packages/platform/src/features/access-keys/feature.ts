@@ -37,7 +37,7 @@ const NO_ADDRESSES: OwnAddresses = { url: () => "", isOwnName: () => false };
 
 export type AccessKeys = Disposable & {
   readonly index: LiveAccessKeyIndex;
-  /** Of `ownedaccesskeys`. */
+  /** The records of `ownedaccesskeys`. */
   readonly records: ViewPrefix;
   readonly secrets: AccessKeySecrets;
   readonly authenticator: AccessKeyAuthenticator;
@@ -66,7 +66,7 @@ export type AccessKeysNeeds = {
   readonly granted?: GrantedGroups;
   /** Proofs of requests name the server by one of them. Absent: none is accepted. */
   readonly addresses?: OwnAddresses;
-  /** Of all threads. Absent: there is one. */
+  /** The proofs that all threads have accepted. Absent: there is one thread. */
   readonly usedProofs?: UsedProofs | undefined;
   /** Absent: there is one thread. */
   readonly gatherUses?: GatherUses | undefined;

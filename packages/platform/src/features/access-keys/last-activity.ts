@@ -26,7 +26,7 @@ export type WrittenActivity = LastUse & { readonly uid: string; readonly network
 export type LastActivity = {
   /** `uid` of the key's record; `at` in milliseconds since the epoch. Costs two map entries. */
   record(uid: string, at: number, from?: UsedFrom): void;
-  /** Of the last use that this server saw. */
+  /** The address of the last use that this server saw. */
   fromOf(uid: string): UsedFrom | undefined;
   /** Networks of the uses since they were last taken. */
   takeNetworks(uid: string): readonly string[];
@@ -69,7 +69,7 @@ const readUid = createMemberReader({ metadata: { uid: true } });
 
 /** Longer ones are cut. kubectl sends 60 characters. */
 const MAX_USER_AGENT = 200;
-/** Of one key: of one that comes from more, no network is news. */
+/** Networks of one key: for a key that is used from more, no network is news. */
 export const MAX_NETWORKS = 8;
 
 /** `records`: the stored activity, by the names of keys; absent: nothing is stored. */

@@ -14,7 +14,7 @@ export type ChildKeyRequest = {
   readonly displayName: string;
   /** The one virtual cluster that the key opens. */
   readonly scope: { readonly project: string; readonly virtualCluster: string };
-  /** Those of the asking key that match the virtual cluster: the new key opens it while it matches one of them. Absent: whatever its labels. */
+  /** The selectors of the asking key that match the virtual cluster: the new key opens it while it matches one of them. Absent: whatever its labels. */
   readonly selectors?: readonly LabelSelector[];
   /** Receivers of the key. */
   readonly audiences: readonly string[];

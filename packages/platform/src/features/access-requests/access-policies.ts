@@ -15,7 +15,7 @@ export const CLUSTER_ACCESS_POLICIES = "clusteraccesspolicies";
 export type AccessPolicies = PolicyVersion &
   Disposable & {
     get(name: PolicyName): AccessPolicyState | undefined;
-    /** Those of a project, and those of the platform. */
+    /** The policies of a project, and those of the platform. */
     reaching(project: string | undefined): Iterable<AccessPolicyState>;
     countIn(namespace: string): number;
   };

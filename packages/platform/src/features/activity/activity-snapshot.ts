@@ -19,7 +19,7 @@ export type ActivitySnapshot = {
   /** The most frequent first. */
   readonly used: readonly CountedKey[];
   readonly refused: readonly CountedKey[];
-  /** Of the last hour, the newest first. */
+  /** The changes of the last hour, the newest first. */
   readonly changes: readonly RecentChange[];
 };
 

@@ -14,7 +14,7 @@ export type CertificateUse = {
 const CERTIFICATE = "certificate:";
 /** As the targets of requests into virtual clusters begin. */
 const INTO = "virtualcluster/";
-/** Of those that are counted as the most frequent, an hour has at most half as many. */
+/** An hour has at most half as many of the certificates that are counted as the most frequent. */
 const KEPT = 512;
 
 export class RecentCertificates {

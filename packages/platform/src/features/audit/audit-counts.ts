@@ -11,7 +11,7 @@ export type CountedParts = {
   /** RFC 3339: the begin of the first part, and the end of the last. */
   readonly from: string;
   readonly until: string;
-  /** Of each part, oldest first. */
+  /** The number of requests in each part, oldest first. */
   readonly requests: readonly number[];
   /** 401, 403 and 429 among them. */
   readonly refused: readonly number[];

@@ -21,7 +21,7 @@ const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 5_000;
 /** Longer names are in no log. */
 const MAX_TEXT = 512;
-/** Of the time, that are counted each by itself. */
+/** Parts of the time that are counted separately. */
 const MAX_PARTS = 200;
 
 /**

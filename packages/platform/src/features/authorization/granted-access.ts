@@ -31,7 +31,7 @@ export type GrantedAccess = {
   inVirtualCluster(project: string, virtualCluster: string, uid: string): readonly GrantedRole[];
   /** Version of the grants for connected clusters. */
   readonly clusters: PolicyVersion & { of(cluster: string): readonly GrantedRole[] };
-  /** Of a caller with these groups, the live grants that reach a virtual cluster; the last to end is first. */
+  /** The live grants of a caller with these groups that reach a virtual cluster; the last to end is first. */
   reaching(groups: readonly string[], project: string, virtualCluster: string): readonly HeldGrant[];
   /** The same for a connected cluster. */
   reachingCluster(groups: readonly string[], cluster: string): readonly HeldGrant[];

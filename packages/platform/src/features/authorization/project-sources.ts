@@ -29,7 +29,7 @@ const NO_PROJECT: ReadonlySet<string> = new Set();
 
 /** Follows the projects from their current state on, until disposed. The cache must be ready. */
 export function createProjectSources(projects: ViewPrefix, scheduler: Scheduler): ProjectSources & Disposable {
-  /** Of the projects that have some. */
+  /** The ranges of the projects that have some. */
   const ranges = new Map<string, SourceRanges>();
   const changes = new PolicyVersionSource();
   const nameOf = ({ key }: CachedObject): string => key.slice(projects.prefix.length);

@@ -64,17 +64,17 @@ export class SubjectIndex<Entry> {
 
   *#placesIn(places: ReadonlyMap<string, number[]>, groups: readonly string[], prefix: string) {
     if (places.size === 0) return;
-    let isAnybody = false;
+    let hasSubjects = false;
     for (const group of groups) {
       if (group.length === prefix.length || !group.startsWith(prefix)) continue;
-      isAnybody = true;
+      hasSubjects = true;
       const name = group.slice(prefix.length);
       // Means all users, and names none.
       if (name === "*") continue;
       this.lookups++;
       yield places.get(name) ?? NO_PLACES;
     }
-    if (isAnybody) yield places.get("*") ?? NO_PLACES;
+    if (hasSubjects) yield places.get("*") ?? NO_PLACES;
   }
 }
 

@@ -139,7 +139,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
   ): boolean => {
     if (key?.restrictions === undefined) return true;
     const isProvisioning = provisionerOf(credential) !== undefined;
-    // Those of the object itself, so that an event is filtered by the labels that it shows.
+    // The labels of the object itself, so that an event is filtered by the labels that it shows.
     let labels: Labels | undefined;
     const clusterLabels = {
       of: () => {

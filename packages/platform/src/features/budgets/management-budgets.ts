@@ -40,7 +40,7 @@ export type AccountUsage = { readonly used: StoredAmount; readonly limit: Stored
 const readOwner = createMemberReader({ spec: { user: true, team: true, subject: true } });
 /** Every user may create access keys, and reads what they open at each request: 1,000 rules fit. */
 export const MAX_KEY_BYTES = 256 << 10;
-/** That of etcd's requests, so that every store takes the same objects. */
+/** The limit of etcd's requests, so that every store takes the same objects. */
 export const MAX_OBJECT_BYTES = 1536 << 10;
 
 const NONE: readonly Budget[] = [];

@@ -15,7 +15,7 @@ export type ThreadBudget = {
 
 export type ThreadBudgets = {
   readonly shared: ThreadBudget;
-  /** Of a thread for one cluster alone: one that has stopped the thread it shared. */
+  /** The budget of a thread for one cluster alone: one that has stopped the thread it shared. */
   readonly alone: ThreadBudget;
 };
 

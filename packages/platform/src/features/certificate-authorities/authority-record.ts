@@ -8,7 +8,7 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 export type AuthoritySecrets = {
   readonly certificate: string;
   readonly privateKey: string;
-  /** Of a cluster, once it was rotated. Absent: the key of its creation. */
+  /** The key of a cluster that was rotated. Absent: the key of its creation. */
   readonly serviceAccountKey?: string | undefined;
 };
 

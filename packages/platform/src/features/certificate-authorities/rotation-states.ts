@@ -9,7 +9,7 @@ import type { Foundation } from "../../foundation/foundation.ts";
 import type { AuthorityRecord } from "./authority-record.ts";
 
 export type RotationState = {
-  /** Of the newest CA. */
+  /** The generation of the newest CA. */
   readonly generation: number;
   readonly phase: "Prepared" | "Completed" | "Aborted";
   /** While it is prepared: since when, in milliseconds since the epoch. Absent in records of earlier releases. */
@@ -42,7 +42,7 @@ export function openRotationStates({
 }: Pick<Foundation, "records" | "storage" | "cache" | "runtime">): RotationStates {
   const { view, prefix } = records("authority-rotations");
   const known = new Map<string, RotationState>();
-  /** Those of them that are prepared, with the time: few. */
+  /** The clusters with a prepared rotation, with its time: few. */
   const prepared = new Map<string, number>();
   const note = (id: string, state: RotationState | undefined): void => {
     if (state === undefined) known.delete(id);

@@ -13,7 +13,7 @@ type CertificateWatchesDeps = {
 
 export class CertificateWatches {
   readonly #deps: CertificateWatchesDeps;
-  /** By serial: what looks again, for each who wants to know. */
+  /** By serial: the checks of all watches of the certificate. */
   readonly #checks = new Map<string, Set<() => void>>();
 
   constructor(deps: CertificateWatchesDeps) {

@@ -41,7 +41,7 @@ export type IssuedTo = {
   readonly origins: readonly KeyOrigin[];
   /** The approved access request that it was made with, and ends with. */
   readonly accessRequestUid?: string | undefined;
-  /** Those of others that took part in its creation. */
+  /** The uids of other access requests that took part in its creation. */
   readonly otherAccessRequestUids?: readonly string[] | undefined;
 };
 

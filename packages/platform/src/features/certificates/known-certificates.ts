@@ -55,7 +55,7 @@ export class KnownCertificates {
     return [...(this.#byAccount.get(account) ?? [])].flatMap((serial) => this.#bySerial.get(serial) ?? []);
   }
 
-  /** Those of a holder without which nothing is accepted that is refused now, the earliest end first. */
+  /** Certificates of a holder that are refused already, whose removal makes none acceptable; the earliest end first. */
   useless(account: string, now: number, max: number): readonly IssuedCertificate[] {
     // A certificate without a record is refused as well. Where a cluster verifies it itself, the list has to show it until its end.
     const isUseless = ({ notAfter, revokedAt, isVerifiedElsewhere }: IssuedCertificate): boolean =>

@@ -19,7 +19,7 @@ import { isRunning, keptBeside } from "./live-agent-keys.ts";
 export const AGENT_KEY_TYPE = "NetworkPeer";
 /** An agent replaces its key long before. One that was away for longer has to join again. */
 const STORED_TTL_SECONDS = 90 * 24 * 60 * 60;
-/** Of a key that stays in the memory of one pod. Tunnels end with their key: logs that are followed break off so often at most. */
+/** The TTL of a key that stays in the memory of one pod. Tunnels end with their key: logs that are followed break off this often at most. */
 const IDENTITY_TTL_SECONDS = 24 * 60 * 60;
 /** Replicas of an agent read the new key from their Secret within this time. */
 export const OLD_KEY_MS = 5 * 60_000;

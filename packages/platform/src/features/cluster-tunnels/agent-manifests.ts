@@ -51,7 +51,7 @@ const serviceAccount = { apiVersion: "v1", kind: "ServiceAccount", metadata: inN
 /** The C library gives buffers of forwarded bytes back when they are free, instead of keeping room for the largest number of them (ADR 299). */
 export const AGENT_ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: "16384", MALLOC_TRIM_THRESHOLD_: "65536" } as const;
 
-/** Of the platform's own requests, which it sends as the agent; those of users carry their names. */
+/** The rules for the platform's own requests, which it sends as the agent; requests of users carry their names. */
 export const AGENT_RULES = [
   // Requests of users, by their own names.
   { apiGroups: [""], resources: ["users", "groups"], verbs: ["impersonate"] },

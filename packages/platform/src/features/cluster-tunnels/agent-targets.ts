@@ -15,7 +15,7 @@ import {
 export type AgentPlace = {
   /** Name of the Cluster, or of the VirtualClusterInstance. */
   readonly cluster: string;
-  /** Of the VirtualClusterInstance. Absent for a Cluster. */
+  /** The namespace of the VirtualClusterInstance. Absent for a Cluster. */
   readonly namespace?: string;
 };
 

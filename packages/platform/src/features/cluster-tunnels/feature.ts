@@ -12,7 +12,7 @@ import { gaugeTunnels, type TunnelMetrics } from "./tunnel-metrics.ts";
 import { createTunnelRegistry, type TunnelRegistry } from "./tunnel-registry.ts";
 
 export type ClusterTunnels = Disposable & {
-  /** Of this server process, by which an agent tells servers apart. */
+  /** The id of this server process, by which an agent distinguishes servers. */
   readonly serverId: string;
   readonly registry: TunnelRegistry;
   readonly joins: JoinValues;

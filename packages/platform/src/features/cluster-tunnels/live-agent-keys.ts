@@ -2,7 +2,7 @@
 
 import type { AgentKeyRecord } from "./agent-records.ts";
 
-/** Of all pods of one agent, each with the key of its tunnels and the next one. */
+/** The keys of all pods of one agent, each with the key of its tunnels and the next one. */
 const MAX_KEYS = 32;
 
 /** Whether the key opens tunnels, and none after it has. */

@@ -13,7 +13,7 @@ export type RefusedAgent = { readonly at: number; readonly message: string };
 export type TunnelRegistry = Disposable & {
   /** A place for a tunnel, until it is disposed; why there is none otherwise. `namespace`: of a virtual cluster. */
   claim(uid: string, namespace?: string): Disposable | string;
-  /** Of an agent. Ends with the tunnel, or when disposed. */
+  /** Adds a tunnel of an agent. Ends with the tunnel, or when disposed. */
   add(uid: string, tunnel: Tunnel): Disposable;
   /** Those that can be used. */
   of(uid: string): readonly Tunnel[];

@@ -42,7 +42,7 @@ type WaitingStream = { readonly begin: () => void; readonly fail: (error: Error)
 
 /** Bytes on the way, or here unread: of one stream, so that a list of some megabytes takes a few round trips, and of all streams together. */
 const STREAM_WINDOWS = { most: 512 << 10, least: 64 << 10, total: 16 << 20 };
-/** Of all streams together. Node gives the window back as bytes come, whether or not they are read. */
+/** The window of all streams together. Node gives it back as bytes arrive, whether or not they are read. */
 const CONNECTION_WINDOW_BYTES = 16 << 20;
 /** Node refuses new streams above it. Bytes that wait for their readers are bounded by the windows of the streams. */
 const MAX_SESSION_MEMORY_MB = 128;
@@ -81,7 +81,7 @@ export function openTunnel(socket: Duplex, head: Uint8Array, deps: TunnelDeps): 
     maxReservedRemoteStreams: 0,
   });
   const open = new Set<ClientHttp2Stream>();
-  /** Of the streams that have opened. */
+  /** The sockets of the streams that have opened. */
   const sockets = new Set<Duplex>();
   /** Streams that begin once the agent has acknowledged that each of them may have less. */
   const waiting = new Set<WaitingStream>();

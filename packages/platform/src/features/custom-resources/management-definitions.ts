@@ -14,7 +14,7 @@ import { customResourceDefinitions } from "@postern/kubernetes/custom-resources/
 
 /** Each takes memory in every server, and time at every start. */
 const MAX_DEFINITIONS = 100;
-/** Of one definition. Custom resources share the store with all else, and must not fill it. */
+/** Objects of one definition. Custom resources share the store with all other objects, and must not fill it. */
 const MAX_OBJECTS = 10_000;
 const MAX_BYTES = 64 * 2 ** 20;
 

@@ -83,7 +83,7 @@ async function discover(
   return configuration;
 }
 
-/** Of a list that the provider makes. */
+/** Entries shown of a list that the provider makes. */
 const MAX_DESCRIBED = 50;
 
 export function descriptionOf(configuration: Configuration): ProviderDescription {

@@ -47,7 +47,7 @@ export type TrustRuleState = {
   /** Scope of an issued key, as its spec has it. */
   readonly grantedScope: NonNullable<TrustRuleSpec["scope"]> | undefined;
   readonly grantedRules: TrustRuleSpec["rules"];
-  /** Of issued keys. */
+  /** The source ranges of issued keys. */
   readonly sourceRanges: SourceRanges;
   readonly ttlSeconds: number;
   /** Digest of every field that decides which tokens get which keys. */

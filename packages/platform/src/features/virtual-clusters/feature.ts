@@ -51,7 +51,7 @@ export type VirtualClusters = Disposable & {
   readonly backends: BackendRegistry;
   readonly spaces: SpaceRegistry;
   readonly embedded: EmbeddedClusters;
-  /** Of their CAs. */
+  /** The rotations of their CAs. */
   readonly rotations: RotationStates;
   readonly authorityEnds: AuthorityEnds;
   /** Embedded clusters that stopped their thread. */
@@ -96,7 +96,7 @@ export type ThreadsNeeds = {
 
 const CLUSTER_COMPOSITIONS = virtualClusterComposition("");
 
-/** Of the instance whose embedded cluster a composition is; "" for other compositions. */
+/** The uid of the instance with this composition as its embedded cluster; "" for other compositions. */
 const uidOf = (composition: string): string =>
   composition.startsWith(CLUSTER_COMPOSITIONS) ? composition.slice(CLUSTER_COMPOSITIONS.length) : "";
 

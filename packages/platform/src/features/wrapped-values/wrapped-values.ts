@@ -67,7 +67,7 @@ export type WrappedValues = {
   report(value: string, by: Reading, options: { readonly discard: boolean }): Promise<void>;
 };
 
-/** Of one owner. */
+/** Wrapped values of one owner. */
 export const WRAPPED_LIMIT: StoredAmount = { objects: 1_000, bytes: 8 << 20 };
 /** Time for which a reading is remembered. */
 export const REMEMBERED_MS = 24 * 3_600_000;
@@ -79,7 +79,7 @@ export function createWrappedValues(deps: {
   readonly read: Pick<ReadRecords, "oldestOf">;
   readonly keyRing: KeyRing;
   readonly runtime: Pick<Runtime, "clock" | "random">;
-  /** Of access keys: logs, the audit log and scanners recognise such values. */
+  /** The format of access keys: logs, the audit log and scanners recognise such values. */
   readonly format: Pick<AccessKeyFormat, "generate" | "idOf">;
   /** Default: 1,000 values and 8 MiB. */
   readonly limit?: StoredAmount;

@@ -102,7 +102,7 @@ export function timeError({ expiresAt, claims }: UnverifiedToken, now: number): 
   return undefined;
 }
 
-/** The keys of a set that may have signed the token: told by its kid, or the only one there is. */
+/** The keys of a set that may have signed the token: by its kid, or the only one there is. */
 export function candidateKeys({ kid, algorithm }: UnverifiedToken, keys: KeySet): KeySet {
   const named = kid === undefined ? (keys.length === 1 ? keys : []) : keys.filter((key) => key.kid === kid);
   return named.filter(({ algorithms }) => algorithms.includes(algorithm)).slice(0, MAX_TRIED);

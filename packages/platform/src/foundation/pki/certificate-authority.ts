@@ -42,7 +42,7 @@ export type CertificateAuthority = {
   readonly notAfter: number;
 };
 
-/** A new self-signed authority, valid for ten years unless told otherwise. */
+/** A new self-signed authority, valid for ten years by default. */
 export function createCertificateAuthority(options: {
   readonly commonName: string;
   readonly clock: Clock;

@@ -3,7 +3,7 @@
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 
-/** `kind` such as `etcd`. The keys are not told: names of objects are in them. */
+/** `kind` such as `etcd`. Traces have no keys: names of objects are in them. */
 export function tracedStorage(storage: Storage, kind: string, tracing: Tracing | undefined): Storage {
   if (tracing === undefined) return storage;
   const traced = <T>(operation: string, work: () => Promise<T>): Promise<T> => {

@@ -18,7 +18,7 @@ import { listAt, objectAt, textAt } from "../json-members.ts";
 import { type Violation, violationsOf } from "./pod-checks.ts";
 import { isStricter, type LevelVersion, levelText, securityLabelFaults, securityPolicyOf } from "./security-levels.ts";
 
-/** Of each kind whose pods are made of a template: the way to it. */
+/** The path to the template of pods, for each kind that has one. */
 const TEMPLATES: readonly (readonly [group: string, resource: string, path: readonly string[]])[] = [
   ["", "podtemplates", ["template"]],
   ["", "replicationcontrollers", ["spec", "template"]],
@@ -135,7 +135,7 @@ function podsText(names: readonly string[]): string {
   return others === 0 ? first : `${first} (and ${others} other pod${others === 1 ? "" : "s"})`;
 }
 
-/** Of all that can be changed in a pod, only images count, as upstream, and new ephemeral containers. */
+/** Of the fields of a pod that can change, only images and new ephemeral containers count, as upstream. */
 const hasSameImages = (pod: KubeObject, old: KubeObject): boolean => equalJson(imagesOf(pod), imagesOf(old));
 
 const imagesOf = (pod: KubeObject): JsonValue =>

@@ -14,7 +14,7 @@ export type ProofNonces = {
   current(): string;
   /** Undefined for a nonce that is too old, or that no server made. */
   periodOf(nonce: string): number | undefined;
-  /** That of the clock. */
+  /** The period of the clock. */
   readonly period: number;
 };
 

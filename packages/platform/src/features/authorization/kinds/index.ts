@@ -26,7 +26,7 @@ export function authorizationKinds(
   { configuration, names }: Foundation,
   needs: { readonly keys: AccessKeys; readonly authorization: Authorization; readonly directory: Directory },
 ): {
-  /** Of the platform's own group. */
+  /** The access reviews of the platform's own group. */
   readonly ownAccessReviews: ResourceDefinition;
   readonly policies: readonly ResourceDefinition[];
   readonly reviews: readonly ResourceDefinition[];

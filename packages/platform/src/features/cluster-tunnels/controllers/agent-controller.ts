@@ -13,7 +13,7 @@ import type { ClusterTunnels } from "../feature.ts";
 
 export type AgentControllerDeps = Pick<ClusterTunnels, "registry" | "targets" | "joins" | "agents" | "keys"> & {
   readonly names: Pick<PlatformNames, "key">;
-  /** Of Clusters, and of VirtualClusterInstances. */
+  /** The views of Clusters and of VirtualClusterInstances. */
   readonly targetViews: readonly ViewPrefix[];
   readonly agentView: ViewPrefix;
 };

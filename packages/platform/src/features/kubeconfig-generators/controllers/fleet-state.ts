@@ -23,9 +23,9 @@ export type FleetState = {
 export type FleetOutcome = Pick<FleetState, "isPreviousOver" | "nextMs"> & {
   readonly selected: readonly VirtualClusterInstance[];
   readonly tokens: IssuedTokens;
-  /** Of virtual clusters, by name. Without one, a virtual cluster without a token waits for its turn. */
+  /** The faults of virtual clusters, by name. Without one, a virtual cluster without a token waits for its turn. */
   readonly faults: ReadonlyMap<string, GeneratorFault>;
-  /** Of the generator itself. */
+  /** The fault of the generator itself. */
   readonly fault: GeneratorFault | undefined;
   readonly now: number;
 };

@@ -44,7 +44,7 @@ export type FleetTokensDeps = {
   readonly audit: ControllerAudit;
 };
 
-/** Of audit events: namespace and name of the generator that got a credential. */
+/** Annotation of audit events: namespace and name of the generator that got a credential. */
 const GENERATOR_ANNOTATION = "kubeconfig-generator/name";
 
 const ttlMsOf = ({ spec }: KubeconfigGenerator): number => (spec.ttlSeconds ?? DEFAULT_GENERATED_TTL_SECONDS) * 1_000;

@@ -22,7 +22,7 @@ export type GeneratorActor = {
   readonly key: AccessKeyState;
   /** Its predecessor, whose credentials are being replaced. */
   readonly previous: AccessKeyState | undefined;
-  /** Of a request by the creator for a kubeconfig of the virtual cluster. */
+  /** The context of a request by the creator for a kubeconfig of the virtual cluster. */
   kubeconfigContext(name: string, signal: AbortSignal): RequestContext;
 };
 

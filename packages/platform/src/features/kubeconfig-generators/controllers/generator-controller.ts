@@ -116,7 +116,7 @@ export function createGeneratorController(
       if (isFor(object.decode())) queue.add(object.key);
   };
 
-  /** Of each virtual cluster, the part that its credentials follow from: its status changes all the time. */
+  /** The part of each virtual cluster that its credentials follow from: its status changes all the time. */
   const seen = new Map<string, string>();
   const onInstance = (key: string): void => {
     const { namespace } = instances.keys.parse(key);

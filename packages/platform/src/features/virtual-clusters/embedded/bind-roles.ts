@@ -65,7 +65,7 @@ export function* areRolesBound(
 /** Whether it has the name of a group. Others are nothing to this, and each of them may change at any time. */
 const hasName = ({ key }: CachedObject, prefix: string): boolean => key.startsWith(prefix, key.lastIndexOf("/") + 1);
 
-/** Of a binding that has the name of a group. */
+/** Whether a binding with the name of a group is as it should be. */
 function isAsWanted(
   binding: KubeObject,
   wanted: ReadonlyMap<string, KubeObject>,

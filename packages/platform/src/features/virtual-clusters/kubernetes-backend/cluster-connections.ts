@@ -4,7 +4,7 @@ import { type ClusterConnection, type ClusterConnectionDeps, createClusterConnec
 import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 
 export type ClusterOptions = {
-  /** Of the project that the cluster belongs to. Absent for a connected cluster. */
+  /** The namespace of the project that the cluster belongs to. Absent for a connected cluster. */
   readonly namespace?: string | undefined;
   /** The address if the kubeconfig says localhost. */
   readonly loopbackServer?: string;

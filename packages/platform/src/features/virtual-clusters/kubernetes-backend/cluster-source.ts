@@ -23,7 +23,7 @@ export type SecretSourceDeps = {
   readonly connections: ClusterConnections;
   /** Identifies the connections of the cluster: its uid. */
   readonly key: string;
-  /** Of the project that it belongs to. Absent for a connected cluster. */
+  /** The namespace of the project that it belongs to. Absent for a connected cluster. */
   readonly namespace?: string;
   /**
    * The Secret as it is now, the same object as long as it has not changed, undefined when there is none; its key, undefined for the usual ones; and its name for error messages.

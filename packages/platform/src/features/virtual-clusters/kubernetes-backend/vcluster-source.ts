@@ -17,7 +17,7 @@ export function createVclusterSource(deps: {
   readonly connections: ClusterConnections;
   /** Identifies the connections of the virtual cluster: the uid of the instance. */
   readonly key: string;
-  /** Of its project. */
+  /** The namespace of its project. */
   readonly ownNamespace: string;
   /** Its host cluster. */
   readonly host: ClusterSource;

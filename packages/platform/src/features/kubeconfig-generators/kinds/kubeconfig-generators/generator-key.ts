@@ -21,7 +21,7 @@ export type GeneratorKeyDeps = Pick<Foundation, "names" | "configuration"> & {
 
 const PREFIX = "generator-";
 
-/** Of a length that nothing guesses: what a generator makes has a key of this name as its parent. */
+/** A name that cannot be guessed: the keys that a generator makes have a key of this name as their parent. */
 export const generatorKeyName = (id: () => string): string => `${PREFIX}${id()}${id()}`;
 
 export const isGeneratorKeyName = (name: string): boolean => name.startsWith(PREFIX);

@@ -21,7 +21,7 @@ export type ClusterControllerDeps = {
   /** Version that the server itself answers with. */
   readonly localVersion: string;
   readonly reached: Pick<KubernetesBackends, "ofCluster" | "remove">;
-  /** Of clusters whose agents connect. */
+  /** The tunnels of clusters whose agents connect. */
   readonly tunnels: Pick<TunnelRegistry, "of" | "refusedBy" | "onChange">;
   /** A cluster may fall silent, and one that was silent may come back: each is looked at again after this. */
   readonly recheckMs: number;

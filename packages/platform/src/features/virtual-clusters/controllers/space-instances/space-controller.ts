@@ -25,7 +25,7 @@ export const createSpaceController = (
     readonly stop: (uid: string) => Promise<void>;
     /** One that is in a cluster that others run may cease to be reached: it is looked at again after this. */
     readonly recheckMs: number;
-    /** Of spaces on the built-in cluster. */
+    /** The faults of spaces on the built-in cluster. */
     readonly faults?: InstanceFaults | undefined;
   },
 ): Controller => {

@@ -30,9 +30,9 @@ type VirtualClusterNeeds = {
   readonly stop: (uid: string) => Promise<void>;
   /** Virtual clusters that could not be reached, and those that others run, are looked at again after this. */
   readonly recheckMs: number;
-  /** Of embedded clusters. */
+  /** The faults of embedded clusters. */
   readonly faults?: InstanceFaults | undefined;
-  /** Of virtual clusters whose agents connect. Absent: none does. */
+  /** The agents of virtual clusters that connect. Absent: none does. */
   readonly agents?: {
     readonly tunnels: Pick<TunnelRegistry, "of" | "refusedBy">;
     readonly connections: InstanceConnections;

@@ -38,7 +38,7 @@ import { encodeError } from "./wire-errors.ts";
 export type ClusterThreadData = {
   readonly state: SharedArrayBuffer;
   readonly platform: Parameters<typeof createPlatformNames>[0];
-  /** Of --proxy-allowed-addresses. */
+  /** The addresses of --proxy-allowed-addresses. */
   readonly allowedAddresses: readonly string[];
   readonly continueKey: Uint8Array;
   readonly endpoint: EndpointMessage;

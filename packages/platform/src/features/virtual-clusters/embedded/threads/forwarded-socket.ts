@@ -43,7 +43,7 @@ export class ForwardedSocket {
     if (head.length > 0) read(head);
   }
 
-  /** Of the thread; without bytes for the end. */
+  /** Takes bytes of the thread; no bytes are the end. */
   write(bytes: Uint8Array): void {
     if (this.#context.open?.isAllowed() === false) this.destroy();
     else if (bytes.length === 0) this.#socket.end();

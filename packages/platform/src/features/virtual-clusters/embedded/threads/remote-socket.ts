@@ -16,7 +16,7 @@ export class RemoteSocket extends Duplex {
     this.#front = front;
   }
 
-  /** Of the client. */
+  /** Takes bytes of the client. */
   received(bytes: Uint8Array): void {
     if (!this.destroyed) this.push(bytes);
   }

@@ -8,7 +8,7 @@ import type { RequestHeaders } from "@postern/apiserver/transport/api-request";
 import type { ResponseHeaders } from "@postern/apiserver/transport/api-response";
 
 export type RequestMessage = {
-  /** Of the instance of the cluster. */
+  /** The uid of the instance of the cluster. */
   readonly uid: string;
   /** A number that the front gave it. */
   readonly request: number;
@@ -23,7 +23,7 @@ export type RequestMessage = {
   readonly host: string;
   /** By a number: limits of a connection hold for all its watches. */
   readonly connection: number;
-  /** Of the Upgrade header; undefined if the client asked for none. */
+  /** The value of the Upgrade header; undefined if the client asked for none. */
   readonly upgrade: string | undefined;
   readonly info: RequestInfo;
   readonly user: UserInfo;

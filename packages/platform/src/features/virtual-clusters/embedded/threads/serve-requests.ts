@@ -30,7 +30,7 @@ export type RequestServer = Disposable & {
   readonly notes: Pick<NoteHandlers<ThreadNotes>, "run" | "taken" | "halt" | "socketData" | "socketClosed">;
   /** Requests that are not over, with their streams. */
   readonly open: number;
-  /** Those of open requests. */
+  /** The number of connections of open requests. */
   readonly connections: number;
 };
 

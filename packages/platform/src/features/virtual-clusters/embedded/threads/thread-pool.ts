@@ -15,7 +15,7 @@ export type PooledThread = {
 
 export type Place<Thread extends PooledThread> = {
   readonly thread: Thread;
-  /** Of the cluster in this thread. */
+  /** The slot of the cluster in this thread. */
   readonly slot: number;
 };
 

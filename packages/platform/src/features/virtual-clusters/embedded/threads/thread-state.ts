@@ -14,7 +14,7 @@ export type ThreadState = {
   setMemory(bytes: number): void;
   /** Requests in progress, with their streams. */
   setRequests(count: number): void;
-  /** Of the operating system, for its processor time; 0 if it is not known. */
+  /** The id that the operating system gave the thread, for its processor time; 0 if it is not known. */
   setThreadId(id: number): void;
 };
 

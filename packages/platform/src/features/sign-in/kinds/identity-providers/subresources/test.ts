@@ -1,5 +1,5 @@
-// POST identityproviders/{name}/test: what the provider says, and whom a token or claims of it would sign in. Nobody is signed in, no user is changed,
-// and neither token nor claims are stored.
+// POST identityproviders/{name}/test: what the provider says, and the user whom a token or claims of it would sign in. It signs no user in, changes no
+// user, and stores neither token nor claims.
 
 import { type IdentityProviderTest, identityProviderTestSchema } from "@postern/api/identity-provider";
 import type { PlatformNames } from "@postern/api/platform-names";
