@@ -13,6 +13,7 @@ import {
   temporaryDirectory,
   tool,
 } from "../e2e/testing/postern-process.ts";
+import { KEYS } from "./testing/attacked-server.ts";
 import { connectRawHttp2, FLAG, FRAME } from "./testing/raw-http2.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
@@ -187,6 +188,25 @@ it("shows the use of a compromised key and rotates it with one command", async (
   expect(await attack.working(loot)).toEqual([]);
   const key = await attack.get("bad-day");
   expect([key.spec.disabled, key.metadata.annotations]).toEqual([false, undefined]);
+});
+
+describe("the value of a deleted key", () => {
+  it("is found by the name and by the ID that the key had, and a made-up value by neither", async () => {
+    const key = await attack.newKey("forgotten");
+    const id = key.split("_")[1] ?? "";
+    const statusWith = async (value: string): Promise<number> => (await attack.http("/api", { key: value })).status;
+    expect(await statusWith(key)).toBe(200);
+    const deleted = await attack.http(`${KEYS}/forgotten`, { key: attack.admin, method: "DELETE" });
+    expect(deleted.status).toBe(200);
+    expect(await statusWith(key)).toBe(401);
+    expect(await statusWith(`${key.slice(0, -1)}${key.endsWith("0") ? "1" : "0"}`)).toBe(401);
+    for (const asked of ["forgotten", id]) {
+      const refused = async () => await search("--key", asked, "--requests", "--refused");
+      await expect
+        .poll(refused)
+        .toMatchObject([{ key: "", keyID: "", presentedID: id, code: 401, refusal: "unknown" }]);
+    }
+  });
 });
 
 describe("a log with a key", () => {

@@ -2,6 +2,8 @@
 
 /** Name of the access key of a request, beside the handle of its value; of the key that a certificate was asked for with. */
 export const ACCESS_KEY_ANNOTATION = "access-key/name";
+/** The ID in a value that no access key has: of a key that was deleted, or of none. Nothing proves that the client ever had that key. */
+export const ACCESS_KEY_PRESENTED_ANNOTATION = "access-key/presented-id";
 /** Owner of an access key that was refused, such as `user/jane`: the event of a refused credential has no user. */
 export const ACCESS_KEY_OWNER_ANNOTATION = "access-key/owner";
 /** Names of the access keys that it goes back to, separated by commas. */

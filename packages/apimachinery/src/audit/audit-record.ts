@@ -6,6 +6,8 @@ export type AuditRecord = {
   readonly time: string;
   readonly key: string;
   readonly keyID: string;
+  /** The ID in a value that no key has: of a deleted key, or of none. */
+  readonly presentedID?: string;
   /** Names of the keys that it goes back to. */
   readonly origins: readonly string[];
   readonly user: string;
@@ -29,6 +31,10 @@ export type AuditRecord = {
   readonly sourceIP: string;
   readonly auditID: string;
 };
+
+/** Name of the access key, otherwise its ID, otherwise the ID in a value that no key has. Empty where there is none. */
+export const keyOf = ({ key, keyID, presentedID = "" }: Pick<AuditRecord, "key" | "keyID" | "presentedID">): string =>
+  key || keyID || presentedID;
 
 /** The user of the request; of a sign-in, the one who signed in; of a refused access key, its owner. Empty where none is known. */
 export const actorOf = ({ user, signedInUser, owner }: Pick<AuditRecord, "user" | "signedInUser" | "owner">): string =>

@@ -5,7 +5,7 @@ import { isApiError, unauthorizedError } from "@postern/apimachinery/meta/api-er
 import {
   type Authentication,
   type Authenticator,
-  type Credential,
+  type CredentialAnnotations,
   CredentialRefusedError,
 } from "../authentication/authenticator.ts";
 import {
@@ -90,7 +90,7 @@ function take(authentication: Authentication, call: RequestState): void {
   call.audit.setUser(user);
   if (credential !== undefined) {
     call.request.know?.(flowUserOf(user));
-    annotateCredential(call, credential);
+    annotateCredential(call, credential.id, credential.annotations);
   }
   call.request = withoutTokenProtocol(call.request);
   call.user = user;
@@ -98,8 +98,12 @@ function take(authentication: Authentication, call: RequestState): void {
   call.credential = credential;
 }
 
-function annotateCredential({ audit }: Pick<RequestState, "audit">, { id, annotations = {} }: Credential): void {
-  audit.annotate(AUDIT_CREDENTIAL, id);
+function annotateCredential(
+  { audit }: Pick<RequestState, "audit">,
+  id: string | undefined,
+  annotations: CredentialAnnotations = {},
+): void {
+  if (id !== undefined) audit.annotate(AUDIT_CREDENTIAL, id);
   for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
 }
 
@@ -108,7 +112,7 @@ function annotateRefused(call: RequestState, error: unknown): void {
   if (!isApiError(error) || !(error.cause instanceof CredentialRefusedError)) return;
   const { credentialId, annotations } = error.cause;
   call.refusedCredentialId = credentialId;
-  if (credentialId !== undefined) annotateCredential(call, { id: credentialId, annotations });
+  annotateCredential(call, credentialId, annotations);
 }
 
 /**

@@ -49,7 +49,7 @@ export type ApiSurfaceDeps = {
   readonly onHookError: (error: unknown) => void;
   /** Room for objects that are kept in converted form. Absent: as much as a cluster may store. */
   readonly conversionMemory?: ConversionMemory | undefined;
-  /** What other threads that serve these resources hold as well. Absent: this thread alone serves them. */
+  /** Counts held by the other threads that serve these resources. Absent: this thread alone serves them. */
   readonly limitLocks?: LimitLocks | undefined;
 };
 

@@ -2,7 +2,7 @@
 
 import { EventEmitter, once } from "node:events";
 import { Readable } from "node:stream";
-import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, actorOf, keyOf } from "@postern/apimachinery/audit/audit-record";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { withRotated } from "@postern/platform/features/audit/log-files";
 import {
@@ -36,7 +36,10 @@ export const createAuditSearchCommand = (context: CommandContext): Command =>
           "[file...]",
           "the log; rotated logs (audit.log.1 and so on) are read as well (default: ask the server)",
         )
-        .option("--key <name>", "requests with this access key, by name or ID, or with credentials created with it")
+        .option(
+          "--key <name>",
+          "requests with this access key, by name or ID, with credentials created with it, or with its value after it was deleted",
+        )
         .option("--user <name>", "requests of this user, or as this user")
         .option("--request <name>", "requests with the access that this access request gave")
         .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
@@ -153,9 +156,9 @@ async function writeRequests(records: AsyncIterable<AuditRecord>, stdout: Output
     page = [];
   };
   for await (const record of records) {
-    const { time, key, keyID, cluster, verb, object, code, sourceIP } = record;
+    const { time, cluster, verb, object, code, sourceIP } = record;
     page.push(
-      [time, key || keyID, actorOf(record), cluster || "<platform>", verb, object, String(code), sourceIP].map(
+      [time, keyOf(record), actorOf(record), cluster || "<platform>", verb, object, String(code), sourceIP].map(
         cellText,
       ),
     );

@@ -1,4 +1,4 @@
-// What the management API answers to monitors: health, version and metrics.
+// Answers of the management API to monitors: health, version and metrics.
 
 import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
 import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/endpoints/non-resource-handler";

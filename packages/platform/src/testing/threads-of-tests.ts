@@ -8,7 +8,7 @@ import type { ServerSurroundings } from "../main.ts";
 
 const BUNDLE = new URL("../../../cli/bundle/", import.meta.url);
 
-/** What a server that runs in the process of its test is given for them; nothing by default. */
+/** Given to a server that runs in the process of its test; nothing by default. */
 export function threadsOfTests(): {
   readonly flags?: Record<string, RawValue>;
   readonly surroundings?: ServerSurroundings;

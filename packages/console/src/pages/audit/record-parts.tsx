@@ -1,6 +1,6 @@
 // The parts of a record of the audit log, each with a link to what it names.
 
-import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, keyOf } from "@postern/apimachinery/audit/audit-record";
 import { Link } from "@tanstack/react-router";
 import { absoluteTime, shortTime } from "../../format/ages.ts";
 import { t } from "../../texts/text.tsx";
@@ -16,8 +16,9 @@ export function LogTime({ at }: { readonly at: string }) {
   );
 }
 
-export function KeyOf({ record: { key, keyID } }: { readonly record: AuditRecord }) {
-  if (key === "") return <span className="muted">{keyID || t("audit.noKey")}</span>;
+export function KeyOf({ record }: { readonly record: AuditRecord }) {
+  const { key } = record;
+  if (key === "") return <span className="muted">{keyOf(record) || t("audit.noKey")}</span>;
   return (
     <Link to="/keys/$name" params={{ name: key }}>
       {key}

@@ -10,6 +10,7 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
+import type { AccessKeyFormat } from "./access-key-format.ts";
 import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import {
@@ -18,6 +19,7 @@ import {
   audienceRefusal,
   keyNotFoundError,
   refusedKeyAnnotations,
+  unknownKeyError,
 } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isForAudience } from "./audiences.ts";
@@ -34,6 +36,8 @@ import type { RotationGuard } from "./rotation/rotation-guard.ts";
 
 export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly keys: AccessKeyIndex;
+  /** The ID in a value, for the audit log. Default: records of unknown values name none. */
+  readonly idOf?: AccessKeyFormat["idOf"];
   readonly activity: LastActivity;
   readonly clock: Clock;
   /** Receiver of a request. Default: no key is limited to receivers. */
@@ -206,7 +210,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       const key = keys.find(token);
       if (key !== undefined) return key;
       onRefused?.("NotFound");
-      throw keyNotFoundError("unknown", undefined, {}, challenge("invalid_token"));
+      throw unknownKeyError(deps.idOf?.(token), challenge("invalid_token"));
     };
     await keys.whenFound(token, request.remoteAddress);
     const key = find();
@@ -288,7 +292,7 @@ export function createAccessKeyAuthenticator(deps: AccessKeyAuthenticatorDeps): 
       const key = keys.find(token);
       if (key === undefined) {
         onRefused?.("NotFound");
-        throw keyNotFoundError("unknown", undefined);
+        throw unknownKeyError(deps.idOf?.(token));
       }
       const authentication = authenticateRequest(key, token, asked);
       setProven(request, token, key);

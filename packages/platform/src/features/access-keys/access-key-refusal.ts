@@ -4,6 +4,7 @@ import {
   ACCESS_KEY_ANNOTATION,
   ACCESS_KEY_ORIGINS_ANNOTATION,
   ACCESS_KEY_OWNER_ANNOTATION,
+  ACCESS_KEY_PRESENTED_ANNOTATION,
 } from "@postern/apimachinery/audit/audit-annotations";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { type CredentialAnnotations, CredentialRefusedError } from "@postern/apiserver/authentication/authenticator";
@@ -52,6 +53,15 @@ export const keyNotFoundError = (
     message: ACCESS_KEY_NOT_FOUND,
     cause: new AccessKeyRefusedError(why, keyId, annotations, { headers }),
   });
+
+/** The refusal of a value that no key has. The record names the ID in it, which stays when the key is deleted. */
+export const unknownKeyError = (
+  presentedId: string | undefined,
+  headers?: { readonly [name: string]: string },
+): ApiError => {
+  const annotations = presentedId === undefined ? {} : { [ACCESS_KEY_PRESENTED_ANNOTATION]: presentedId };
+  return keyNotFoundError("unknown", undefined, annotations, headers);
+};
 
 /** The refusal of a key that is for other receivers. */
 export const audienceRefusal = (audience: string): { readonly reason: string; readonly message: string } => ({

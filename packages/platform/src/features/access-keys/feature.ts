@@ -131,6 +131,7 @@ export function openAccessKeys(
     proofs,
     authenticator: createAccessKeyAuthenticator({
       keys: index,
+      idOf: secrets.format.idOf,
       catchUp,
       activity,
       rotations,

@@ -78,3 +78,30 @@ it.each([
   const { value } = await searchAuditLog([file], {}).next();
   expect([value?.code, value?.message]).toEqual([code, message]);
 });
+
+it("a request with the value of a deleted key is found by the name of the key", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const credential = "authentication.kubernetes.io/credential-id";
+  const lines = [
+    {
+      auditID: "issued",
+      objectRef: { resource: "ownedaccesskeys", name: "ci" },
+      annotations: { "authentication.kubernetes.io/issued-credential-id": "first" },
+    },
+    { auditID: "used", annotations: { "access-key/name": "ci", [credential]: "second" } },
+    { auditID: "of another", annotations: { "access-key/name": "cd", [credential]: "third" } },
+    ...["first", "second", "third"].map((id) => ({
+      auditID: `after ${id}`,
+      annotations: { "access-key/presented-id": id },
+    })),
+  ];
+  await writeFile(file, lines.map((line) => `${JSON.stringify({ stage: "ResponseComplete", ...line })}\n`).join(""));
+  const search = async (key: string) => {
+    const found: string[] = [];
+    for await (const { auditID } of searchAuditLog([file], { key })) found.push(auditID);
+    return found;
+  };
+  expect(await search("ci")).toEqual(["used", "after first", "after second"]);
+  expect(await search("third")).toEqual(["of another", "after third"]);
+});

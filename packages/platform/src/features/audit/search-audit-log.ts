@@ -4,16 +4,20 @@ import {
   ACCESS_KEY_ANNOTATION,
   ACCESS_KEY_ORIGINS_ANNOTATION,
   ACCESS_KEY_OWNER_ANNOTATION,
+  ACCESS_KEY_PRESENTED_ANNOTATION,
   ACCESS_REQUEST_ANNOTATION,
   PROXY_TARGET_ANNOTATION,
 } from "@postern/apimachinery/audit/audit-annotations";
-import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, actorOf, keyOf } from "@postern/apimachinery/audit/audit-record";
 import { isChange, mayBeChange } from "./audit-changes.ts";
 import { isRefusal } from "./audit-counts.ts";
 import { lastEventTime, linesOf } from "./log-files.ts";
 
 export type AuditQuery = {
-  /** Name of an access key, or the handle of one of its values: also what goes back to it. */
+  /**
+   * Name of an access key, or the handle of one of its values: also what goes back to it, and what was refused with a value that had such a handle,
+   * such as after the key was deleted.
+   */
   readonly key?: string | undefined;
   readonly user?: string | undefined;
   /** Name of an access request: what was done with the access that it gave. */
@@ -35,6 +39,7 @@ export type AuditQuery = {
 };
 
 const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
+const ISSUED_ANNOTATION = "authentication.kubernetes.io/issued-credential-id";
 const REFUSAL_ANNOTATION = "authentication.kubernetes.io/refusal";
 /** Below the domain of the server that wrote the log: see audit-sign-in.ts. */
 const SIGN_IN_USER = "/sign-in-user";
@@ -49,25 +54,54 @@ export async function* searchAuditLog(
   const { since } = query;
   // A watch is written when it begins and when it ends: it is one request.
   const begun = new Set<string>();
-  const needles = [query.key, query.user, query.request, query.cluster, query.object?.split("/").at(-1)].flatMap(
-    (text) => (text === undefined ? [] : [Buffer.from(JSON.stringify(text).slice(1, -1))]),
+  const ids = createIdsOf(query.key);
+  const needles = [query.user, query.request, query.cluster, query.object?.split("/").at(-1)].flatMap((text) =>
+    text === undefined ? [] : [needleOf(text)],
   );
   const mayHold = (line: Buffer): boolean =>
-    needles.every((needle) => line.includes(needle)) && (query.changes !== true || mayBeChange(line));
+    needles.every((needle) => line.includes(needle)) &&
+    ids.mayBeIn(line) &&
+    (query.changes !== true || mayBeChange(line));
   for (const file of files) {
     if (since !== undefined && ((await lastEventTime(file)) ?? Number.POSITIVE_INFINITY) < since) continue;
     for await (const line of linesOf(file, mayHold, signal)) {
       const event = parsed(line);
       if (event === undefined || event.stage === "RequestReceived") continue;
+      ids.learn(event);
       const { auditID = "", stage } = event;
       if (stage === "ResponseStarted") begun.add(auditID);
       else if (begun.delete(auditID)) continue;
       if (query.changes === true && !isChange(event)) continue;
       if (query.pages === false && isOfPage(event) && !isChange(event)) continue;
       const record = toRecord(event);
-      if (matches(record, query)) yield record;
+      if (matches(record, query, ids)) yield record;
     }
   }
+}
+
+const needleOf = (text: string): Buffer => Buffer.from(JSON.stringify(text).slice(1, -1));
+
+/** The handles that a key had, as far as the events before say. A request with a deleted key has its handle and not its name. */
+type IdsOf = {
+  mayBeIn(line: Buffer): boolean;
+  learn(event: LoggedEvent): void;
+  has(id: string): boolean;
+};
+
+function createIdsOf(key: string | undefined): IdsOf {
+  if (key === undefined) return { mayBeIn: () => true, learn: () => undefined, has: () => false };
+  const needles = [needleOf(key), Buffer.from(ACCESS_KEY_PRESENTED_ANNOTATION)];
+  const ids = new Set([key]);
+  return {
+    mayBeIn: (line) => needles.some((needle) => line.includes(needle)),
+    learn({ annotations = {}, objectRef }) {
+      const used = annotations[ACCESS_KEY_ANNOTATION] === key ? annotations[CREDENTIAL_ANNOTATION] : undefined;
+      const isOfKey = objectRef?.["resource"] === "ownedaccesskeys" && objectRef["name"] === key;
+      const issued = isOfKey ? annotations[ISSUED_ANNOTATION] : undefined;
+      for (const id of [used, issued]) if (id !== undefined) ids.add(id);
+    },
+    has: (id) => ids.has(id),
+  };
 }
 
 /** How browsers name themselves; some send the name that the console gives. */
@@ -108,10 +142,12 @@ function toRecord(event: LoggedEvent): AuditRecord {
   const accessRequest = annotations[ACCESS_REQUEST_ANNOTATION];
   const signedInUser = ofSignIn(SIGN_IN_USER);
   const owner = annotations[ACCESS_KEY_OWNER_ANNOTATION];
+  const presentedID = annotations[ACCESS_KEY_PRESENTED_ANNOTATION];
   return {
     time: event.requestReceivedTimestamp ?? "",
     key: annotations[ACCESS_KEY_ANNOTATION] ?? "",
     keyID: annotations[CREDENTIAL_ANNOTATION] ?? "",
+    ...(presentedID === undefined ? {} : { presentedID }),
     origins: annotations[ACCESS_KEY_ORIGINS_ANNOTATION]?.split(",") ?? [],
     user: user?.username ?? "",
     ...(impersonatedUser?.username === undefined ? {} : { impersonatedUser: impersonatedUser.username }),
@@ -138,8 +174,11 @@ function objectText({ resource = "", subresource, apiGroup, namespace, name }: {
 function matches(
   record: AuditRecord,
   { key, user, request, cluster, verb, object, since, until, refused }: AuditQuery,
+  ids: Pick<IdsOf, "has">,
 ): boolean {
-  if (key !== undefined && ![record.key, record.keyID, ...record.origins].includes(key)) return false;
+  const isOfKey =
+    [record.key, record.keyID, ...record.origins].includes(key ?? "") || ids.has(record.presentedID ?? "");
+  if (key !== undefined && !isOfKey) return false;
   if (user !== undefined && !isAbout(user, record)) return false;
   if (request !== undefined && record.accessRequest !== request) return false;
   if (cluster !== undefined && record.cluster !== cluster && !record.cluster.endsWith(`/${cluster}`)) return false;
@@ -175,9 +214,9 @@ export type AuditSummary = Pick<AuditRecord, "key" | "user" | "cluster"> & {
 export async function summarize(records: AsyncIterable<AuditRecord>): Promise<readonly AuditSummary[]> {
   const found = new Map<string, AuditSummary>();
   for await (const record of records) {
-    const { key, keyID, cluster, verb, code, sourceIP, time } = record;
+    const { cluster, verb, code, sourceIP, time } = record;
     const user = actorOf(record);
-    const shown = key === "" ? keyID : key;
+    const shown = keyOf(record);
     const group = JSON.stringify([shown, user, cluster]);
     const row = found.get(group) ?? {
       key: shown,
