@@ -1,16 +1,21 @@
 // A process that writes to a SQLite store until it is killed, and says on its standard output what has been acknowledged.
-// Usage: node --conditions @postern/source --import tsx store-writer.ts <path> <seed> [<writes> <forget every>]
-// With a number of writes it kills itself after so many, and forgets its history once in so many.
+// Usage: node --conditions @postern/source --import tsx store-writer.ts <path> <seed> [<writes> <forget every> [<clients>]]
+// With a number of writes it kills itself after so many, and forgets its history once in so many. Clients use the store as further threads of a server do.
 
 import { writeSync } from "node:fs";
+import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
-import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { joinSqliteStorage, openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { type Acknowledged, crashKey, crashValue, KEYS, WRITERS } from "./acknowledged.ts";
 
-const [path = "", seed = "", limit = "Infinity", forgetEvery = "Infinity"] = process.argv.slice(2);
+const [path = "", seed = "", limit = "Infinity", forgetEvery = "Infinity", clients = "1"] = process.argv.slice(2);
 const next = randomNumbers(Number(seed));
-const storage = await openSqliteStorage({ path });
+const first = await openSqliteStorage({ path, isShared: clients !== "1" });
+const further = Array.from({ length: Number(clients) - 1 }, () => joinSqliteStorage(first.connect()));
+const storages = [first, ...(await Promise.all(further))];
+const storage: Storage = first;
+const storageOf = (writer: number): Storage => storages[writer % storages.length] ?? first;
 let acknowledged = 0;
 const revisions = new Map((await storage.list("/")).entries.map((entry) => [entry.key, entry.revision]));
 
@@ -41,6 +46,7 @@ function orUnavailable(error: unknown): void {
 }
 
 async function write(writer: number): Promise<void> {
+  const storage = storageOf(writer);
   const key = crashKey(writer + WRITERS * next(KEYS / WRITERS));
   const current = revisions.get(key);
   if (current !== undefined && next(4) === 0) {

@@ -49,27 +49,19 @@ export async function startPlatform(
 ) {
   const temporary = await temporaryDirectory();
   const directory = temporary.path;
-  const threads = threadsOfTests();
+  const log = logToFile(directory);
+  const threads = threadsOfTests(log.logDestination);
   const configuration: Configuration = await loadConfiguration({
     flags: new Map<string, RawValue>(
       Object.entries({
-        ...{
-          store: "memory",
-          "secure-port": "0",
-          "data-dir": directory,
-          "log-level": "debug",
-        },
+        ...{ store: "memory", "secure-port": "0", "data-dir": directory, "log-level": "debug" },
         ...threads.flags,
         ...flags,
       }),
     ),
     workingDirectory: directory,
   });
-  const server = await startServer(configuration, {
-    ...logToFile(directory),
-    ...threads.surroundings,
-    ...surroundings,
-  });
+  const server = await startServer(configuration, { ...log, ...threads.surroundings, ...surroundings });
   const ca = await readFile(server.caPath);
   const kubeConfig = parse(await readFile(server.adminKubeconfigPath, "utf8"));
   const adminKey: string = kubeConfig.users[0].user.token;
