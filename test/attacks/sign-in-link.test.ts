@@ -187,7 +187,10 @@ it("a link of before a restart is worth nothing afterwards", async () => {
   const code = new URL((await other.server.createSignInLink()) ?? "").searchParams.get("code") ?? "";
   await other.server.close();
   const logDestination = { write: () => {} };
-  const again = await startServer(other.configuration, { ...threadsOfTests(logDestination).surroundings, logDestination });
+  const again = await startServer(other.configuration, {
+    ...threadsOfTests(logDestination).surroundings,
+    logDestination,
+  });
   try {
     const from = browserOf(again.url, await readFile(again.caPath));
     expect((await use(code, OWN, from)).status).toBe(403);

@@ -7,9 +7,11 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { fileURLToPath } from "node:url";
+import { serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { browserOf, provideSignIn } from "../attacks/testing/signing-in.ts";
 import { CONFIG_MAPS, createCluster, metric, POLL, pathOf } from "../attacks/testing/threads/clusters.ts";
 import { makeCompanyPki } from "./testing/company-pki.ts";
 import { type Connections, NODE_WITH_THREADS, openConnections, WHY_NO_THREADS } from "./testing/front-threads.ts";
@@ -24,10 +26,22 @@ const ENDING = fileURLToPath(new URL("../crash/testing/ended-threads.mjs", impor
 if (NODE_WITH_THREADS === undefined) process.stdout.write(`${WHY_NO_THREADS}\n`);
 
 const start = (dataDir: string, threads: number, flags: readonly string[]): Promise<PosternProcess> =>
-  startPostern(dataDir, ["--threads", String(threads), "--failed-logins-per-minute", "0", ...flags], {
-    node: NODE_WITH_THREADS ?? "",
-    env: { NODE_OPTIONS: `--import=${ENDING}`, ENDED_THREADS: "front-" },
-  });
+  startPostern(
+    dataDir,
+    [
+      "--threads",
+      String(threads),
+      "--failed-logins-per-minute",
+      "0",
+      "--proxy-allowed-addresses",
+      "127.0.0.1/32",
+      ...flags,
+    ],
+    {
+      node: NODE_WITH_THREADS ?? "",
+      env: { NODE_OPTIONS: `--import=${ENDING}`, ENDED_THREADS: "front-" },
+    },
+  );
 
 describe.skipIf(NODE_WITH_THREADS === undefined).each([
   ["sqlite", 2],
@@ -250,6 +264,45 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
       const { text } = await send(paths.secrets, { key: admin, body: { metadata: { name: "one-more" } } });
       expect(text).toContain("it has 20 objects of 20");
     }
+  });
+
+  it("a provider that refuses the client does so for all threads, and in its status", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    await using issuer = await serveIssuer();
+    provideSignIn(issuer, () => Promise.reject(new Error("refused below")));
+    const serve = issuer.intercept;
+    issuer.intercept = (asked, response) => {
+      if (!asked.url?.startsWith("/token")) return serve?.(asked, response);
+      response.writeHead(401, { "content-type": "application/json" }).end('{"error":"invalid_client"}');
+    };
+    const PROVIDER = "/apis/management.postern/v1/identityproviders";
+    const spec = {
+      issuer: { url: issuer.url, certificateAuthority: issuer.certificateAuthorityPem },
+      ...{ clientId: "ours", claimMappings: { username: { claim: "sub" } } },
+    };
+    const made = await send(PROVIDER, { key: admin, body: { metadata: { name: "refusing" }, spec } });
+    expect(made.status, made.text).toBe(201);
+    const ready = async () => {
+      const { status } = (await send(`${PROVIDER}/refusing`, { key: admin })).body;
+      return status?.conditions?.find(({ type }: any) => type === "Ready")?.reason;
+    };
+    await expect.poll(ready, POLL).toBe("Ready");
+    // All servers on etcd have to know the provider first.
+    for (const client of clients) expect((await client(`${PROVIDER}/refusing`, { key: admin })).status).toBe(200);
+    // One sign-in, of whichever thread the kernel draws.
+    const browse = browserOf(server.url, await readFile(server.caFile));
+    const left = await browse("/login/start?provider=refusing", (await browse("/login")).cookies);
+    const state = new URL(left.location).searchParams.get("state") ?? "";
+    await browse(
+      `/login/callback/refusing?${new URLSearchParams({ code: "given-once", state, iss: issuer.url })}`,
+      left.cookies,
+    );
+    await expect.poll(ready, POLL).toBe("ClientRefused");
+    for (const client of clients) {
+      const { body } = await client(`${PROVIDER}/refusing/test`, { key: admin, body: { spec: {} } });
+      expect(body.status.checks.find(({ type }: any) => type === "Client").message).toContain("invalid_client");
+    }
+    await send(`${PROVIDER}/refusing`, { key: admin, method: "DELETE" });
   });
 
   it("the one-time link is good on every connection, and once", async ({ skip }) => {

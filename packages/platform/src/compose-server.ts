@@ -18,6 +18,7 @@ import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
 import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
 import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
+import type { RefusalChange } from "./features/sign-in/client-refusals.ts";
 import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
 import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
 import { LINK_PATH } from "./features/sign-in/sign-in-paths.ts";
@@ -31,6 +32,7 @@ import { CONTROLLERS, runWhileLeading } from "./foundation/store/run-while-leadi
 import type { Front } from "./fronts/front.ts";
 import { gatherFrom } from "./fronts/gather-uses.ts";
 import { currentLimitLocks } from "./fronts/limits-of-threads.ts";
+import { openThreadChannel } from "./fronts/thread-channel.ts";
 import { openTransport } from "./open-transport.ts";
 import { examineRunning } from "./operations/doctor/examine.ts";
 import { startReencryption } from "./operations/reencryption.ts";
@@ -130,6 +132,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       endpoint,
       usedProofs: front?.usedProofs,
       gatherUses: front && gatherFrom(front, cache, signal),
+      refusalChannel: front && teardown.use(openThreadChannel<RefusalChange>(`client refusals of ${port}`)),
       limitLocks: front && currentLimitLocks(front.limitLocks, cache),
       tracing: parts.tracing,
       probes: createProbes({

@@ -52,6 +52,7 @@ import { kubeconfigGeneratorKinds } from "../features/kubeconfig-generators/kind
 import { createNoticeController, createNoticeMetrics, openNoticeWebhook } from "../features/notices/feature.ts";
 import { projectControllers } from "../features/projects/controllers/index.ts";
 import { projectKinds } from "../features/projects/kinds/index.ts";
+import type { RefusalChannel } from "../features/sign-in/client-refusals.ts";
 import { signInControllers } from "../features/sign-in/controllers/index.ts";
 import { createSignIn, type SignIn } from "../features/sign-in/feature.ts";
 import { openIdentityProviders, unionGrants } from "../features/sign-in/identity-provider-index.ts";
@@ -83,6 +84,8 @@ export type PlatformParts = FoundationParts & {
   readonly usedProofs?: UsedProofs | undefined;
   /** Absent: there is one thread. */
   readonly gatherUses?: GatherUses | undefined;
+  /** Absent: there is one thread. */
+  readonly refusalChannel?: RefusalChannel | undefined;
   /** Absent: no tracing. */
   readonly tracing?: Tracing | undefined;
   /** Clusters whose objects the cache only counts, because threads serve them. Absent: this thread does. */
@@ -165,7 +168,10 @@ export async function composePlatform(parts: PlatformParts, { use }: Pick<Teardo
   const clusters = use(openVirtualClusters(base, {
     keys, mint, directory, certificates, granted, budgets, memory, endpoint, continueTokens, tunnels, threads, tracing,
   }));
-  const signIn = createSignIn(base, { providers, directory, keys, mint, issuers, publicUrl: endpoint.url });
+  const signIn = createSignIn(base, {
+    ...{ providers, directory, keys, mint, issuers, publicUrl: endpoint.url },
+    refusalChannel: parts.refusalChannel,
+  });
   const notices = createNoticeMetrics(metrics);
   const countCredentials = gaugeCredentials(base, { keys, certificates });
   gaugeStorage(metrics, { budgets: budgets.management, clusters, countCredentials });

@@ -5,19 +5,33 @@ import type { IdentityProviderState } from "./provider-state.ts";
 
 type Refusal = { readonly terms: string; readonly secret: string; readonly message: string };
 
+/** What a thread has seen of a provider; without a refusal, that it accepts the client again. */
+export type RefusalChange = { readonly name: string; readonly refusal: Refusal | undefined };
+
+/** Between the threads of a server. */
+export type RefusalChannel = {
+  send(change: RefusalChange): void;
+  onReceive(listener: (change: RefusalChange) => void): void;
+};
+
 export class ClientRefusals {
   readonly #byProvider = new Map<string, Refusal>();
   readonly #listeners = new ChangeListeners<[string]>();
+  readonly #channel: RefusalChannel | undefined;
+
+  /** Without a channel, this thread is the only one. */
+  constructor(channel?: RefusalChannel) {
+    this.#channel = channel;
+    channel?.onReceive((change) => this.#change(change));
+  }
 
   accepted({ name }: IdentityProviderState): void {
-    if (this.#byProvider.delete(name)) this.#listeners.call(name);
+    this.#tell({ name, refusal: undefined });
   }
 
   /** `secret` is the one that the client authenticated with. */
   refused({ name, terms }: IdentityProviderState, secret: string, message: string): void {
-    const before = this.#byProvider.get(name)?.message;
-    this.#byProvider.set(name, { terms, secret, message });
-    if (before !== message) this.#listeners.call(name);
+    this.#tell({ name, refusal: { terms, secret, message } });
   }
 
   /** The message of a refusal of these settings, with this secret. */
@@ -29,5 +43,19 @@ export class ClientRefusals {
   /** Calls back with the name of a provider that begins or ceases to refuse the client. */
   onChange(listener: (provider: string) => void): Disposable {
     return this.#listeners.add(listener);
+  }
+
+  #tell(change: RefusalChange): void {
+    // Most sign-ins change nothing.
+    if (change.refusal === undefined && !this.#byProvider.has(change.name)) return;
+    this.#change(change);
+    this.#channel?.send(change);
+  }
+
+  #change({ name, refusal }: RefusalChange): void {
+    const before = this.#byProvider.get(name)?.message;
+    if (refusal === undefined) this.#byProvider.delete(name);
+    else this.#byProvider.set(name, refusal);
+    if (before !== refusal?.message) this.#listeners.call(name);
   }
 }

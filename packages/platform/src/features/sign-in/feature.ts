@@ -17,6 +17,7 @@ import type { Directory } from "../directory/directory.ts";
 import type { BackChannelLogoutDeps } from "./back-channel-logout.ts";
 import { createClientAssertions } from "./client-assertion.ts";
 import { type ClientKeys, openClientKeys } from "./client-keys.ts";
+import type { RefusalChannel } from "./client-refusals.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import { createMintChild, createMintLogin } from "./login-keys.ts";
 import { sessionGrants } from "./oauth-routes.ts";
@@ -47,12 +48,14 @@ export type SignInNeeds = {
   readonly keys: AccessKeys;
   readonly mint: KeyMint;
   readonly issuers: Issuers;
+  /** To the other threads. Absent: there is one. */
+  readonly refusalChannel?: RefusalChannel | undefined;
   /** The address of this server for clients. */
   readonly publicUrl: () => string;
 };
 
 export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
-  const { providers, directory, keys, mint, issuers, publicUrl } = needs;
+  const { providers, directory, keys, mint, issuers, refusalChannel, publicUrl } = needs;
   const { names, storage, signal } = base;
   const { clock, scheduler } = base.runtime;
   const { keys: issuerKeys, takenTokens } = issuers;
@@ -73,6 +76,7 @@ export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
       const value = isJsonObject(data) ? data[key] : undefined;
       return typeof value === "string" ? Buffer.from(value, "base64").toString("utf8") : undefined;
     },
+    refusalChannel,
     clock,
     scheduler,
   });
@@ -100,7 +104,7 @@ export function createSignIn(base: Foundation, needs: SignInNeeds): SignIn {
   };
 }
 
-export type SignInRouteNeeds = Omit<SignInNeeds, "providers" | "issuers" | "publicUrl"> & {
+export type SignInRouteNeeds = Omit<SignInNeeds, "providers" | "issuers" | "refusalChannel" | "publicUrl"> & {
   readonly signIn: SignIn;
   /** Sends a request of a page to the management API, for the user who has signed in. */
   readonly call: CallManagement;

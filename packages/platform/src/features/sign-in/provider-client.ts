@@ -23,7 +23,7 @@ import { httpsUrl } from "../../foundation/issuers/fetch-key-set.ts";
 import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
 import { candidateKeys, decodeToken, isSignedBy, timeError } from "../../foundation/issuers/signed-token.ts";
 import { type ClientAssertions, JWT_BEARER, usesAssertion } from "./client-assertion.ts";
-import { ClientRefusals } from "./client-refusals.ts";
+import { ClientRefusals, type RefusalChannel } from "./client-refusals.ts";
 import { withDistributedClaims } from "./distributed-claims.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { createProviderConfigurations, descriptionOf, type ProviderDescription } from "./provider-configuration.ts";
@@ -86,6 +86,8 @@ export type ProviderClientDeps = {
   readonly assertions: ClientAssertions;
   /** The value of a Secret; undefined without one. */
   readonly secretAt: (namespace: string, name: string, key: string) => string | undefined;
+  /** To the other threads. Absent: there is one. */
+  readonly refusalChannel?: RefusalChannel | undefined;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
 };
@@ -103,12 +105,13 @@ export function createProviderClient({
   issuerKeys,
   assertions,
   secretAt,
+  refusalChannel,
   clock,
   scheduler,
 }: ProviderClientDeps): ProviderClient {
   const secretOf = (provider: IdentityProviderState): string => clientSecretOf(provider, secretAt);
   const inTime = createProviderSteps(scheduler);
-  const refusals = new ClientRefusals();
+  const refusals = new ClientRefusals(refusalChannel);
 
   /** By provider, of its last request: the provider may repeat it in its error. */
   const sentAssertions = new Map<string, string>();
