@@ -13,7 +13,7 @@ import {
   temporaryDirectory,
   tool,
 } from "../e2e/testing/postern-process.ts";
-import { KEYS } from "./testing/attacked-server.ts";
+import { API, KEYS } from "./testing/attacked-server.ts";
 import { connectRawHttp2, FLAG, FRAME } from "./testing/raw-http2.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
@@ -31,7 +31,16 @@ beforeAll(async () => {
   await writeFile(keyFile, randomBytes(32).toString("hex"));
   const dataDir = join(directory.path, "data");
   log = join(dataDir, "audit.log");
-  const flags = ["--audit-log-key-file", keyFile, "--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"];
+  const flags = [
+    "--audit-log-key-file",
+    keyFile,
+    "--audit-log-mode",
+    "blocking",
+    "--access-key-keep-expired-seconds",
+    "0",
+    "--failed-logins-per-minute",
+    "0",
+  ];
   server = await startPostern(dataDir, flags);
   attack = await prepareAttack(server);
 });
@@ -206,6 +215,32 @@ describe("the value of a deleted key", () => {
         .poll(refused)
         .toMatchObject([{ key: "", keyID: "", presentedID: id, code: 401, refusal: "unknown" }]);
     }
+  });
+});
+
+describe("a key that a controller deletes", () => {
+  it("has a record of its deletion: after its user, and after its time", async () => {
+    const users = `${API}/users`;
+    const made = await attack.http(users, { key: attack.admin, body: { metadata: { name: "leaver" } } });
+    expect(made.status).toBe(201);
+    for (const spec of [{ user: "leaver" }, { user: "admin", ttl: 1 }]) {
+      const body = { metadata: { name: `of-${spec.user}` }, spec };
+      expect((await attack.http(KEYS, { key: attack.admin, body })).status).toBe(201);
+    }
+    await attack.http(`${users}/leaver`, { key: attack.admin, method: "DELETE" });
+    const deleted = async (name: string) =>
+      (await events()).filter(({ verb, objectRef }) => verb === "delete" && objectRef?.name === name);
+    for (const name of ["of-leaver", "of-admin"])
+      await expect
+        .poll(() => deleted(name), { timeout: 60_000 })
+        .toMatchObject([
+          {
+            user: { username: "system:apiserver" },
+            requestURI: `${KEYS}/${name}`,
+            objectRef: { resource: "ownedaccesskeys", apiGroup: "management.postern" },
+            responseStatus: { code: 200 },
+          },
+        ]);
   });
 });
 

@@ -1,4 +1,4 @@
-// Audit events of what a controller does for a user: no request of a client stands behind it, and it is recorded as the one that the user would send.
+// Audit events of what a controller does by itself or for a user: no request of a client stands behind it, and it is recorded as the one that would be sent.
 
 import { type AuditOptions, DEFAULT_MAX_BODY_LENGTH, redactionByDefault } from "../audit/audit-backend.ts";
 import { createAuditRecorder } from "../audit/audit-recorder.ts";
@@ -11,15 +11,18 @@ import { createAuditWriter } from "./audit-writer.ts";
 import { AUDIT_CREDENTIAL } from "./with-authentication.ts";
 
 /**
- * Runs the work in a context that audits, and writes an event with code 201 when it is done; none for work that rejects. Rejects with ApiError 500 where
+ * Runs the work in a context that audits, and writes an event with a code of success when it is done; none for work that rejects. Rejects with ApiError 500 where
  * nothing may go unrecorded and the event could not be written: the work is done then.
  */
 export type ControllerAudit = <T>(
   context: RequestContext,
   recorded: {
-    /** The path that the user would send it to. */
+    /** The path that a client would send it to. */
     readonly requestUri: string;
-    readonly annotations: { readonly [key: string]: string };
+    /** Default: 201. */
+    readonly code?: 200 | 201;
+    /** Default: none. */
+    readonly annotations?: { readonly [key: string]: string };
   },
   work: (audited: RequestContext) => Promise<T>,
 ) => Promise<T>;
@@ -39,7 +42,7 @@ export function createControllerAudit(
   const write = createAuditWriter(audit, metrics, logger);
   const { policy, redaction = redactionByDefault, maxBodyLength = DEFAULT_MAX_BODY_LENGTH } = audit;
   const auditIdOf = createAuditIds(random);
-  return async (context, { requestUri, annotations }, work) => {
+  return async (context, { requestUri, code = 201, annotations = {} }, work) => {
     const { info, user, credential } = context;
     const request = context.request.with({ requestUri });
     const recorder = createAuditRecorder(
@@ -51,7 +54,7 @@ export function createControllerAudit(
     if (credential !== undefined) recorder.annotate(AUDIT_CREDENTIAL, credential.id);
     for (const [key, value] of Object.entries(annotations)) recorder.annotate(key, value);
     const result = await work(context.with({ audit: recorder }));
-    await recorder.responseComplete(201);
+    await recorder.responseComplete(code);
     return result;
   };
 }

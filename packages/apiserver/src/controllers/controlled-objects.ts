@@ -3,12 +3,15 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { RequestContext } from "../context/request-context.ts";
 import type { DeleteOptions } from "../registry/resource-storage.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { createTurns } from "../runtime/in-slices.ts";
 import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, contextOf } from "./controller-port.ts";
 
-type WritePort = Pick<ControllerPort, "user"> & { readonly runtime: Pick<ControllerPort["runtime"], "clock"> };
+type WritePort = Pick<ControllerPort, "user" | "audit"> & {
+  readonly runtime: Pick<ControllerPort["runtime"], "clock">;
+};
 
 /** Which object, by namespace and name, and by uid where it has to be this one and no other that has taken its name. */
 type ObjectReference = Pick<KubeObject, "metadata">;
@@ -95,7 +98,7 @@ export async function updateControlled(
   await resource.genericStore.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
 }
 
-/** Unlike an update it always means one uid. */
+/** Unlike an update it always means one uid. The audit log has it, where the port has one. */
 export async function deleteControlled(
   port: WritePort,
   resource: ControlledResource,
@@ -106,7 +109,19 @@ export async function deleteControlled(
   await pause(port);
   const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
   const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-  await resource.genericStore.delete(context, namespace, name, { ...CONTROLLER_WRITE, ...terms, preconditions });
+  const remove = (audited: RequestContext) =>
+    resource.genericStore.delete(audited, namespace, name, { ...CONTROLLER_WRITE, ...terms, preconditions });
+  if (port.audit === undefined) await remove(context);
+  else await port.audit(context, { requestUri: pathOf(resource, namespace, name), code: 200 }, remove);
+}
+
+function pathOf(
+  { definition: { group, version, plural } }: ControlledResource,
+  namespace: string,
+  name: string,
+): string {
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  return `${root}${namespace === "" ? "" : `/namespaces/${namespace}`}/${plural}/${name}`;
 }
 
 /** Another writer was faster, and its change is on the way here. */

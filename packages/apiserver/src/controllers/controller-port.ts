@@ -1,6 +1,7 @@
 // The dependencies of controllers.
 
 import type { UserInfo } from "../authentication/user-info.ts";
+import type { ControllerAudit } from "../chain/controller-audit.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { createSystemContext } from "../context/system-context.ts";
 import { isStored } from "../registry/resource-definition.ts";
@@ -26,6 +27,8 @@ export type ControllerCall = {
 export type ControllerPort = QueuePort & {
   /** Calls are made as this user, and meet the policies and webhooks of tenants. Default: the server itself, which meets none. */
   readonly user?: UserInfo | undefined;
+  /** Records deletions in the audit log. Default: nothing is recorded. */
+  readonly audit?: ControllerAudit | undefined;
   readonly resources: ControlledResources;
   readonly runtime: Runtime;
 };

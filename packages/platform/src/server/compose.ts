@@ -95,7 +95,7 @@ export type PlatformParts = FoundationParts & {
   /** Absent: there are none. */
   readonly probes?: Probes | undefined;
   readonly logger: Logger;
-  /** Of what controllers do for users. */
+  /** Of what controllers delete, and do for users. */
   readonly controllerAudit: ControllerAudit;
   /** Whether controllers may run here. */
   readonly mayLead: boolean;
@@ -224,11 +224,13 @@ export async function composePlatform(parts: PlatformParts, { use }: Pick<Teardo
 
   const startControllers: Platform["startControllers"] = (runtime) => {
     const resources = controlledResources(api.registry);
-    const port = { resources, runtime, onError: base.onError, queueMetrics: metrics.workQueues };
+    const unrecorded = { resources, runtime, onError: base.onError, queueMetrics: metrics.workQueues };
+    const port = { ...unrecorded, audit: parts.controllerAudit };
     return [
       createNamespaceController(port, installed("", "Namespace")),
       createGarbageCollector(port),
-      createEventExpiry(port, installed("", "Event")),
+      // As etcd ends them in Kubernetes: without a record.
+      createEventExpiry(unrecorded, installed("", "Event")),
       createRoleAggregationController(port, installed(RBAC_GROUP, "ClusterRole")),
       ...keyEndControllers(port, base, { keys }),
       createNoticeController(port, base, { keys, directory, webhook, metrics: notices }),
