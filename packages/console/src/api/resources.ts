@@ -67,4 +67,10 @@ export const managementVersion = `${settings.managementGroup}/v1`;
 
 export const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? "";
 
+/** An object that may have a name for people. */
+export type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
+
+/** Its name for people, or else its name. */
+export const titleOf = (object: Titled): string => object.spec?.displayName || nameOf(object);
+
 export const ownerName = (owner: Owner | undefined): string => owner?.user ?? owner?.team ?? "";

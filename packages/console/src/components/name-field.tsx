@@ -3,14 +3,12 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceAddress } from "@postern/client/resource-client";
 import { useId, useMemo, useState } from "react";
-import { nameOf } from "../api/resources.ts";
+import { nameOf, type Titled } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { TextField, type TextFieldProps } from "./text-field.tsx";
 
 /** The user finds further ones by typing. */
 const SUGGESTED = 50;
-
-type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
 
 /**
  * `of`: the resource of the objects, listed once the field has the focus. `also`: another one. `namedBy`: what stands in the field; default: the name.

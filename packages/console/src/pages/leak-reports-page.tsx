@@ -4,7 +4,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useMemo, useState } from "react";
-import { ACCESS_KEYS, nameOf } from "../api/resources.ts";
+import { ACCESS_KEYS, nameOf, titleOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Button } from "../components/button.tsx";
 import { Code } from "../components/copy-text.tsx";
@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<OwnedAccessKey>[] = [
     sortBy: nameOf,
     cell: (key) => (
       <Link to="/keys/$name" params={{ name: nameOf(key) }} className="row-link">
-        {key.spec?.displayName || nameOf(key)}
+        {titleOf(key)}
       </Link>
     ),
   },

@@ -6,7 +6,16 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { CLUSTERS, inNamespace, nameOf, PROJECTS, TEAMS, USERS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import {
+  CLUSTERS,
+  inNamespace,
+  nameOf,
+  PROJECTS,
+  TEAMS,
+  titleOf,
+  USERS,
+  VIRTUAL_CLUSTERS,
+} from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { RowsField, SelectField } from "../../components/fields.tsx";
@@ -144,7 +153,7 @@ function Where(props: {
       value={where}
       choices={[
         { id: ANYWHERE, label: t("cluster.where.anywhere") },
-        ...clusters.map((cluster) => ({ id: nameOf(cluster), label: cluster.spec?.displayName || nameOf(cluster) })),
+        ...clusters.map((cluster) => ({ id: nameOf(cluster), label: titleOf(cluster) })),
         { id: EXTERNAL, label: t("cluster.where.external") },
       ]}
       onChange={(id) => onChange({ where: id })}

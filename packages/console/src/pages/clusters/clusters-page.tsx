@@ -5,7 +5,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { Link } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
-import { nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { nameOf, ownerName, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Button } from "../../components/button.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
@@ -24,7 +24,6 @@ import { ClusterBadge, hostName, phaseOf } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
 
 const projectNameOf = (cluster: VirtualClusterInstance): string => projectOf(cluster.metadata.namespace ?? "");
-const titleOf = (cluster: VirtualClusterInstance): string => cluster.spec?.displayName || nameOf(cluster);
 
 const searchedIn = (cluster: VirtualClusterInstance): string =>
   `${projectNameOf(cluster)} ${nameOf(cluster)} ${cluster.spec?.displayName ?? ""}`;

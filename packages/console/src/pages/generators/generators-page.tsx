@@ -3,7 +3,7 @@
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { Project } from "@postern/api/project";
 import { Link } from "@tanstack/react-router";
-import { KUBECONFIG_GENERATORS, nameOf, PROJECTS } from "../../api/resources.ts";
+import { KUBECONFIG_GENERATORS, nameOf, PROJECTS, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { createdColumn } from "../../components/created-column.tsx";
@@ -20,7 +20,6 @@ import { counted, t } from "../../texts/text.tsx";
 import { GeneratorBadge, readyOf } from "./generator-badge.tsx";
 
 const projectNameOf = ({ metadata }: KubeconfigGenerator): string => projectOf(metadata.namespace ?? "");
-const titleOf = (generator: KubeconfigGenerator): string => generator.spec.displayName || nameOf(generator);
 const currentOf = ({ status }: KubeconfigGenerator): string =>
   t("generator.currentOf", { ready: status?.ready ?? 0, all: status?.selected ?? 0 });
 

@@ -7,7 +7,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { Link } from "@tanstack/react-router";
 import { CircleCheck } from "lucide-react";
 import type { ReactNode } from "react";
-import { nameOf } from "../../api/resources.ts";
+import { nameOf, titleOf } from "../../api/resources.ts";
 import { Badge, type Tone } from "../../components/badge.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { Time } from "../../components/time.tsx";
@@ -121,7 +121,7 @@ function NotReady(props: { readonly hosts: readonly Cluster[]; readonly clusters
         <li key={cluster.metadata.uid}>
           <span className="two-lines">
             <Link to="/host-clusters/$name" params={{ name: nameOf(cluster) }}>
-              {cluster.spec?.displayName || nameOf(cluster)}
+              {titleOf(cluster)}
             </Link>
             <Reason text={cluster.status?.message} />
           </span>
@@ -134,7 +134,7 @@ function NotReady(props: { readonly hosts: readonly Cluster[]; readonly clusters
           <li key={cluster.metadata.uid}>
             <span className="two-lines">
               <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
-                {project} / {cluster.spec?.displayName || nameOf(cluster)}
+                {project} / {titleOf(cluster)}
               </Link>
               <Reason text={cluster.status?.message} />
             </span>
@@ -204,12 +204,12 @@ function KeyGroup(props: {
 function KeyLine(props: { readonly accessKey: OwnedAccessKey; readonly refusals: number; readonly now: Moment }) {
   const { accessKey, refusals, now } = props;
   const { id, tone } = keyState(accessKey, now);
-  const { status, spec } = accessKey;
+  const { status } = accessKey;
   return (
     <li>
       <span className="two-lines">
         <Link to="/keys/$name" params={{ name: nameOf(accessKey) }}>
-          {spec?.displayName || nameOf(accessKey)}
+          {titleOf(accessKey)}
         </Link>
         <span className="muted">
           {ownerOf(accessKey).name}

@@ -6,7 +6,14 @@ import type { IdentityProvider } from "@postern/api/identity-provider";
 import type { TrustRule } from "@postern/api/trust-rule";
 import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_REQUESTS, CLUSTER_TRUST_RULES, IDENTITY_PROVIDERS, nameOf, TRUST_RULES } from "../../api/resources.ts";
+import {
+  ACCESS_REQUESTS,
+  CLUSTER_TRUST_RULES,
+  IDENTITY_PROVIDERS,
+  nameOf,
+  TRUST_RULES,
+  titleOf,
+} from "../../api/resources.ts";
 import { isProblem, useDoctor } from "../../api/use-doctor.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
@@ -41,7 +48,7 @@ const linesOf = <T extends Issuer>(issuers: readonly T[], addressOf: (issuer: T)
   issuers.flatMap((issuer) => {
     const note = refusalOf(issuer);
     if (note === undefined) return [];
-    const title = issuer.spec.displayName || nameOf(issuer);
+    const title = titleOf(issuer);
     return [{ id: issuer.metadata.uid ?? nameOf(issuer), to: addressOf(issuer), title, note }];
   });
 

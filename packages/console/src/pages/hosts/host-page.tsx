@@ -4,7 +4,7 @@ import type { Cluster } from "@postern/api/cluster";
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { Link, useParams } from "@tanstack/react-router";
-import { CLUSTERS, nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { CLUSTERS, nameOf, ownerName, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { Loading } from "../../components/loading.tsx";
@@ -157,7 +157,7 @@ function Instances({ name }: { readonly name: string }) {
               <li key={cluster.metadata.uid}>
                 <span className="two-lines">
                   <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
-                    {cluster.spec?.displayName || nameOf(cluster)}
+                    {titleOf(cluster)}
                   </Link>
                   <span className="muted">{t("place.project", { name: project })}</span>
                 </span>

@@ -1,7 +1,7 @@
 // Host clusters: where virtual clusters and spaces run.
 
 import type { Cluster } from "@postern/api/cluster";
-import { CLUSTERS, nameOf, ownerName } from "../../api/resources.ts";
+import { CLUSTERS, nameOf, ownerName, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
@@ -15,8 +15,6 @@ import { useListSearch } from "../../components/use-list-search.tsx";
 import { versionText } from "../../format/version-text.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 import { HostBadge, hostPhaseOf, hostStateText, wayOf } from "./host-badge.tsx";
-
-const titleOf = (cluster: Cluster): string => cluster.spec?.displayName || nameOf(cluster);
 
 const COLUMNS: readonly Column<Cluster>[] = [
   {

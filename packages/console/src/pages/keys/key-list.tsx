@@ -2,7 +2,7 @@
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { Link } from "@tanstack/react-router";
-import { nameOf } from "../../api/resources.ts";
+import { nameOf, titleOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Loading } from "../../components/loading.tsx";
@@ -28,7 +28,7 @@ export function KeyList(props: {
         <li key={key.metadata.uid}>
           <span className="two-lines">
             <Link to="/keys/$name" params={{ name: nameOf(key) }}>
-              {key.spec?.displayName || nameOf(key)}
+              {titleOf(key)}
             </Link>
             {noteOf !== undefined && <span className="muted mono">{noteOf(key)}</span>}
             <Times accessKey={key} />

@@ -3,7 +3,7 @@
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { Link } from "@tanstack/react-router";
 import { useDeferredValue, useMemo } from "react";
-import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { createdColumn, TIME_WIDTH } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
@@ -29,7 +29,6 @@ const STATES = ["", "attention", "good", "ending", "idle", "unused", "permanent"
 /** Sorts after every time. Times of the API sort as texts, which is much faster than parsing ten thousand of them. */
 const NEVER = "9999";
 
-const titleOf = (key: OwnedAccessKey): string => key.spec?.displayName || nameOf(key);
 const rowKey = (key: OwnedAccessKey): string => key.metadata.uid ?? nameOf(key);
 
 const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessKey>[] => [
@@ -37,7 +36,7 @@ const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessK
     id: "name",
     header: t("keys.column.name"),
     text: titleOf,
-    sortBy: (key) => (key.spec?.displayName || nameOf(key)).toLowerCase(),
+    sortBy: (key) => titleOf(key).toLowerCase(),
     cell: (key) => <TitleCell to={`/keys/${nameOf(key)}`} title={titleOf(key)} name={nameOf(key)} />,
   },
   {

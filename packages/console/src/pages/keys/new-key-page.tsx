@@ -11,7 +11,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useMemo, useRef, useState } from "react";
 import { stringify } from "yaml";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, nameOf, TEAMS, USERS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf, TEAMS, titleOf, USERS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
@@ -333,14 +333,14 @@ function OwnerField(props: FieldProps & { readonly error: string | undefined; re
       { id: "me", label: t("new.owner.me", { name: session.displayName }) },
       ...teams.items.map((team) => ({
         id: `team/${nameOf(team)}`,
-        label: t("new.owner.team", { name: team.spec?.displayName || nameOf(team) }),
+        label: t("new.owner.team", { name: titleOf(team) }),
       })),
       // Bots first: they own the keys of programs.
       ...others.items
         .filter((user) => nameOf(user) !== session.user)
         .toSorted((one, other) => Number(isBot(other)) - Number(isBot(one)))
         .map((user) => {
-          const name = user.spec?.displayName || nameOf(user);
+          const name = titleOf(user);
           return { id: `user/${nameOf(user)}`, label: isBot(user) ? t("new.owner.bot", { name }) : name };
         }),
     ],

@@ -2,10 +2,9 @@
 
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { useMemo, useState } from "react";
-import { CLUSTERS, nameOf, PROJECTS, SPACES, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { CLUSTERS, nameOf, PROJECTS, SPACES, type Titled, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Checkbox, RowsField, SearchField } from "../../components/fields.tsx";
 import { Loading } from "../../components/loading.tsx";
@@ -26,10 +25,6 @@ const SEARCHED_FROM = 8;
 /** Shown at first: each line is a checkbox, and ten thousand projects may have as many virtual clusters each. */
 const PROJECTS_SHOWN = 20;
 const PARTS_SHOWN = 5;
-
-type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
-
-const titleOf = (object: Titled): string => object.spec?.displayName || nameOf(object);
 
 const isComplete = (row: SelectorRow): boolean =>
   row.project !== "" && row.selector.trim() !== "" && selectorFault(row) === undefined;

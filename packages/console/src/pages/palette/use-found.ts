@@ -5,19 +5,24 @@ import type { Project } from "@postern/api/project";
 import type { Team } from "@postern/api/team";
 import type { User } from "@postern/api/user";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { ACCESS_KEYS, nameOf, PROJECTS, TEAMS, USERS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import {
+  ACCESS_KEYS,
+  nameOf,
+  PROJECTS,
+  TEAMS,
+  type Titled,
+  titleOf,
+  USERS,
+  VIRTUAL_CLUSTERS,
+} from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { isTemporary, ownerOf } from "../keys/key-state.ts";
 import { type Entry, findEntries, type Source, sourceOf, sourceOfEntries } from "./find-entries.ts";
 
-type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
-
-const titleOf = (object: Titled): string => object.spec?.displayName || nameOf(object);
 /** The name, where the title is another. */
 const noteOf = (object: Titled): string => (titleOf(object) === nameOf(object) ? "" : nameOf(object));
 

@@ -1,8 +1,6 @@
 // The object that a typed text means: by its name, its display name, or a part of either that only one has.
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-
-type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
+import type { Titled } from "../../api/resources.ts";
 
 /** Undefined where none or several match. */
 export function findNamed<T extends Titled>(objects: readonly T[], text: string): T | undefined {

@@ -4,7 +4,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf, titleOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Badge } from "../../components/badge.tsx";
@@ -44,13 +44,12 @@ export function Sessions(props: {
       {list.isLoading && <Loading />}
       {!list.isLoading && sessions.length === 0 && <p className="muted">{t("sessions.none")}</p>}
       {sessions.length > 0 && (
-        <LongList items={sessions} textOf={(key) => key.spec?.displayName || nameOf(key)}>
+        <LongList items={sessions} textOf={(key) => titleOf(key)}>
           {(key) => (
             <li key={key.metadata.uid}>
               <span className="two-lines">
                 <span>
-                  {key.spec?.displayName || nameOf(key)}{" "}
-                  {nameOf(key) === session.keyName && <Badge tone="info">{t("sessions.this")}</Badge>}
+                  {titleOf(key)} {nameOf(key) === session.keyName && <Badge tone="info">{t("sessions.this")}</Badge>}
                 </span>
                 <span className="muted">
                   {t("sessions.began")} <Time at={key.metadata.creationTimestamp} otherwise="" />

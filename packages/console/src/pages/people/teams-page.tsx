@@ -1,7 +1,7 @@
 // All teams that the user can see.
 
 import type { Team } from "@postern/api/team";
-import { nameOf, ownerName, TEAMS } from "../../api/resources.ts";
+import { nameOf, ownerName, TEAMS, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
@@ -12,8 +12,6 @@ import { PageHead } from "../../components/page-head.tsx";
 import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
-
-const titleOf = (team: Team): string => team.spec?.displayName || nameOf(team);
 
 const NAMED = 3;
 

@@ -2,7 +2,7 @@
 
 import type { User } from "@postern/api/user";
 import { useMemo } from "react";
-import { nameOf, USERS } from "../../api/resources.ts";
+import { nameOf, titleOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
@@ -17,8 +17,6 @@ import { useAddress } from "../../components/use-address.ts";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, named, t } from "../../texts/text.tsx";
 import { filterUsers, teamsIn, USER_STATES } from "./user-filter.ts";
-
-const titleOf = (user: User): string => user.spec?.displayName || nameOf(user);
 
 export function UserBadge({ user }: { readonly user: User }) {
   if (user.spec?.disabled === true) return <Badge tone="bad">{t("user.locked")}</Badge>;

@@ -3,7 +3,7 @@
 import type { Cluster } from "@postern/api/cluster";
 import type { Project } from "@postern/api/project";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { CLUSTERS, nameOf, PROJECTS } from "../../api/resources.ts";
+import { CLUSTERS, nameOf, PROJECTS, titleOf } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
@@ -108,7 +108,7 @@ function AllowedClusters(props: {
   const right = useMay({ verb: "list", resource: "clusters" });
   const { items } = useLive<Cluster>(CLUSTERS, { isWanted: right.isAllowed });
   // Clusters that are gone, or that the user cannot see, stay until they are removed.
-  const titles = new Map(items.map((cluster) => [nameOf(cluster), cluster.spec?.displayName || nameOf(cluster)]));
+  const titles = new Map(items.map((cluster) => [nameOf(cluster), titleOf(cluster)]));
   const names = [...new Set([...items.map(nameOf), ...chosen.filter((name) => name !== "*")])].sort(inNaturalOrder);
   const { first, more } = useFirst(names);
   const isAll = chosen.includes("*");

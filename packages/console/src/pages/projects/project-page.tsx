@@ -16,6 +16,7 @@ import {
   ownerName,
   PROJECTS,
   TRUST_RULES,
+  titleOf,
   VIRTUAL_CLUSTERS,
 } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -222,7 +223,7 @@ function Clusters({ name }: { readonly name: string }) {
           {(cluster) => (
             <li key={cluster.metadata.uid}>
               <Link to="/clusters/$project/$name" params={{ project: name, name: nameOf(cluster) }}>
-                {cluster.spec?.displayName || nameOf(cluster)}
+                {titleOf(cluster)}
               </Link>
               <ClusterBadge cluster={cluster} />
             </li>
@@ -258,7 +259,7 @@ function Rules({ name }: { readonly name: string }) {
           {(rule) => (
             <li key={rule.metadata.uid}>
               <Link to="/trust/$project/$name" params={{ project: name, name: nameOf(rule) }}>
-                {rule.spec.displayName || nameOf(rule)}
+                {titleOf(rule)}
               </Link>
               <span className="muted">{rule.spec.issuer.preset ?? rule.spec.issuer.url}</span>
             </li>
@@ -296,7 +297,7 @@ function Generators({ name }: { readonly name: string }) {
           {(generator) => (
             <li key={generator.metadata.uid}>
               <Link to="/kubeconfig-generators/$project/$name" params={{ project: name, name: nameOf(generator) }}>
-                {generator.spec.displayName || nameOf(generator)}
+                {titleOf(generator)}
               </Link>
               <GeneratorBadge conditions={generator.status?.conditions} />
             </li>

@@ -3,7 +3,7 @@
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { useMemo } from "react";
-import { nameOf, ownerName, PROJECTS, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { nameOf, ownerName, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
 import { createdColumn } from "../../components/created-column.tsx";
@@ -22,16 +22,16 @@ import { quotaUses } from "./quota-use.ts";
 
 type Row = { readonly project: Project; readonly clusters: number };
 
-const titleOf = ({ project }: Row): string => project.spec?.displayName || nameOf(project);
+const titleOfRow = ({ project }: Row): string => titleOf(project);
 
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: "name",
     header: t("projects.column.name"),
-    sortBy: (row) => titleOf(row).toLowerCase(),
-    text: titleOf,
+    sortBy: (row) => titleOfRow(row).toLowerCase(),
+    text: titleOfRow,
     cell: (row) => (
-      <TitleCell to={`/projects/${nameOf(row.project)}`} title={titleOf(row)} name={nameOf(row.project)} />
+      <TitleCell to={`/projects/${nameOf(row.project)}`} title={titleOfRow(row)} name={nameOf(row.project)} />
     ),
   },
   {
@@ -92,7 +92,7 @@ export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | und
   return <Badge tone={tone}>{phase}</Badge>;
 }
 
-const searchedIn = (row: Row): string => `${titleOf(row)} ${nameOf(row.project)}`;
+const searchedIn = (row: Row): string => `${titleOfRow(row)} ${nameOf(row.project)}`;
 
 export function ProjectsPage() {
   const list = useLive<Project>(PROJECTS);

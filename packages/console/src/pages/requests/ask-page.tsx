@@ -13,6 +13,7 @@ import {
   CLUSTER_ACCESS_POLICIES,
   nameOf,
   PROJECTS,
+  titleOf,
   VIRTUAL_CLUSTERS,
 } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -173,7 +174,7 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
     () =>
       offers.map(({ id, policy }) => ({
         id,
-        label: policy.spec.displayName || nameOf(policy),
+        label: titleOf(policy),
         ...(policy.spec.description ? { description: policy.spec.description } : {}),
       })),
     [offers],

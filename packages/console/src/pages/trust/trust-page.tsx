@@ -4,7 +4,7 @@ import type { Condition } from "@postern/api/conditions";
 import type { TrustRule } from "@postern/api/trust-rule";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { CLUSTER_TRUST_RULES, nameOf, TRUST_RULES } from "../../api/resources.ts";
+import { CLUSTER_TRUST_RULES, nameOf, TRUST_RULES, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Badge } from "../../components/badge.tsx";
@@ -22,7 +22,6 @@ import { projectOf } from "../../settings.ts";
 import { counted, named, sentence, t } from "../../texts/text.tsx";
 import { scopeSummary } from "../keys/scope-words.ts";
 
-const titleOf = (rule: TrustRule): string => rule.spec.displayName || nameOf(rule);
 const placeOf = ({ metadata }: TrustRule): string =>
   metadata.namespace === undefined || metadata.namespace === "" ? "" : projectOf(metadata.namespace);
 
