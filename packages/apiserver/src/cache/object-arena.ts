@@ -10,7 +10,7 @@ const MAX_PIECE_BYTES = 256 << 10;
 const PIECES = 8;
 /** The largest share of a buffer for one object; larger objects have a buffer of their own. */
 const MAX_SHARE = 8;
-/** So many bytes may be held for nothing in any view. */
+/** Bytes that any view may hold without an object in them. */
 const SPARE_BYTES = 64 << 10;
 
 const NOTHING = Buffer.alloc(0);

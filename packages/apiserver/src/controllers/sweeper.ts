@@ -23,7 +23,7 @@ export type Sweeper = Controller & {
   readonly restMs: number;
 };
 
-/** So many deletions at once go into one commit of the store. */
+/** Deletions at once, which go into one commit of the store. */
 const BATCH = 64;
 /** The rest for each item that was looked at, some fifty times what the look takes: a million items are a small part of a core. */
 const REST_FOR_EACH_MS = 0.1;

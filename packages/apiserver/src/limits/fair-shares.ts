@@ -1,10 +1,10 @@
 // Fair sharing of concurrency. Every request in progress holds a place. Places are shared fairly between users, and revocations and administrators
 // have reserved places.
 
-import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { type BodyAccount, type Claimant, createBodyMemory, NoPlaceError } from "./body-memory.ts";
 import { createEventLoopBudget, type EventLoopBudget } from "./event-loop-budget.ts";
+import { PlaceGranter } from "./place-granter.ts";
 
 /**
  * `urgent` is for what must work while others attack: requests that withdraw a key, reports of leaked keys, and administrators. The shares
@@ -74,9 +74,6 @@ export type FairSharesDeps = {
   readonly isShort?: (() => boolean) | undefined;
 };
 
-/** After an error. */
-const RETRY_MS = 10;
-
 export function createFairShares(
   limits: FairShareLimits,
   { clock, scheduler, eventLoopBudget: budget = createEventLoopBudget(clock), isShort }: FairSharesDeps,
@@ -86,65 +83,12 @@ export function createFairShares(
     LaneState
   >;
   const bodies = createBodyMemory({ ...limits, isShort });
-  let isStepping = false;
-  /** Round-robin between lanes: a lane with a permanent queue must not starve the others. */
-  let nextLane = 0;
-
-  const grantNext = (isGiven: (user: string) => boolean): boolean => {
-    for (let tried = 0; tried < LANES.length; tried++) {
-      const lane = LANES[nextLane] ?? "urgent";
-      nextLane = (nextLane + 1) % LANES.length;
-      if (lanes[lane].grantNext(lane === "urgent" ? anyUser : isGiven)) return true;
-    }
-    return false;
-  };
-  /** Until the first of the users that wait has paid. */
-  let payment: Disposable | undefined;
-  let soonestMs = Number.POSITIVE_INFINITY;
-  const owesNothing = (user: string): boolean => {
-    const debtMs = budget.debtMs(user);
-    if (debtMs > 0) soonestMs = Math.min(soonestMs, debtMs);
-    return debtMs === 0;
-  };
+  const waiting = LANES.map((lane) => ({
+    isUrgent: lane === "urgent",
+    grantNext: (isGiven: (user: string) => boolean) => lanes[lane].grantNext(isGiven),
+  }));
+  const { stepSoon } = new PlaceGranter(waiting, budget, scheduler);
   const isAlone = (user: string): boolean => !budget.isAnyOtherWaiting(user);
-  const takeStep = (): void => {
-    budget.rest();
-    payment?.[Symbol.dispose]();
-    payment = undefined;
-    if (budget.isOver()) {
-      setImmediate(stepAnew);
-      return;
-    }
-    soonestMs = Number.POSITIVE_INFINITY;
-    // The request that got the place runs first, so that its time is known.
-    if (grantNext(owesNothing) || grantNext(isAlone)) {
-      const stepNext = (): void => process.nextTick(step);
-      queueMicrotask(caught(failStep, stepNext));
-      return;
-    }
-    isStepping = false;
-    if (Number.isFinite(soonestMs)) payment = scheduler.schedule(Math.ceil(soonestMs), stepSoon);
-  };
-  /** An error must not hold up those that wait. */
-  const failStep = (error: unknown): void => {
-    isStepping = false;
-    payment ??= scheduler.schedule(RETRY_MS, () => stepSoon());
-    throwLater(error);
-  };
-  const step = caught(failStep, takeStep);
-  // Newly arrived requests may take whole turns, one after the other: earlier ones go on beside them.
-  const stepAnew = caught(failStep, () => {
-    budget.restart();
-    takeStep();
-  });
-  const stepSoon = (): void => {
-    if (isStepping) return;
-    isStepping = true;
-    process.nextTick(step);
-  };
-  budget.whenNoneWaits(() => {
-    if (payment !== undefined) stepSoon();
-  });
   const placeIn = (state: LaneState, claimant: Claimant): Place => new HeldPlace(state, claimant, stepSoon);
   const wait = (state: LaneState, claimant: Claimant, signal: AbortSignal, maxMs: number | undefined): Promise<Place> =>
     new Promise((resolve, reject) => {
@@ -342,7 +286,5 @@ class LaneState {
     if (taken === 0 && waiting.length === 0) this.#users.delete(user);
   }
 }
-
-const anyUser = (): boolean => true;
 
 const shareOf = (whole: number, share: number): number => Math.max(1, Math.ceil(whole * share));

@@ -1,4 +1,4 @@
-// In which order connections of HTTP/2 are read that bring much at once. All that came in a packet is taken before anything else is done, so that
+// The order in which connections of HTTP/2 with much to read are read. All that came in a packet is taken before anything else is done, so that
 // many busy connections would be read in one turn of the event loop while all other requests wait. Connections of one user, and those of
 // all unauthenticated clients together, may open so many streams in a turn, and have so many that wait to start. Above that none of them is read; later
 // one is, and twice as many in each turn that stays below the limit.

@@ -110,7 +110,7 @@ function costing<const P extends readonly string[]>(
   };
 }
 
-/** So many steps of a pattern take as long as a unit of cost. */
+/** This many steps of a pattern take as long as a unit of cost. */
 const STEPS_PER_COST = 40;
 
 /** Spends the steps of a pattern, in units of cost. */

@@ -28,7 +28,7 @@ export type HeldKeyDeps = {
 
 /** A share of the time that a key has left. */
 const RENEWED_AFTER = 2 / 3;
-/** Whatever a clock says that is not set right. */
+/** Bounds for a clock that is wrong. */
 const RENEWED_MS = { least: 10 * 60_000, most: 16 * 60 * 60_000 };
 /** After an exchange that failed, while the key is still good. */
 const RETRY_MS = 60_000;

@@ -42,7 +42,7 @@ export type ClusterOptions = {
   readonly runsWorkloads?: (() => boolean) | undefined;
   /** Asks its admission webhooks. */
   readonly webhooks: WebhookCaller;
-  /** Where those calls are counted. Absent: nowhere. */
+  /** Counts those calls. Absent: they are not counted. */
   readonly webhookMetrics?: WebhookMetrics | undefined;
   /** Address of its API, as in `ApiServiceDeps`. Absent: not known. */
   readonly apiAddress?: (() => ApiAddress | undefined) | undefined;

@@ -5,7 +5,7 @@ import { KeyExistsError, ValueTooLargeError } from "@postern/apiserver/storage/s
 import { BackupError } from "../foundation/store/backup-error.ts";
 import type { BackupEntry } from "./entry-frames.ts";
 
-/** So many at once go into one commit of the store. */
+/** Writes at once, which go into one commit of the store. */
 const BATCH = 256;
 
 /** Rejects with BackupError where something else is in the place of an entry, and where one is larger than the store takes. */

@@ -7,7 +7,7 @@ import { type FieldPath, formatFieldPath } from "../fieldpath/path-element.ts";
 export type MergeConflict = { readonly manager: string; readonly fields: FieldSet };
 
 /**
- * So many fields of a refusal are named. Upstream names all: a path for each item of a long list, again in a cause of its own, is a response of
+ * Fields of a refusal that are named. Upstream names all: a path for each item of a long list, again in a cause of its own, is a response of
  * megabytes that says no more.
  */
 export const MAX_NAMED_CONFLICTS = 500;

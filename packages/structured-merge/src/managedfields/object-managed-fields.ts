@@ -7,7 +7,7 @@ import type { KubeObject, ManagedFieldsEntry } from "@postern/apimachinery/meta/
 /** An object as the JSON it is. */
 export const jsonOf = (object: KubeObject): JsonValue => object as JsonValue; // only its named types hide it
 
-/** Whatever the client has sent for them: the types of object metadata hold for stored objects only. */
+/** Unchecked, as the client has sent them: the types of object metadata hold for stored objects only. */
 export const rawManagedFields = (object: KubeObject): JsonValue | undefined =>
   object.metadata.managedFields as JsonValue | undefined; // entries are JSON
 

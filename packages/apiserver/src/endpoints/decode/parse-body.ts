@@ -67,7 +67,7 @@ function* valueRead(read: ReadYaml): Steps<DecodedYaml> {
 }
 
 /**
- * So many members and items a body may have, and what a patch makes of an object; those beyond the first thousand of one object or list count
+ * Members and items that a body, or the result of a patch, may have; those beyond the first thousand of one object or list count
  * twice. Each costs a microsecond or less in each of a dozen walks, of which one is the longest that others wait for. The largest definitions of
  * custom resources in use have fifty thousand; a ConfigMap of one mebibyte can be one member.
  */

@@ -85,7 +85,7 @@ function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSo
   });
 }
 
-/** So much may wait for the client until writers wait, too. */
+/** Bytes that may wait for the client before writers wait, too. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
 const linesOf = (chunk: Buffer): readonly string[] =>

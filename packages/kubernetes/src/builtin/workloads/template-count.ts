@@ -22,7 +22,7 @@ const withCount = <T extends WithTemplate>(object: T, count: number): T => ({
 export const uncounted = <T extends WithTemplate>(object: T): T =>
   object.metadata.annotations?.[TEMPLATES] === undefined ? withCount(object, 0) : object;
 
-/** Whatever a client writes into the annotation. */
+/** Sets the count, whatever annotation the client has sent. */
 export const countingTemplates = <T extends WithTemplate>(strategy: Strategy<T>): Strategy<T> => ({
   ...strategy,
   prepareForCreate: async (object, context) =>

@@ -21,7 +21,7 @@ export type Made = {
 
 /** Pods of one owner that are created or deleted before the next owner has its turn. */
 export const MOST_AT_ONCE = 100;
-/** So many are on their way to the store together. */
+/** Pods that are written to the store at the same time. */
 const TOGETHER = 4;
 const MAX_BASE_LENGTH = 58;
 /** The server itself is busy. */

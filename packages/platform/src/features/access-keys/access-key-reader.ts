@@ -69,7 +69,7 @@ const MAX_SHARED = 1_000;
 
 const NO_VALUES: readonly AccessKeyRecord[] = [];
 
-/** So many different ones are compared with. */
+/** Recent sets of members that a new record is compared with. */
 const MAX_SHARED_MEMBERS = 32;
 
 function sharingMembers(): ShareMembers {

@@ -305,7 +305,7 @@ export class AccessKeyRecord implements AccessKeyState {
     return this.#common.readyReason === "Expired" && !this.#common.isRetiredValue;
   }
 
-  /** In which its times were learned. */
+  /** The epoch of the clock in which its times were learned. */
   get epoch(): ClockEpoch {
     return this.#common.epoch;
   }

@@ -16,7 +16,7 @@ export type DigestRenewal = {
   used(key: AccessKeyState, value: string): boolean;
 };
 
-/** So many writes at a time: after a rotation every key is used for the first time. The others wait for their next use. */
+/** Writes at a time: after a rotation every key is used for the first time. The others wait for their next use. */
 const MAX_AT_ONCE = 64;
 
 /** After an error it is tried again at the next use. */

@@ -22,7 +22,7 @@ export type ExpiringKey = {
   readonly deletedFrom: number | undefined;
   /** For a key that a trust rule issued. */
   readonly grant?: Pick<KeyGrant, "until"> | undefined;
-  /** In which its times were learned. */
+  /** The epoch of the clock in which its times were learned. */
   readonly epoch: ClockEpoch;
   /** Its condition Ready says that it has expired, which lasts until its TTL is extended, whatever time it is. */
   readonly isMarkedExpired: boolean;

@@ -40,7 +40,7 @@ const OF_REQUEST = "accessrequests/";
 export const requestRuleOf = (name: string): string => `${OF_REQUEST}${name}`;
 export const isGrantOfRequest = ({ rule }: Pick<KeyGrant, "rule">): boolean => rule.startsWith(OF_REQUEST);
 
-/** Where it is known what rules give now. */
+/** The present grants of rules. */
 export type KeyGrants = {
   /** Why the rule does not give the key any more; undefined where it does. */
   keyRefusalOf(grant: KeyGrant, key: GrantedKey): KeyRefusal | undefined;

@@ -15,7 +15,7 @@ export type KeyWithOrigins = {
   readonly uid: string;
   readonly serial: number;
   readonly origins: readonly KeyOrigin[];
-  /** Whatever was made with a value of a lower serial is revoked. */
+  /** Credentials made with a value of a lower serial are revoked. */
   readonly childrenFrom: number;
 };
 

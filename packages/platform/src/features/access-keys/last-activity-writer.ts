@@ -24,7 +24,7 @@ type LastActivityWriterDeps = {
 
 const ATTEMPTS = 3;
 const FIRST_MS = 1_000;
-/** So many first uses go into one commit each second. Further ones are written with the others. */
+/** First uses that go into one commit each second. Further ones are written with the others. */
 const MAX_FIRST = 64;
 
 export function createLastActivityWriter(deps: LastActivityWriterDeps): PeriodicWriter {

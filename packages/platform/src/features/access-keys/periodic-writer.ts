@@ -11,7 +11,7 @@ export type PeriodicWriter = AsyncDisposable & {
 export type GatherUses = (uids?: readonly string[]) => Promise<void>;
 
 const INTERVAL_MS = 60_000;
-/** So many writes at once go into one commit of the store. */
+/** Writes at once, which go into one commit of the store. */
 const BATCH = 64;
 
 /** Writes once a minute until it is disposed, and once more then. `write` never rejects, and never runs twice at once. */

@@ -1,4 +1,4 @@
-// In which namespaces each user and team owns an instance, or is listed to use one: a list of projects asks for all of them at once.
+// The namespaces in which each user and team owns an instance, or is listed to use one: a list of projects asks for all of them at once.
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";

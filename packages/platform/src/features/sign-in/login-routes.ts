@@ -125,7 +125,7 @@ export async function finishSignIn(context: RequestContext, deps: SignInRoutesDe
   auditProvider(context, deps, name);
   if (!isSameText(request.query.get("state") ?? "", away.state))
     return fail("the state is not the expected one", 400, AGAIN);
-  // Whatever the answer is: the same state, and with it the same nonce, is used for no second one.
+  // A state, and with it its nonce, is used for one answer only.
   if (!(await records.useOnce(away.state, request.remoteAddress, clock.now() + LIFE_SECONDS * 1000)))
     return fail("the state was used before", 400, AGAIN);
   const error = request.query.get("error");

@@ -194,7 +194,7 @@ const REFERENCE = /\{\{\s*\.Values\.([A-Za-z0-9_.-]*[A-Za-z0-9_])\s*\}\}/g;
 /** A short template may refer to a long value many times. */
 const MAX_RENDERED = 1 << 20;
 
-/** So many references without a value are named. */
+/** References without a value that are named. */
 const MAX_UNKNOWN = 20;
 
 class Filler {

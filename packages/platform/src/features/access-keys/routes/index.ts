@@ -6,7 +6,7 @@ import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
 import type { AccessKeys } from "../feature.ts";
 import { createLeakReports, leakReportLimits, type ReportedValue } from "./leak-reports.ts";
 
-/** Where anybody reports keys that they found. */
+/** Takes reports of found keys, without a credential. */
 const LEAKS_PATH = "/leaks";
 
 export const leakRoute = (

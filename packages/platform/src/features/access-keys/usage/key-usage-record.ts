@@ -30,7 +30,7 @@ export type KeyUsageSummary = {
 
 /** The maximum number of entries, and of requests beyond scopes, per key. */
 export const MAX_ENTRIES = 50;
-/** So many resources are remembered of a key: what a scope is made of does not depend on them. */
+/** Resources that are remembered of a key. A proposed scope does not depend on them. */
 export const MAX_USES = 100;
 
 /** The same for the same resource of the same API alone. Made for every request. */
