@@ -35,7 +35,7 @@ test("is silent about what is soon over", () => {
   expect(text()).toBe("");
 });
 
-test("without a total writes a line every ten seconds", () => {
+test("progress without a total is a line every ten seconds", () => {
   const { progress, wait, text } = recorder(false);
   for (let done = 1; done <= 25; done++) {
     wait(1_000);

@@ -50,7 +50,7 @@ it.each([
   expect([ended, counted]).toEqual(["ended", ["transport"]]);
 });
 
-it("also reports the error of ending it", () => {
+it("reports the error of the end as well", () => {
   const { counted, faults } = recording();
   const fail = (): never => {
     throw new Error("x");

@@ -17,7 +17,7 @@ it("are one piece, in their order", () => {
   expect(pieces.take()).toBe(only);
 });
 
-it("of a byte each take about their bytes in memory", () => {
+it("pieces of a byte each take about as much memory as their bytes", () => {
   const source = Buffer.alloc(64 << 10, "x");
   const pieces = new Pieces();
   const used = (): number => {

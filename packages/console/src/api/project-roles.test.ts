@@ -20,7 +20,7 @@ test("roles are those of the user and of the user's teams", () => {
   expect(memberRoles({ team: { name: "shop" } })(project("one", { members }))).toEqual([ADMIN]);
 });
 
-test("of thousands of projects, eight are asked about, and among them one with each set of roles", () => {
+test("eight of thousands of projects are asked about, among them one with each set of roles", () => {
   const projects = [
     ...Array.from({ length: 3_000 }, (_, at) =>
       project(`a-${String(at).padStart(4, "0")}`, { members: [member("User", "jane", VIEWER)] }),

@@ -42,7 +42,7 @@ test("an Ingress gets the default class, unless it names one", async () => {
   expect(await classOfIngress("older", {}, { "kubernetes.io/ingress.class": "x" })).toBeUndefined();
 });
 
-test("of several defaults the newest is taken, and the first by name where they are as old", async () => {
+test("the newest of several defaults is taken, and the first by name of equally old ones", async () => {
   const second = async (): Promise<string> => (await ingressClass("second", true)).metadata.creationTimestamp;
   const first = (await cluster.send({ method: "GET", path: "/apis/networking.k8s.io/v1/ingressclasses/one" })).json;
   const isNewer = (await second()) > first.metadata.creationTimestamp;

@@ -190,7 +190,7 @@ function broken(spec: object, old?: object): readonly string[] {
   return found.map(({ field, message }) => `${field}: ${message.replace(/^Invalid value: ("[a-z]*": )?/, "")}`);
 }
 
-it("compile all", () => {
+it("the rules of all real definitions compile", () => {
   expect(errors).toEqual([]);
 });
 

@@ -31,7 +31,7 @@ it("a quota from before the limit may be changed, and may not grow", async () =>
   expect(await updated(300, 301)).toEqual(tooMany(301));
 });
 
-it("its status names as many at most, also where a client writes it", async () => {
+it("the status of a quota names as many at most, also where a client writes it", async () => {
   const withStatus = (hard: number, used: number) => ({
     ...quota(1),
     status: { hard: quota(hard).spec.hard, used: quota(used).spec.hard },

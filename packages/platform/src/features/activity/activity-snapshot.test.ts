@@ -52,7 +52,7 @@ it("adds minute to minute, also where one has begun later, and keys to keys", ()
   expect(sum.changes.map(({ name }) => name)).toEqual(["later", "between", "first"]);
 });
 
-it("of one is that one", () => {
+it("the sum of one snapshot is that snapshot", () => {
   const one = snapshot({ used: [{ id: "b", count: 5 }] }, 1, 2);
   expect(addActivity(one)).toEqual(one);
 });

@@ -79,7 +79,7 @@ it("counts those without an owner for their virtual cluster", async () => {
   await server.certificates.record(certificateOf(undefined, "E0", { instanceUid: "other" }));
 });
 
-it("counts bytes", async () => {
+it("counts the bytes of records by holder", async () => {
   await using server = await createAccessKeyServer({ certificateLimit: { objects: 5, bytes: 3_000 } });
   const groups = Array.from({ length: 100 }, (_, number) => `a group with a long name ${number}`);
   await server.certificates.record(certificateOf("jane", "A0", { organizations: groups }));

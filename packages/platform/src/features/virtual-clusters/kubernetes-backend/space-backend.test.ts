@@ -30,7 +30,7 @@ async function createHost() {
   return { cluster, space };
 }
 
-test("its namespace is made, kept as it should be, and removed", async () => {
+test("the namespace of a space is made, kept as it should be, and removed", async () => {
   const { cluster, space } = await createHost();
   const backend = space("one");
   expect(await backend.health(signal)).toMatchObject({ ready: false, reason: "NotProvisioned" });
@@ -45,7 +45,7 @@ test("its namespace is made, kept as it should be, and removed", async () => {
   expect(await backend.remove(signal)).toBe(true);
 });
 
-test("its labels do not give its namespace to another space (security book 10)", async () => {
+test("the labels of a space do not give its namespace to another space (security book 10)", async () => {
   const { cluster, space } = await createHost();
   const labels = { "example.com/space-instance-uid": "two", "app.kubernetes.io/managed-by": "tenant" };
   const own = { "example.com/space-instance-uid": "one", "app.kubernetes.io/managed-by": "example" };

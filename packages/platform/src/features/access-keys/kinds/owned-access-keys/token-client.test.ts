@@ -45,7 +45,7 @@ it("names the client of the only provider, and no other key's", async () => {
     expect(await created(spec)).toBeUndefined();
 });
 
-it("of several providers names that of spec.identity.connector", async () => {
+it("names the provider of spec.identity.connector among several", async () => {
   await provider("two", { scopes: ["openid", "offline_access"] });
   expect(await created(REFRESH)).toBeUndefined();
   expect(await created({ ...REFRESH, identity: { connector: "two" } })).toMatchObject({

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, randomInt } from "node:crypto";
 import { expect, test } from "vitest";
 import { accessKeyDigest } from "./access-key-digest.ts";
 
-test("is HMAC-SHA-256", () => {
+test("the digest of a value is HMAC-SHA-256", () => {
   for (let round = 0; round < 200; round++) {
     const key = new Uint8Array(randomBytes(randomInt(0, 65)));
     const value = randomBytes(randomInt(0, 200)).toString(round % 2 === 0 ? "latin1" : "base64url");
@@ -14,6 +14,6 @@ test("is HMAC-SHA-256", () => {
   }
 });
 
-test("takes no key that HMAC would have to hash first", () => {
+test("a key that HMAC would have to hash first is refused", () => {
   expect(() => accessKeyDigest(new Uint8Array(65), "value")).toThrow(RangeError);
 });
