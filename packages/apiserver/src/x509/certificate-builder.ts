@@ -47,12 +47,13 @@ export function buildCertificate(parts: CertificateParts, signingKey: KeyObject)
   return derSequence(toBeSigned, ECDSA_WITH_SHA256, derBitString(sign("sha256", toBeSigned, signingKey)));
 }
 
-/** Wraps an extension's value. A critical one makes a reader that does not know it refuse the certificate. */
-export function encodeExtension(oid: string, value: Uint8Array, critical = false): Uint8Array {
-  return critical
-    ? derSequence(derObjectIdentifier(oid), derBoolean(true), derOctetString(value))
-    : derSequence(derObjectIdentifier(oid), derOctetString(value));
-}
+/** Wraps an extension's value. */
+export const encodeExtension = (oid: string, value: Uint8Array): Uint8Array =>
+  derSequence(derObjectIdentifier(oid), derOctetString(value));
+
+/** A reader that does not know a critical extension refuses the certificate. */
+const encodeCriticalExtension = (oid: string, value: Uint8Array): Uint8Array =>
+  derSequence(derObjectIdentifier(oid), derBoolean(true), derOctetString(value));
 
 /** Bit numbers of KeyUsage. */
 const DIGITAL_SIGNATURE = 0;
@@ -60,8 +61,8 @@ const KEY_CERT_SIGN = 5;
 const CRL_SIGN = 6;
 
 export const AUTHORITY_CONSTRAINTS: readonly Uint8Array[] = [
-  encodeExtension(OID.basicConstraints, derSequence(derBoolean(true)), true),
-  encodeExtension(OID.keyUsage, derNamedBits([DIGITAL_SIGNATURE, KEY_CERT_SIGN, CRL_SIGN]), true),
+  encodeCriticalExtension(OID.basicConstraints, derSequence(derBoolean(true))),
+  encodeCriticalExtension(OID.keyUsage, derNamedBits([DIGITAL_SIGNATURE, KEY_CERT_SIGN, CRL_SIGN])),
 ];
 
 export const CLIENT_CONSTRAINTS = leafConstraints(OID.clientAuth);
@@ -69,8 +70,8 @@ export const SERVER_CONSTRAINTS = leafConstraints(OID.serverAuth);
 
 function leafConstraints(purpose: string): readonly Uint8Array[] {
   return [
-    encodeExtension(OID.basicConstraints, derSequence(), true),
-    encodeExtension(OID.keyUsage, derNamedBits([DIGITAL_SIGNATURE]), true),
+    encodeCriticalExtension(OID.basicConstraints, derSequence()),
+    encodeCriticalExtension(OID.keyUsage, derNamedBits([DIGITAL_SIGNATURE])),
     encodeExtension(OID.extendedKeyUsage, derSequence(derObjectIdentifier(purpose))),
   ];
 }

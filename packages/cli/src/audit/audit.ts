@@ -93,7 +93,11 @@ async function verifyLogs(
   let faulty = 0;
   /** The end of the file before, where it was written in part. */
   let torn: (TornEnd & { readonly file: string }) | undefined;
-  const tell = (path: string, line: number, message: string, isFault = true): void => {
+  const tell = (
+    path: string,
+    line: number,
+    { message, isFault = true }: { readonly message: string; readonly isFault?: boolean },
+  ): void => {
     // Line 0 means those at the end of the file before.
     const [file, lines] = line > 0 || torn === undefined ? [path, [line]] : [torn.file, torn.lines];
     for (const at of lines) {
@@ -106,8 +110,8 @@ async function verifyLogs(
     const reader = createChainReader(sha256, head, through, hmac, torn);
     for await (const line of linesOf(file)) reader.read(line);
     const { lines, faults, torn: confirmed, tornEnd, startsAfter, endsWith, holdsWanted } = reader.report();
-    for (const { line, fault } of faults) tell(file, line, FAULTS[fault]);
-    for (const line of confirmed) tell(file, line, TORN, false);
+    for (const { line, fault } of faults) tell(file, line, { message: FAULTS[fault] });
+    for (const line of confirmed) tell(file, line, { message: TORN, isFault: false });
     const verified = { file, lines, after: startsAfter === CHAIN_START ? null : startsAfter, last: endsWith };
     files.push(verified);
     onFile(verified);
@@ -120,7 +124,7 @@ async function verifyLogs(
   }
   // Nothing confirms the last line of all.
   if (torn !== undefined) {
-    tell(torn.file, 0, FAULTS["not-json"]);
+    tell(torn.file, 0, { message: FAULTS["not-json"] });
     faulty += torn.lines.length;
   }
   return { lines: total, faults: faulty, holdsThrough, files, remarkable };

@@ -173,12 +173,20 @@ class SealedStorage implements Storage {
     return sealEntry(this.#options.ring, key, value, this.#options.random);
   }
 
-  #open(entry: StoredEntry, isPast = false): StoredEntry {
+  #open(entry: StoredEntry): StoredEntry {
+    return this.#opening(entry, this.#options.onUnreadable);
+  }
+
+  /** A replaced value may be under a key that is no longer needed. */
+  #openPast(entry: StoredEntry): StoredEntry {
+    return this.#opening(entry, () => undefined);
+  }
+
+  #opening(entry: StoredEntry, onUnreadable: SealedStorageDeps["onUnreadable"]): StoredEntry {
     if (!isSealedPlace(entry.key)) return entry;
     const opened = openEntry(this.#options.ring, entry.key, entry.value);
     if ("value" in opened) return { ...entry, value: opened.value };
-    // A replaced value may be under a key that is no longer needed.
-    if (!isPast) this.#options.onUnreadable(entry.key, opened.fault);
+    onUnreadable(entry.key, opened.fault);
     return { ...entry, value: this.#options.placeholder(entry.key, opened.fault) };
   }
 
@@ -190,7 +198,7 @@ class SealedStorage implements Storage {
   #openEvent(event: StorageEvent): StorageEvent {
     if (!isSealedPlace(keyOf(event))) return event;
     const { previous } = event;
-    const before = previous === undefined ? undefined : this.#open(previous, true);
+    const before = previous === undefined ? undefined : this.#openPast(previous);
     if (event.type === "put") return { ...event, entry: this.#open(event.entry), previous: before };
     return before === undefined ? event : { ...event, previous: before };
   }
