@@ -19,7 +19,7 @@ export type AdmissionAttributes = {
   readonly object: KubeObject | undefined;
   readonly oldObject: KubeObject | undefined;
   readonly dryRun: boolean;
-  /** Of a delete: how. */
+  /** The options of a delete. */
   readonly deleteOptions?: JsonObject | undefined;
 };
 

@@ -150,7 +150,7 @@ function shapeOfDifference(before: string, old: JsonValue, value: JsonValue): st
 const memberOf = (object: JsonObject, name: string): JsonValue | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 
-/** Of one type, so that both fit the schema where one does. */
+/** Whether a value of the same type is another one, so that both fit the schema where one does. */
 const isOtherValue = (old: JsonValue, value: JsonValue): boolean =>
   typeof old === typeof value &&
   (typeof old === "string" ||

@@ -31,7 +31,7 @@ export function createApiRouter(surfaces: {
   readonly proxy: HandlerChain;
   /** The first that takes a request answers it. */
   readonly routes: readonly RoutedChain[];
-  /** Of the console, for browsers. Undefined: this server has none. */
+  /** The page of the console, for browsers. Undefined: this server has none. */
   readonly page: RoutedChain | undefined;
 }): ApiHandler {
   const { sessions, page } = surfaces;

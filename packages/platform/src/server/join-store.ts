@@ -30,7 +30,7 @@ export function joinStore(
     readonly store: Pick<ServerStore, "isShared" | "enter">;
     readonly cache: WatchCache;
     readonly runtime: Runtime;
-    /** Of a further thread of the process. Undefined: this is the first. */
+    /** The id of a further thread of the process. Undefined: this is the first. */
     readonly threadId: string | undefined;
     readonly signal: AbortSignal;
   },

@@ -68,7 +68,7 @@ export async function loadServingIdentity(
   };
 }
 
-/** That of --tls-cert-file. Throws ConfigurationError for files that cannot be used, or that do not fit together. */
+/** The identity of --tls-cert-file. Throws ConfigurationError for files that cannot be used, or that do not fit together. */
 export async function loadConfiguredIdentity(
   { tlsCertFile, tlsPrivateKeyFile, tlsCaFile }: Configuration,
   caPath: string,

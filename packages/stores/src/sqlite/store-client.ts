@@ -49,7 +49,7 @@ type WithoutId<Request> = Request extends unknown ? Omit<Request, "id"> : never;
 
 export type StoreClientDeps = {
   readonly port: StorePort;
-  /** That of the store when this client has joined. */
+  /** The revision of the store when this client has joined. */
   readonly revision: Revision;
   /** The newest revision on disk, where others write as well. Default: this client writes alone. */
   readonly newest?: (() => Revision) | undefined;

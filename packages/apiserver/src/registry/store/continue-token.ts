@@ -31,7 +31,7 @@ const MAX_KEPT = 1_000;
 
 /** With a key, tokens carry a signature and forged ones are refused. */
 export function createContinueTokens(key?: Uint8Array): ContinueTokens {
-  // Of bytes, Node makes one with each signature.
+  // Given bytes, Node makes a key with each signature.
   const secret = key === undefined ? undefined : createSecretKey(key);
   const sign = (revision: Revision, start: string): string =>
     secret === undefined
@@ -44,7 +44,7 @@ export function createContinueTokens(key?: Uint8Array): ContinueTokens {
     const token = { v: VERSION, rv: revision, start, ...(signature === "" ? {} : { sig: signature }) };
     return Buffer.from(JSON.stringify(token)).toString("base64url");
   };
-  /** Of `keptRevision`, by where they begin. */
+  /** The tokens of `keptRevision`, by the key that they start after. */
   const kept = new Map<string, string>();
   let keptRevision: Revision = INCONSISTENT;
 

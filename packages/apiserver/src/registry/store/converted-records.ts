@@ -29,7 +29,7 @@ export type ConvertedRecords = {
   readonly codec: ObjectCodec;
 };
 
-/** Of one call of the converter: an answer is read in one go. */
+/** Objects of one call of the converter: an answer is read in one go. */
 const MAX_OBJECTS = 100;
 const MAX_BYTES = 256 * 1024;
 

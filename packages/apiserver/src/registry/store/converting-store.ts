@@ -47,7 +47,7 @@ export function createConvertingStore(store: StoreContext, converted: ConvertedR
     get: (context, ...request) => withConverted(context, (own) => getObject(own, context, ...request)),
     list: (context, query) => withConverted(context, (own) => listObjects(own, context, query)),
     watch: (...request) => watchConverted(store, fromConverter(converted), ...request),
-    // Of what is there already it asks whether it is there.
+    // A create asks only whether the object exists.
     create: (...request) => createObject(store, ...request),
     update: (context, ...request) => withConverted(context, (own) => updateObject(own, context, ...request)),
     delete: (context, ...request) => withConverted(context, (own) => deleteObject(own, context, ...request)),
@@ -73,7 +73,7 @@ class ConvertedView implements CacheView {
   readonly #converted: ConvertedRecords;
   readonly #gets = new Map<string, CachedObject | undefined>();
   readonly #lists = new Map<string, readonly CachedObject[]>();
-  /** Of what was read first. */
+  /** The revisions of the state that was read first. */
   #read: { readonly revision: Revision; readonly changedRevision: Revision } | undefined;
 
   constructor(records: CacheView, converted: ConvertedRecords) {
@@ -137,7 +137,7 @@ type WatchedRecords = {
   isAtHand(record: CachedObject): boolean;
   /** Resolves when they are at hand. */
   prepare(records: readonly CachedObject[], caller: CodecCaller): Promise<void>;
-  /** Of a record that has been prepared, if it had to be. */
+  /** The shown form of a record that has been prepared, if it had to be. */
   shown(record: CachedObject): CachedObject;
 };
 

@@ -5,7 +5,7 @@ import type { CachedObject } from "../../cache/cached-object.ts";
 import { SelectedFields } from "./selected-fields.ts";
 
 export type ParsedLimits = {
-  /** Of their JSON: parsed they take some times as much. An object with more than a quarter of this is not remembered. */
+  /** Bytes of their JSON: parsed they take some times as much. An object with more than a quarter of this is not remembered. */
   readonly bytes: number;
   readonly objects: number;
 };

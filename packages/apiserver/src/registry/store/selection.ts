@@ -92,7 +92,7 @@ type FieldText = (object: CachedObject) => string;
 function readerOf(field: string, compute: ((object: KubeObject) => string) | undefined): FieldText {
   if (compute !== undefined) return (object) => compute(object.decode());
   const path = field.split(".");
-  // Of a large object nothing else is parsed.
+  // Only these members of a large object are parsed.
   const read = createMemberReader(selectionOf(path));
   return (object) => {
     const value = valueAtPath(object.read(read), path);

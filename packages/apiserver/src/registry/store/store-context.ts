@@ -24,7 +24,7 @@ export type StoreContext = {
   readonly cache: WatchCache;
   readonly view: CacheView;
   readonly codec: ObjectCodec;
-  /** Of all resources of one API surface. */
+  /** The parsed objects of all resources of one API surface. */
   readonly parsed: ParsedObjects;
   readonly admission: AdmissionChain;
   readonly continueTokens: ContinueTokens;

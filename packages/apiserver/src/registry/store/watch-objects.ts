@@ -38,7 +38,7 @@ export async function watchObjects(
 export type RecordObserver = {
   /** Called first, if at all. `read` returns about as many bytes as it is asked for, and undefined after the last record. */
   initialState(read: (bytes: number) => readonly CachedObject[] | undefined): void;
-  /** Of records that have been read. */
+  /** Events of records that have been read. */
   events(events: readonly CacheEvent[]): void;
   progress(resourceVersion: string): void;
   error(error: Error): void;

@@ -48,7 +48,7 @@ export function returnedHeaders(headers: IncomingHttpHeaders, location: string |
   const returned: { [name: string]: string | readonly string[] } = { ...HARMLESS_IN_BROWSERS };
   for (const name in headers) {
     const value = headers[name];
-    // Of a refused upgrade as well: what a handshake says belongs to a 101.
+    // Also left out of a refused upgrade: the headers of a handshake belong to a 101.
     if (value !== undefined && RETURNED.has(name) && !named.has(name)) returned[name] = value;
   }
   if (location !== undefined) returned["location"] = location;

@@ -20,7 +20,7 @@ const MAX_OF_NAMESPACE = 2_048;
 const MAX = 16_384;
 /** Projects leave as many to connected clusters. */
 const MAX_OF_NAMESPACES = MAX - MAX_OF_NAMESPACE;
-/** Of all: no name of a namespace. */
+/** The sum of all: no name of a namespace. */
 const ALL = "*";
 
 /** `threads`: how many of the server count, each up to its share. */

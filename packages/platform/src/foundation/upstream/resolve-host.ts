@@ -96,7 +96,7 @@ function candidatesOf(name: string, { domains, dots }: SearchList): readonly str
   return name.split(".").length - 1 >= dots ? [name, ...searched] : [...searched, name];
 }
 
-/** Of a file in the form of hosts(5). */
+/** The addresses of a name in a file in the form of hosts(5). */
 function addressesIn(text: string, name: string): LookupAddress[] {
   return text.split("\n").flatMap((line) => {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().toLowerCase().split(/\s+/);

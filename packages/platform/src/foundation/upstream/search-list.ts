@@ -12,7 +12,7 @@ const MAX_DOTS = 15;
 /** In a Pod there are three to six. */
 const MAX_DOMAINS = 32;
 
-/** Of a text in the form of resolv.conf; the last line of a kind counts. */
+/** The search list in a text in the form of resolv.conf; the last line of a kind counts. */
 export function searchListOf(text: string): SearchList {
   let domains: readonly string[] = [];
   let dots = DEFAULT_DOTS;

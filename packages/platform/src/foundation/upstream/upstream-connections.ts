@@ -49,7 +49,7 @@ export type UpstreamDeps = {
   readonly dial?: Dial;
   /** Counts its connections beside those to other targets. Absent: it has the limits of its own alone. */
   readonly sums?: ConnectionSums;
-  /** Of the project that the target belongs to, for `sums`. */
+  /** The namespace of the project that the target belongs to, for `sums`. */
   readonly namespace?: string | undefined;
   /** Absent: the operating system's. */
   readonly resolve?: ResolveHost;
@@ -143,7 +143,7 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
       ...(port === "" ? {} : { "server.port": Number(port) }),
     };
     return inSpan(spans, { name: request.method, kind: "client", attributes }, async (span) => {
-      // Those of the caller belong to another span.
+      // The trace headers of the caller belong to another span.
       const headers = withoutHeaders(headerList(request.headers), ["traceparent", "tracestate"]);
       const answer = await sendUntilAnswered({ ...request, headers: [...headers, ...headerList(spans.headers())] });
       const statusCode = answer.type === "response" ? answer.response.statusCode : 101;

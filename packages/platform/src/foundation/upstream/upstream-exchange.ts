@@ -28,7 +28,7 @@ export type UpstreamRequest = {
   readonly upgrade?: string;
   /** Whether it may take as long as it likes. */
   readonly lasts?: boolean;
-  /** Of what lasts: whether at least the head of the response is due as soon as any other. */
+  /** For a lasting exchange: whether at least the head of the response is due as soon as any other. */
   readonly answersAtOnce?: boolean;
   readonly signal: AbortSignal | Cancellable;
   /** A stream is read no faster than the target takes it, and is left as it is where the target takes no more. Absent: there is none. */
@@ -220,7 +220,7 @@ const chunksOf = (body: Readable): AsyncIterable<Buffer> => body.iterator({ dest
 /** The server closed a kept connection just when we took it. */
 const STALE: readonly string[] = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_INFO"];
 
-/** Of headers that Node takes the first value of; others are joined, as Node joins them. */
+/** Headers of which Node takes the first value; others are joined, as Node joins them. */
 const SINGLE: ReadonlySet<string> = new Set([
   ...["age", "content-length", "content-type", "etag", "expires", "last-modified", "location", "retry-after", "server"],
 ]);
