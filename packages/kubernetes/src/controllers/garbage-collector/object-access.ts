@@ -75,28 +75,16 @@ export type ObjectAccess = {
 const MAX_NAMESPACES = 100;
 
 export function createObjectAccess(port: Pick<ControllerPort, "resources" | "runtime">): ObjectAccess {
-  let known: readonly ControlledResource[] = [];
-  let stored: ReadonlyMap<string, ControlledResource> = new Map();
-  /** By the prefix of their keys. */
-  const storedResources = (): ReadonlyMap<string, ControlledResource> => {
-    const resources = port.resources.all;
-    if (resources !== known) stored = new Map(withoutViews(resources).map((each) => [each.keys.prefix, each]));
-    known = resources;
-    return stored;
-  };
-
-  let kinds: ReadonlyMap<string, ControlledResource> = new Map();
-  let kindsOf: readonly ControlledResource[] = [];
-  /** An object may name thousands of owners, and a cluster serve thousands of kinds. */
+  const byPrefix = indexOfResources(port, (resources) =>
+    withoutViews(resources).map((each) => [each.keys.prefix, each]),
+  );
+  // The first of several counts.
+  const byKind = indexOfResources(port, (resources) =>
+    resources.toReversed().map((each) => [`${each.definition.group}/${each.definition.kind}`, each]),
+  );
   const resourceOf = ({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">) => {
-    const { all } = port.resources;
-    if (all !== kindsOf) {
-      kindsOf = all;
-      // The first of several counts.
-      kinds = new Map(all.toReversed().map((each) => [`${each.definition.group}/${each.definition.kind}`, each]));
-    }
     const group = parseApiVersion(apiVersion)?.group;
-    return group === undefined ? undefined : kinds.get(`${group}/${kind}`);
+    return group === undefined ? undefined : byKind().get(`${group}/${kind}`);
   };
 
   /** Objects never change: the next version is another one. */
@@ -104,7 +92,7 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
 
   return {
     locate(key) {
-      const resource = storedResources().get(viewPrefixOf(key) ?? "");
+      const resource = byPrefix().get(viewPrefixOf(key) ?? "");
       return resource === undefined ? undefined : { resource, ...resource.keys.parse(key) };
     },
 
@@ -166,6 +154,21 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
         deleteControlled(port, resource, object, signal, { resourceVersion, propagationPolicy }),
       );
     },
+  };
+}
+
+/** The returned function makes the index anew when resources have changed: an object may name thousands of owners, and a cluster serve thousands of kinds. */
+function indexOfResources(
+  { resources }: Pick<ControllerPort, "resources">,
+  entriesOf: (all: readonly ControlledResource[]) => readonly (readonly [string, ControlledResource])[],
+): () => ReadonlyMap<string, ControlledResource> {
+  let known: readonly ControlledResource[] = [];
+  let index: ReadonlyMap<string, ControlledResource> = new Map();
+  return () => {
+    const { all } = resources;
+    if (all !== known) index = new Map(entriesOf(all));
+    known = all;
+    return index;
   };
 }
 
