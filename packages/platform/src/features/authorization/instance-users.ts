@@ -2,6 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { namedByGroups } from "./named-by-groups.ts";
 
 export type GroupNames = Pick<PlatformNames, "userGroup" | "teamGroup">;
 
@@ -10,10 +11,6 @@ export type InstanceSubjects = { readonly [kind in "users" | "teams" | "groups"]
 
 /** How many instances of each namespace a subject may use. */
 type Counts = ReadonlyMap<string, number>;
-
-/** In a list, it means every user, or every team. */
-const ANY = "*";
-const NOWHERE: Counts = new Map();
 
 export class InstanceUsers {
   readonly #counts = {
@@ -41,9 +38,12 @@ export class InstanceUsers {
   }
 
   *#countsOf({ groups }: UserInfo, names: GroupNames): Generator<Counts> {
-    for (const group of groups) yield this.#counts.groups.get(group) ?? NOWHERE;
-    yield* countsOfNamed(this.#counts.users, groups, names.userGroup(""));
-    yield* countsOfNamed(this.#counts.teams, groups, names.teamGroup(""));
+    for (const group of groups) {
+      const counts = this.#counts.groups.get(group);
+      if (counts !== undefined) yield counts;
+    }
+    yield* namedByGroups(this.#counts.users, groups, names.userGroup(""));
+    yield* namedByGroups(this.#counts.teams, groups, names.teamGroup(""));
   }
 
   #change(namespace: string, subjects: InstanceSubjects, by: 1 | -1): void {
@@ -58,17 +58,4 @@ export class InstanceUsers {
       }
     }
   }
-}
-
-/** The groups with the prefix name users, or teams. */
-function* countsOfNamed(counts: ReadonlyMap<string, Counts>, groups: readonly string[], prefix: string) {
-  let isAny = false;
-  for (const group of groups) {
-    if (group.length === prefix.length || !group.startsWith(prefix)) continue;
-    isAny = true;
-    const name = group.slice(prefix.length);
-    // Means all of them, and names none.
-    if (name !== ANY) yield counts.get(name) ?? NOWHERE;
-  }
-  if (isAny) yield counts.get(ANY) ?? NOWHERE;
 }

@@ -3,6 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { SubjectList } from "./caller.ts";
+import { namedByGroups } from "./named-by-groups.ts";
 
 type GroupNames = Pick<PlatformNames, "userGroup" | "teamGroup">;
 
@@ -12,8 +13,6 @@ const NO_PLACES: readonly number[] = [];
 export class SubjectIndex<Entry> {
   readonly entries: readonly Entry[];
   readonly #base: SubjectIndex<Entry> | undefined;
-  /** Counts names that were looked up, for tests. */
-  lookups = 0;
   readonly #users = new Map<string, number[]>();
   readonly #teams = new Map<string, number[]>();
   readonly #groups = new Map<string, number[]>();
@@ -37,13 +36,12 @@ export class SubjectIndex<Entry> {
 
   /** Whether any entry lists the caller. */
   lists(user: UserInfo, names: GroupNames): boolean {
-    for (const places of this.#placesOf(user, names)) if (places.length > 0) return true;
-    return false;
+    return this.#placesOf(user, names).next().done !== true;
   }
 
   /** The positions of the entries that list the caller, in order. A single star means every user, or every team. */
   placesOf(user: UserInfo, names: GroupNames): readonly number[] {
-    const found = [...this.#placesOf(user, names)].filter((places) => places.length > 0);
+    const found = [...this.#placesOf(user, names)];
     if (found.length <= 1) return found[0] ?? NO_PLACES;
     return [...new Set(found.flat())].sort((one, other) => one - other);
   }
@@ -57,24 +55,14 @@ export class SubjectIndex<Entry> {
     if (this.entries.length === 0) return;
     if (this.#base !== undefined) yield* this.#base.#placesOf(user, names);
     const { groups } = user;
-    if (this.#groups.size > 0) for (const group of groups) yield this.#groups.get(group) ?? NO_PLACES;
-    yield* this.#placesIn(this.#users, groups, names.userGroup(""));
-    yield* this.#placesIn(this.#teams, groups, names.teamGroup(""));
-  }
-
-  *#placesIn(places: ReadonlyMap<string, number[]>, groups: readonly string[], prefix: string) {
-    if (places.size === 0) return;
-    let hasSubjects = false;
-    for (const group of groups) {
-      if (group.length === prefix.length || !group.startsWith(prefix)) continue;
-      hasSubjects = true;
-      const name = group.slice(prefix.length);
-      // Means all users, and names none.
-      if (name === "*") continue;
-      this.lookups++;
-      yield places.get(name) ?? NO_PLACES;
+    if (this.#groups.size > 0) {
+      for (const group of groups) {
+        const places = this.#groups.get(group);
+        if (places !== undefined) yield places;
+      }
     }
-    if (hasSubjects) yield places.get("*") ?? NO_PLACES;
+    yield* namedByGroups(this.#users, groups, names.userGroup(""));
+    yield* namedByGroups(this.#teams, groups, names.teamGroup(""));
   }
 }
 
