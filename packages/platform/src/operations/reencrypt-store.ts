@@ -3,7 +3,7 @@
 
 import type { Random } from "@postern/apiserver/runtime/clock";
 import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
-import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import {
   compositionPrefix,
   createInternalValues,
@@ -66,13 +66,9 @@ export async function reencryptStore(options: {
       progress.unreadable++;
       return;
     }
-    try {
-      await storage.update(entry.key, value, entry.revision);
-      progress.rewritten++;
-    } catch (error) {
-      if (!(error instanceof RevisionConflictError)) throw error;
-      progress.left++;
-    }
+    const written = await unlessConflict(storage.update(entry.key, value, entry.revision));
+    if (written === undefined) progress.left++;
+    else progress.rewritten++;
   };
   const pass = async (prefix: string, reseal: Reseal): Promise<void> => {
     for await (const entries of pagesOf(storage, prefix, signal)) {

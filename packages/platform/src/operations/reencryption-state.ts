@@ -2,7 +2,7 @@
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { putUnlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { PassProgress } from "./reencrypt-store.ts";
 
 export type ReencryptionState = PassProgress & {
@@ -20,13 +20,8 @@ const STATE_KEY = "/platform/reencryption";
 export async function writeReencryptionState(storage: Storage, state: ReencryptionState): Promise<void> {
   const value = Buffer.from(JSON.stringify(state));
   const known = await storage.get(STATE_KEY);
-  try {
-    if (known === undefined) await storage.create(STATE_KEY, value);
-    else await storage.update(STATE_KEY, value, known.revision);
-  } catch (error) {
-    // A leader that came after this one writes it, too.
-    if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
-  }
+  // A leader that came after this one writes it, too.
+  await putUnlessConflict(storage, STATE_KEY, value, known);
 }
 
 /** Undefined until the first pass has begun. */

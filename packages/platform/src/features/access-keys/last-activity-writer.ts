@@ -5,7 +5,7 @@ import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { isConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import { encodeActivity, type LastActivity, MAX_NETWORKS, readActivity, type UsedKey } from "./last-activity.ts";
 import { createPeriodicWriter, inBatches, type PeriodicWriter } from "./periodic-writer.ts";
 
@@ -70,15 +70,8 @@ async function create(uid: string, { records, storage, keys, activity }: LastAct
   const key = keys.byUid(uid);
   const at = activity.of(uid);
   if (key === undefined || at === undefined || records.view.get(records.prefix + key.name) !== undefined) return;
-  try {
-    await storage.create(
-      records.prefix + key.name,
-      encodeActivity(key, { at, from: activity.fromOf(uid), networks: [] }),
-    );
-  } catch (error) {
-    // Another server was faster.
-    if (!(error instanceof KeyExistsError)) throw error;
-  }
+  const first = encodeActivity(key, { at, from: activity.fromOf(uid), networks: [] });
+  await unlessConflict(storage.create(records.prefix + key.name, first));
 }
 
 async function write(uid: string, deps: LastActivityWriterDeps): Promise<void> {
@@ -110,8 +103,7 @@ async function write(uid: string, deps: LastActivityWriterDeps): Promise<void> {
       return;
     } catch (error) {
       // Another server was faster.
-      const isRace = error instanceof KeyExistsError || error instanceof RevisionConflictError;
-      if (!isRace || attempt === ATTEMPTS) throw error;
+      if (!isConflict(error) || attempt === ATTEMPTS) throw error;
     }
   }
 }
@@ -122,10 +114,6 @@ async function remove(gone: UsedKey | undefined, { records, storage }: LastActiv
   const entry = gone === undefined ? undefined : await storage.get(records.prefix + gone.name);
   // Another key may have taken the name, and been used.
   if (entry === undefined || readActivity(CachedObject.fromEntry(entry)).uid !== gone?.uid) return;
-  try {
-    await storage.delete(entry.key, entry.revision);
-  } catch (error) {
-    // Another server has removed it, or a new key of that name was used.
-    if (!(error instanceof RevisionConflictError)) throw error;
-  }
+  // Another server may have removed it, or a new key of that name was used.
+  await unlessConflict(storage.delete(entry.key, entry.revision));
 }

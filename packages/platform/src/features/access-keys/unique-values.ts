@@ -5,7 +5,7 @@ import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-va
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Revision, Storage, StoredEntry } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { isConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import { type FollowedAccounts, fullAccountError } from "../../foundation/store/record-accounts.ts";
 import { type AccessKeyOwner, accountOfOwner } from "./access-key-owner.ts";
 import type { AccessKeySecrets, KeptAccessKey } from "./access-key-secrets.ts";
@@ -117,19 +117,19 @@ export function createValueClaims(deps: {
         else if (await mayTake(previous, claimant)) revision = await storage.update(key, value, previous.revision);
         else return undefined;
       } catch (error) {
-        if (attempt === ATTEMPTS || !isRace(error)) throw error;
+        if (attempt === ATTEMPTS || !isConflict(error)) throw error;
         continue;
       }
       return {
-        keep: () =>
-          skippingConflicts(() =>
-            storage.update(key, encodeClaim({ ...claim, isKept: true }), revision).then(() => {}),
-          ),
-        release: () =>
-          skippingConflicts(async () => {
-            if (previous === undefined) await storage.delete(key, revision);
-            else await storage.update(key, previous.value, revision);
-          }),
+        // Where another request, or a sweep, has changed the claim since, it holds as they left it.
+        async keep() {
+          await unlessConflict(storage.update(key, encodeClaim({ ...claim, isKept: true }), revision));
+        },
+        async release() {
+          await unlessConflict(
+            previous === undefined ? storage.delete(key, revision) : storage.update(key, previous.value, revision),
+          );
+        },
       };
     }
   }
@@ -188,17 +188,6 @@ const isSameOwner = (one: Claimant["owner"], other: Claimant["owner"]): boolean 
   one.kind === other.kind &&
   one.name === other.name &&
   one.uid === other.uid;
-
-const isRace = (error: unknown): boolean => error instanceof KeyExistsError || error instanceof RevisionConflictError;
-
-/** Another request has changed the claim since, or a sweep: what they made of it holds. */
-async function skippingConflicts(write: () => Promise<void>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!isRace(error)) throw error;
-  }
-}
 
 export const encodeClaim = ({ uid, name, owner, claimedAt, isKept, isLeaked, releasedAt }: ValueClaim): Uint8Array =>
   encodeStoredValue({

@@ -4,7 +4,7 @@ import type { RotationAction } from "@postern/api/certificate-authority";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/view-informer";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { AuthorityRecord } from "./authority-record.ts";
 
@@ -87,29 +87,17 @@ export function openRotationStates({
       const key = `${prefix}${id}`;
       for (;;) {
         const entry = await storage.get(key);
-        try {
-          const revision =
-            entry === undefined
-              ? await storage.create(key, encodeState(id, state))
-              : await storage.update(
-                  key,
-                  encodeState(id, laterOf(state, decodeState(CachedObject.fromEntry(entry)))),
-                  entry.revision,
-                );
-          await cache.waitFor(revision);
-          return;
-        } catch (error) {
-          if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
-        }
+        const next = entry === undefined ? state : laterOf(state, decodeState(CachedObject.fromEntry(entry)));
+        const revision = await putUnlessConflict(storage, key, encodeState(id, next), entry);
+        if (revision === undefined) continue;
+        await cache.waitFor(revision);
+        return;
       }
     },
     async forget(id) {
       const entry = await storage.get(`${prefix}${id}`);
-      if (entry === undefined) return;
-      await storage.delete(entry.key, entry.revision).catch((error: unknown) => {
-        // Another server deleted it, or a rotation was faster: the next attempt of the deletion finds it.
-        if (!(error instanceof RevisionConflictError)) throw error;
-      });
+      // If a rotation was faster, the next attempt of the deletion finds it.
+      if (entry !== undefined) await unlessConflict(storage.delete(entry.key, entry.revision));
     },
     [Symbol.dispose]: () => following[Symbol.dispose](),
   };

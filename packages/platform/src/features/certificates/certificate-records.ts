@@ -3,7 +3,7 @@
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import { encodeCertificate, type IssuedCertificate } from "./issued-certificate.ts";
 
 type CertificateRecords = {
@@ -38,18 +38,12 @@ export function createCertificateRecords(
           continue;
         }
         if (next === undefined) return false;
-        try {
-          const value = encodeCertificate(next);
-          const revision =
-            entry === undefined
-              ? await storage.create(keyOf(serial), value)
-              : await storage.update(keyOf(serial), value, entry.revision);
+        const revision = await putUnlessConflict(storage, keyOf(serial), encodeCertificate(next), entry);
+        if (revision !== undefined) {
           await cache.waitFor(revision);
           return true;
-        } catch (error) {
-          if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
-          isNew = false;
         }
+        isNew = false;
       }
     },
     async forget(certificates) {
@@ -57,13 +51,9 @@ export function createCertificateRecords(
         const known = view.get(keyOf(serial));
         // Another server may be doing the same.
         if (known === undefined) continue;
-        const revision = await storage.delete(known.key, known.revision).catch(ignoreConflict);
+        const revision = await unlessConflict(storage.delete(known.key, known.revision));
         if (revision !== undefined) await cache.waitFor(revision);
       }
     },
   };
-}
-
-function ignoreConflict(error: unknown): undefined {
-  if (!(error instanceof RevisionConflictError)) throw error;
 }

@@ -3,7 +3,7 @@
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { AgentIdentity } from "./agent-identity.ts";
 import type { AgentPlace } from "./agent-targets.ts";
 
@@ -77,22 +77,12 @@ export function createAgentRecords(
         if (after === undefined) return before;
         const metadata = { name: clusterUid };
         const bytes = encodeStoredValue({ apiVersion: "v1", kind: "ClusterAgent", metadata, ...after });
-        try {
-          await (found === undefined ? storage.create(key, bytes) : storage.update(key, bytes, found.revision));
-          return after;
-        } catch (error) {
-          if (!(error instanceof KeyExistsError || error instanceof RevisionConflictError)) throw error;
-        }
+        if ((await putUnlessConflict(storage, key, bytes, found)) !== undefined) return after;
       }
     },
     async remove(clusterUid) {
       const found = await newest(prefix + clusterUid);
-      if (found === undefined) return;
-      try {
-        await storage.delete(found.key, found.revision);
-      } catch (error) {
-        if (!(error instanceof RevisionConflictError)) throw error;
-      }
+      if (found !== undefined) await unlessConflict(storage.delete(found.key, found.revision));
     },
   };
 }

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
 import type { AgentPlace } from "./agent-targets.ts";
@@ -121,13 +121,8 @@ export function createJoinValues(
       const bytes = bytesOf({ until, ...place, clusterUid: uid, hash: hashOf(value) });
       const key = prefix + uid;
       for (;;) {
-        const entry = await storage.get(key);
-        try {
-          await (entry === undefined ? storage.create(key, bytes) : storage.update(key, bytes, entry.revision));
-          return { value, until };
-        } catch (error) {
-          if (!(error instanceof KeyExistsError || error instanceof RevisionConflictError)) throw error;
-        }
+        const written = await putUnlessConflict(storage, key, bytes, await storage.get(key));
+        if (written !== undefined) return { value, until };
       }
     },
     find(value) {
@@ -156,23 +151,12 @@ export function createJoinValues(
         digest: hashOf(value),
         used,
       });
-      try {
-        await storage.update(record.key, bytes, record.revision);
-        return true;
-      } catch (error) {
-        if (error instanceof RevisionConflictError) return false;
-        throw error;
-      }
+      return (await unlessConflict(storage.update(record.key, bytes, record.revision))) !== undefined;
     },
     async remove(clusterUid) {
       const entry = await storage.get(prefix + clusterUid);
       const record = entry && readEntry(entry);
-      if (record === undefined) return;
-      try {
-        await storage.delete(record.key, record.revision);
-      } catch (error) {
-        if (!(error instanceof RevisionConflictError)) throw error;
-      }
+      if (record !== undefined) await unlessConflict(storage.delete(record.key, record.revision));
     },
     [Symbol.dispose]: () => following[Symbol.dispose](),
   };

@@ -2,7 +2,7 @@
 
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import { decodeEntry, decodeNotices, encodeNotices, type NoticeRecord } from "./notice-records.ts";
 
 export type StoredNotices = { readonly entry: StoredEntry; readonly record: NoticeRecord };
@@ -32,22 +32,10 @@ export function createNoticeStore(storage: Storage, { view, prefix }: ViewPrefix
       return entry && { entry, record: decodeEntry(entry) };
     },
     async write(uid, before, next) {
-      const value = encodeNotices(uid, next);
-      try {
-        if (before === undefined) await storage.create(prefix + uid, value);
-        else await storage.update(before.entry.key, value, before.entry.revision);
-        return true;
-      } catch (error) {
-        if (error instanceof KeyExistsError || error instanceof RevisionConflictError) return false;
-        throw error;
-      }
+      return (await putUnlessConflict(storage, prefix + uid, encodeNotices(uid, next), before?.entry)) !== undefined;
     },
     async delete({ entry }) {
-      try {
-        await storage.delete(entry.key, entry.revision);
-      } catch (error) {
-        if (!(error instanceof RevisionConflictError)) throw error;
-      }
+      await unlessConflict(storage.delete(entry.key, entry.revision));
     },
   };
 }

@@ -8,7 +8,7 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { SealedValues } from "../../foundation/encryption/sealed-value.ts";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 
@@ -91,13 +91,7 @@ export function createSignInRecords(
   const remove = async (name: string): Promise<boolean> => {
     const entry = await storage.get(prefix + name);
     if (entry === undefined) return false;
-    try {
-      await storage.delete(prefix + name, entry.revision);
-      return true;
-    } catch (error) {
-      if (error instanceof RevisionConflictError) return false;
-      throw error;
-    }
+    return (await unlessConflict(storage.delete(prefix + name, entry.revision))) !== undefined;
   };
   const waiting = new WaitingRecords();
   /** The finished sign-ins of users, until they are used. */
@@ -137,38 +131,23 @@ export function createSignInRecords(
     async useOnce(secret, from, until) {
       if (view.count(prefix) + 1 > MAX_OF_STRANGERS && !(await makeWay())) return false;
       const name = nameOf("used", secret);
-      try {
-        await storage.create(prefix + name, encode(name, {}, until));
-      } catch (error) {
-        if (error instanceof KeyExistsError) return false;
-        throw error;
-      }
+      if ((await unlessConflict(storage.create(prefix + name, encode(name, {}, until)))) === undefined) return false;
       waiting.add(sourceOf(from), { names: [name], until }, clock.now());
       return true;
     },
     async take(kind, secret) {
       const found = await read(kind, secret);
       if (found === undefined) return undefined;
-      try {
-        await storage.delete(prefix + nameOf(kind, secret), found.revision);
-        return found.content;
-      } catch (error) {
-        if (error instanceof RevisionConflictError) return undefined;
-        throw error;
-      }
+      const deleted = await unlessConflict(storage.delete(prefix + nameOf(kind, secret), found.revision));
+      return deleted === undefined ? undefined : found.content;
     },
     async replace(kind, secret, { until, revision }, content, user) {
       const name = nameOf(kind, secret);
       const value = encode(name, content, until);
       if (user !== undefined && !(await hasRoom(value.length))) return false;
-      try {
-        await storage.update(prefix + name, value, revision);
-        if (user !== undefined) confirmed.add(user, { names: [name], until }, clock.now());
-        return true;
-      } catch (error) {
-        if (error instanceof RevisionConflictError) return false;
-        throw error;
-      }
+      if ((await unlessConflict(storage.update(prefix + name, value, revision))) === undefined) return false;
+      if (user !== undefined) confirmed.add(user, { names: [name], until }, clock.now());
+      return true;
     },
   };
 }

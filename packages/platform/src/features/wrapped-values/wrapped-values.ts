@@ -5,7 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import { type FollowedAccounts, fullAccountError } from "../../foundation/store/record-accounts.ts";
@@ -95,30 +95,18 @@ export function createWrappedValues(deps: {
     );
   }
 
-  async function forget({ key, revision }: CachedObject): Promise<void> {
-    try {
-      await storage.delete(key, revision);
-    } catch (error) {
-      if (!(error instanceof RevisionConflictError)) throw error;
-    }
-  }
-
   async function makeRoom(owner: AccessKeyOwner): Promise<void> {
     const account = accountOfOwner(owner);
     if (!accounts.isFull(account, limit)) return;
-    await Promise.all(read.oldestOf(account, MAX_FORGOTTEN_AT_ONCE).map(forget));
+    const oldest = read.oldestOf(account, MAX_FORGOTTEN_AT_ONCE);
+    await Promise.all(oldest.map(({ key, revision }) => unlessConflict(storage.delete(key, revision))));
     checkRoom(owner);
   }
 
   /** Resolves with false where another request was first. */
   async function replace(key: string, next: WrappedRecord, revision: StoredRevision): Promise<boolean> {
-    try {
-      await storage.update(key, encodeWrapped(key.slice(prefix.length), next), revision);
-      return true;
-    } catch (error) {
-      if (error instanceof RevisionConflictError) return false;
-      throw error;
-    }
+    const written = storage.update(key, encodeWrapped(key.slice(prefix.length), next), revision);
+    return (await unlessConflict(written)) !== undefined;
   }
 
   /** The first suspicious reading of each kind is kept: no holder of a value makes more than that. */

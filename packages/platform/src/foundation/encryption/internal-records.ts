@@ -4,7 +4,8 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { Random } from "@postern/apiserver/runtime/clock";
 import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { KeyExistsError } from "@postern/apiserver/storage/storage-errors";
+import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { KeyRing } from "./key-ring.ts";
 import { createSealedValues, type SealedValues } from "./sealed-value.ts";
 
@@ -108,14 +109,8 @@ export function createInternalRecords(
     async replace(name, record) {
       const value = encode(name, record);
       for (;;) {
-        const entry = await readEntry(name);
-        try {
-          if (entry === undefined) await storage.create(keyOf(name), value);
-          else await storage.update(keyOf(name), value, entry.revision);
-          return;
-        } catch (error) {
-          if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
-        }
+        const written = await putUnlessConflict(storage, keyOf(name), value, await readEntry(name));
+        if (written !== undefined) return;
       }
     },
     async update(name, change) {
@@ -125,12 +120,8 @@ export function createInternalRecords(
         const record = await decode(entry);
         const next = change(record);
         if (next === undefined) return record;
-        try {
-          await storage.update(keyOf(name), encode(name, next), entry.revision);
-          return next;
-        } catch (error) {
-          if (!(error instanceof RevisionConflictError)) throw error;
-        }
+        const written = await unlessConflict(storage.update(keyOf(name), encode(name, next), entry.revision));
+        if (written !== undefined) return next;
       }
     },
   };
@@ -152,15 +143,7 @@ async function eraseBelow(storage: Storage, prefix: string, signal: AbortSignal)
     signal.throwIfAborted();
     const { entries } = await storage.list(prefix, { limit: PAGE_SIZE, remaining: "any", signal });
     if (entries.length === 0) return;
-    await Promise.all(
-      entries.map(async ({ key, revision }) => {
-        try {
-          await storage.delete(key, revision);
-        } catch (error) {
-          // Changed or gone in between: the next round sees it as it is.
-          if (!(error instanceof RevisionConflictError)) throw error;
-        }
-      }),
-    );
+    // The next round sees one that has changed in between as it is.
+    await Promise.all(entries.map(({ key, revision }) => unlessConflict(storage.delete(key, revision))));
   }
 }

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { KeyExistsError } from "@postern/apiserver/storage/storage-errors";
+import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import { createRecordReaper, type ExpiringRecords } from "../store/expiring-records.ts";
 import { type FollowedAccounts, fullAccountError } from "../store/record-accounts.ts";
 import type { IssuerSource } from "./issuer-source.ts";
@@ -62,18 +62,13 @@ export async function markTokenUsed(
   }
   const content = { until, account, source: sourceHash };
   const value = encodeStoredValue({ apiVersion: "v1", kind: "TakenToken", metadata: { name }, ...content });
-  try {
-    const key = prefix + name;
-    await accounts.during(
-      account,
-      () => accounts.has(key),
-      () => storage.create(key, value),
-    );
-    return true;
-  } catch (error) {
-    if (error instanceof KeyExistsError) return false;
-    throw error;
-  }
+  const key = prefix + name;
+  const written = accounts.during(
+    account,
+    () => accounts.has(key),
+    () => storage.create(key, value),
+  );
+  return (await unlessConflict(written)) !== undefined;
 }
 
 /**

@@ -5,7 +5,7 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-infor
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper, type Sweeping } from "@postern/apiserver/controllers/sweeper";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 
 /** The view of the records, and the store that they are written to. */
 export type ExpiringRecords = ViewPrefix & { readonly storage: Storage };
@@ -74,11 +74,7 @@ export const createRecordReaper = (
     async remove(record) {
       const { key, revision } = record;
       await beforeDelete?.(record);
-      try {
-        await storage.delete(key, revision);
-      } catch (error) {
-        if (!(error instanceof RevisionConflictError)) throw error;
-      }
+      await unlessConflict(storage.delete(key, revision));
     },
     nameOf: ({ key }) => key.slice(prefix.length),
   });

@@ -2,7 +2,7 @@
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError } from "@postern/apiserver/storage/storage-errors";
+import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 
 /** Outside the prefix of objects: no API shows it. */
 export const FIRST_START_KEY = "/platform/first-start";
@@ -28,9 +28,5 @@ export async function markFirstStart(
   { defaultKeyTTLSeconds }: FirstStartMark,
 ): Promise<void> {
   const text = `${new Date(clock.now()).toISOString()} default-key-ttl=${defaultKeyTTLSeconds}`;
-  try {
-    await storage.create(FIRST_START_KEY, Buffer.from(text));
-  } catch (error) {
-    if (!(error instanceof KeyExistsError)) throw error;
-  }
+  await unlessConflict(storage.create(FIRST_START_KEY, Buffer.from(text)));
 }

@@ -13,7 +13,7 @@ import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
@@ -64,12 +64,10 @@ export function createAccessKeyConditions(deps: {
     const object = current.decode();
     if (object.metadata.uid !== record.uid) return;
     const next = withReady(object, news, clock.now());
-    try {
-      await storage.update(current.key, encodeStoredValue(next, current.decodeSealed()), current.revision);
-    } catch (error) {
-      // The object was written meanwhile: that write is processed in turn.
-      if (!(error instanceof RevisionConflictError)) throw error;
-    }
+    // If the object was written meanwhile, that write is processed in turn.
+    await unlessConflict(
+      storage.update(current.key, encodeStoredValue(next, current.decodeSealed()), current.revision),
+    );
   }
 
   const queue = new WorkQueue(port, { name: "access_key_conditions", process: write });

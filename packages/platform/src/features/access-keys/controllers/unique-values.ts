@@ -6,7 +6,7 @@ import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
 import { encodeClaim, PENDING_MS, readClaim, type ValueClaim } from "../unique-values.ts";
@@ -44,7 +44,7 @@ export function createValueClaimController(deps: {
         claim.uid === record.uid && (!claim.isKept || claim.releasedAt !== undefined || (isLeaked && !claim.isLeaked))
       );
     },
-    remove({ record, digest, isLeaked }) {
+    async remove({ record, digest, isLeaked }) {
       const { uid, name, owner, ownerUid } = record;
       const object = claimOf(digest);
       const claimedAt = object === undefined ? clock.now() : readClaim(object).claimedAt;
@@ -57,11 +57,7 @@ export function createValueClaimController(deps: {
         isLeaked: isLeaked || (object !== undefined && readClaim(object).isLeaked),
         releasedAt: undefined,
       };
-      return skippingConflicts(() =>
-        object === undefined
-          ? storage.create(claims.prefix + digest, encodeClaim(claim))
-          : storage.update(object.key, encodeClaim(claim), object.revision),
-      );
+      await putUnlessConflict(storage, claims.prefix + digest, encodeClaim(claim), object);
     },
     nameOf: ({ record }) => record.name,
   });
@@ -76,10 +72,10 @@ export function createValueClaimController(deps: {
       if (!isKept) return claimedAt + PENDING_MS <= clock.now();
       return releasedAt === undefined || releasedAt + rememberMs <= clock.now();
     },
-    remove(object) {
+    async remove(object) {
       const claim = readClaim(object);
       const isFirst = claim.isKept && claim.releasedAt === undefined;
-      return skippingConflicts(() =>
+      await unlessConflict(
         isFirst
           ? storage.update(object.key, encodeClaim({ ...claim, releasedAt: clock.now() }), object.revision)
           : storage.delete(object.key, object.revision),
@@ -117,12 +113,3 @@ function chosenValuesOf(record: AccessKeyRecord): readonly Value[] {
 }
 
 const NONE: readonly Value[] = [];
-
-/** Another server, or a request, was faster: the next sweep looks again. */
-async function skippingConflicts(write: () => Promise<unknown>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!(error instanceof KeyExistsError || error instanceof RevisionConflictError)) throw error;
-  }
-}

@@ -4,7 +4,8 @@ import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { isConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { AccessKeyIndex } from "../access-key-index.ts";
 import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../periodic-writer.ts";
 import type { KeyUsage } from "./key-usage.ts";
@@ -55,8 +56,7 @@ async function writeUsage(uid: string, { records, storage, keys, usage }: KeyUsa
       return;
     } catch (error) {
       // Another server was faster.
-      const isRace = error instanceof KeyExistsError || error instanceof RevisionConflictError;
-      if (!isRace || attempt === ATTEMPTS) throw error;
+      if (!isConflict(error) || attempt === ATTEMPTS) throw error;
       const entry = error.current ?? (await storage.get(place));
       current = entry === undefined ? undefined : CachedObject.fromEntry(entry);
     }

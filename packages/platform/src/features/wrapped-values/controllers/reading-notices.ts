@@ -9,7 +9,7 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { createEvent } from "@postern/apiserver/controllers/event-recorder";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { ExpiringRecords } from "../../../foundation/store/expiring-records.ts";
 import type { NoticeWebhook } from "../../notices/notice-webhook.ts";
 import { readingEvent, readingText, SUSPICIOUS_REASONS } from "../reading-event.ts";
@@ -102,12 +102,10 @@ export function createReadingNotices(
     { why }: WrappedRecord["suspicious"][number],
   ): Promise<void> {
     const suspicious = record.suspicious.map((each) => (each.why === why ? { ...each, isAnnounced: true } : each));
-    try {
-      await storage.update(key, encodeWrapped(key.slice(prefix.length), { ...record, suspicious }), revision);
-    } catch (error) {
-      // It was read or deleted meanwhile: what is not marked comes again.
-      if (!(error instanceof RevisionConflictError)) throw error;
-    }
+    // If it was read or deleted meanwhile, what is not marked comes again.
+    await unlessConflict(
+      storage.update(key, encodeWrapped(key.slice(prefix.length), { ...record, suspicious }), revision),
+    );
   }
 
   const follow = (): Disposable =>
