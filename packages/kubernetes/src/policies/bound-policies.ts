@@ -7,6 +7,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { NamespaceLookup } from "@postern/apiserver/admission/namespace-lifecycle";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AdmissionAttributes } from "@postern/apiserver/registry/admission-plugin";
@@ -23,6 +24,11 @@ export type BoundPolicyDeps = {
   readonly bindings: InstalledResource;
   readonly registry: Pick<ResourceRegistry, "resources">;
   readonly namespaces: NamespaceLookup;
+};
+
+export type PolicyAdmissionDeps = BoundPolicyDeps & {
+  /** Answers what expressions ask of `authorizer`. */
+  readonly authorizer: Authorizer;
 };
 
 /** Members that policies of all kinds have. */

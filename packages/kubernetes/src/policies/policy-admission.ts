@@ -3,7 +3,6 @@
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { systemUser } from "@postern/apiserver/context/system-context";
 import {
   type AdmissionAttributes,
@@ -12,7 +11,7 @@ import {
 } from "@postern/apiserver/registry/admission-plugin";
 import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
-import { type BoundPolicyDeps, createBoundPolicies, type MeantPolicy } from "./bound-policies.ts";
+import { createBoundPolicies, type MeantPolicy, type PolicyAdmissionDeps } from "./bound-policies.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
 import { type SeenRequest, seenIn } from "./equivalent-versions.ts";
 import {
@@ -24,11 +23,6 @@ import {
 } from "./evaluate-expression.ts";
 import { createAccessAnswers } from "./expression-scope.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
-
-export type PolicyAdmissionDeps = BoundPolicyDeps & {
-  /** Answers what expressions ask of `authorizer`. */
-  readonly authorizer: Authorizer;
-};
 
 const VALIDATION_FAILURE = "validation.policy.admission.k8s.io/validation_failure";
 const CODES: { readonly [reason: string]: number } = {

@@ -5,7 +5,6 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
-import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { systemUser } from "@postern/apiserver/context/system-context";
 import {
@@ -15,7 +14,7 @@ import {
 } from "@postern/apiserver/registry/admission-plugin";
 import { CelLimitError, type CelMeter } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
-import { type BoundPolicyDeps, createBoundPolicies, type MeantPolicy } from "../bound-policies.ts";
+import { createBoundPolicies, type MeantPolicy, type PolicyAdmissionDeps } from "../bound-policies.ts";
 import { readChanged } from "../changed-object.ts";
 import { type SeenRequest, seenIn } from "../equivalent-versions.ts";
 import { COST_PER_REQUEST, createEvaluate, type Evaluate, type RequestEvaluation } from "../evaluate-expression.ts";
@@ -25,11 +24,6 @@ import { jsonOfValue } from "../value-json.ts";
 import { applyConfiguration, applyOperations } from "./apply-mutation.ts";
 import { type CompiledMutations, compileMutations, type Mutation, PATCH_TYPES } from "./compiled-mutations.ts";
 import type { MutatingPolicy } from "./mutating-admission-policy.ts";
-
-export type MutationAdmissionDeps = BoundPolicyDeps & {
-  /** Answers what expressions ask of `authorizer`. */
-  readonly authorizer: Authorizer;
-};
 
 /** Where a policy cannot be asked at all, it gives no reason of its own. */
 type Failure = { readonly message: string; readonly reason: "Invalid" | "Forbidden" };
@@ -44,7 +38,7 @@ type Invocation = {
 const MAX_INVOCATIONS = 100;
 
 /** Costs nothing but two look-ups where nothing is bound. Upstream's order: before the webhooks that change objects. */
-export function createMutationAdmission({ authorizer, ...deps }: MutationAdmissionDeps): AdmissionPlugin {
+export function createMutationAdmission({ authorizer, ...deps }: PolicyAdmissionDeps): AdmissionPlugin {
   const { registry } = deps;
   const bound = createBoundPolicies<MutatingPolicy, CompiledMutations>(deps, function* (policy) {
     return (yield* compileMutations(policy)).compiled;

@@ -8,8 +8,8 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
+import type { Foundation } from "../../foundation/foundation.ts";
 import { mayDo } from "../../foundation/kinds/may-do.ts";
-import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
 import { ownerOf, sameOwner } from "../access-keys/access-key-owner.ts";
 
 /** The verb on a project that changes what the platform allows it. */
@@ -27,11 +27,6 @@ export const mayRestrict = (
     authorizer,
   );
 
-export type ProjectLimitsDeps = {
-  readonly names: Pick<PlatformNames, "projectOf" | "managementGroup">;
-  readonly lookup: Pick<ObjectLookup, "project" | "countIn" | "ownersIn">;
-};
-
 type Instance = SpaceInstance | VirtualClusterInstance;
 
 /** For the `limits` of a strategy. `old` is the object before an update, which may give the instance to another owner. */
@@ -39,7 +34,7 @@ export function instanceLimits(
   plural: "virtualclusterinstances" | "spaceinstances",
   { metadata, spec }: Instance,
   old: Instance | undefined,
-  { names, lookup }: ProjectLimitsDeps,
+  { names, lookup }: Pick<Foundation, "names" | "lookup">,
 ): readonly WriteLimit[] {
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";

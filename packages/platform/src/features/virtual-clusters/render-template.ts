@@ -1,6 +1,5 @@
 // The rendered template of a virtual cluster: that of its instance, or the VirtualClusterTemplate that it names, with parameters (ADR 119).
 
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance, VirtualClusterInstanceStatus } from "@postern/api/virtual-cluster-instance";
 import type { TemplateParameter, VirtualClusterTemplate } from "@postern/api/virtual-cluster-template";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
@@ -18,14 +17,9 @@ import {
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { resolveYamlScalar } from "@postern/apimachinery/yaml/resolve-yaml-scalar";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
-import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
+import type { Foundation } from "../../foundation/foundation.ts";
 
 type Template = VirtualClusterInstanceStatus["virtualCluster"];
-
-export type RenderDeps = {
-  readonly names: Pick<PlatformNames, "projectOf" | "name">;
-  readonly lookup: Pick<ObjectLookup, "virtualClusterTemplate">;
-};
 
 /** `faults` are those of the instance; `missing`: the template or version does not exist yet. */
 export type RenderedTemplate = {
@@ -35,7 +29,10 @@ export type RenderedTemplate = {
 };
 
 /** The instance's own template takes precedence. With `syncOnce`, the template stays as it was rendered first. */
-export function renderTemplate(instance: VirtualClusterInstance, deps: RenderDeps): RenderedTemplate {
+export function renderTemplate(
+  instance: VirtualClusterInstance,
+  deps: Pick<Foundation, "names" | "lookup">,
+): RenderedTemplate {
   const { spec, status } = instance;
   const name = spec?.templateRef?.name ?? "";
   if (spec?.template !== undefined) return { template: spec.template, faults: [] };

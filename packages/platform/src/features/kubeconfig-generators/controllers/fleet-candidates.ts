@@ -1,17 +1,17 @@
 // The virtual clusters of a generator that can have a credential, and why the others cannot have one.
 
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
-import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { MAX_DATA_SIZE } from "@postern/kubernetes/builtin/core/keyed-data";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
-import type { TokenIssuer } from "../../virtual-clusters/kinds/virtual-cluster-instances/subresources/issue-token.ts";
 import type { Requester } from "../../virtual-clusters/kinds/virtual-cluster-instances/subresources/kubeconfig-requester.ts";
 import type { ServerAddress } from "../../virtual-clusters/kinds/virtual-cluster-instances/subresources/server-address.ts";
 import { secretOfCluster, sizeInSecret } from "../secret-formats.ts";
 import type { FleetSecrets } from "./fleet-secrets.ts";
 import type { GeneratorActor, GeneratorFault } from "./generator-actor.ts";
+import type { GeneratorNeeds } from "./generator-needs.ts";
 
 export type Candidate = {
   readonly instance: VirtualClusterInstance;
@@ -28,12 +28,6 @@ export type FleetCandidates = {
   readonly isFull: boolean;
 };
 
-export type FleetCandidatesDeps = {
-  readonly names: PlatformNames;
-  readonly secrets: FleetSecrets;
-  readonly issuer: TokenIssuer;
-};
-
 /** As long as a token: sizes are computed with it before there is one. */
 const TOKEN_PLACE = "x".repeat(64);
 /** The rest is for the lines around the entries. */
@@ -42,7 +36,9 @@ const MAX_ENTRIES_SIZE = MAX_DATA_SIZE - 1_024;
 const SECRET_FULL: GeneratorFault = { reason: "SecretFull", message: "the Secret has no room for it" };
 
 export function createFleetCandidates(
-  { names, secrets, issuer }: FleetCandidatesDeps,
+  { names }: Foundation,
+  { issuer }: GeneratorNeeds,
+  secrets: FleetSecrets,
   pause: () => Promise<void> | undefined,
 ) {
   return async function candidatesOf(

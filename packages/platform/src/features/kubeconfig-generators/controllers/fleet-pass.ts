@@ -4,19 +4,17 @@ import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
-import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { MAX_DATA_SIZE } from "@postern/kubernetes/builtin/core/keyed-data";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { MAX_CLUSTERS } from "../generator-limits.ts";
 import { type FleetEntry, secretsOf } from "../secret-formats.ts";
-import { type Candidate, createFleetCandidates, entryOf, type FleetCandidatesDeps } from "./fleet-candidates.ts";
+import { type Candidate, createFleetCandidates, entryOf } from "./fleet-candidates.ts";
+import { createFleetSecrets } from "./fleet-secrets.ts";
 import { type FleetState, fleetStateOf } from "./fleet-state.ts";
-import { createFleetTokens, type FleetTokensDeps, type IssuedTokens, type MadeTokens } from "./fleet-tokens.ts";
-import { type ActorDeps, actorOf, type GeneratorActor, type GeneratorFault } from "./generator-actor.ts";
-
-export type FleetPassDeps = ActorDeps &
-  FleetCandidatesDeps &
-  FleetTokensDeps & { readonly instances: () => ControlledResource };
+import { createFleetTokens, type IssuedTokens, type MadeTokens } from "./fleet-tokens.ts";
+import { actorOf, type GeneratorActor, type GeneratorFault } from "./generator-actor.ts";
+import type { GeneratorNeeds } from "./generator-needs.ts";
 
 /** Changes of rights cause no notification. */
 const RECHECK_MS = 5 * 60_000;
@@ -32,16 +30,19 @@ const TOO_MANY: GeneratorFault = {
   message: `spec.selector matches more than ${MAX_CLUSTERS} virtual clusters: narrow it, and create another generator for the rest`,
 };
 
-export function createFleetPass(deps: FleetPassDeps) {
-  const { names, clock, instances, secrets, revoke } = deps;
+export function createFleetPass(base: Foundation, needs: GeneratorNeeds) {
+  const { names, own } = base;
+  const { clock } = base.runtime;
+  const { revoke } = needs.mint;
   const pause = createTurns(clock);
-  const candidatesOf = createFleetCandidates(deps, pause);
-  const fleetTokens = createFleetTokens(deps, pause);
+  const secrets = createFleetSecrets(base, needs.keys);
+  const candidatesOf = createFleetCandidates(base, needs, secrets, pause);
+  const fleetTokens = createFleetTokens(base, needs, secrets, pause);
 
   /** In order of their names. */
   async function selectedBy({ metadata, spec }: KubeconfigGenerator): Promise<readonly VirtualClusterInstance[]> {
     const selector = selectorFromLabelSelector(spec.selector);
-    const { view, keys: places } = instances();
+    const { view, keys: places } = own("VirtualClusterInstance");
     const found: VirtualClusterInstance[] = [];
     for (const object of view.list(places.inNamespace(metadata.namespace ?? ""))) {
       await pause();
@@ -55,7 +56,7 @@ export function createFleetPass(deps: FleetPassDeps) {
   return async function pass(generator: KubeconfigGenerator, signal: AbortSignal): Promise<FleetState> {
     const selected = await selectedBy(generator);
     const considered = selected.slice(0, MAX_CLUSTERS);
-    const actor = await actorOf(generator, deps);
+    const actor = await actorOf(generator, base, needs);
     if ("reason" in actor) {
       const faults = new Map(considered.map(({ metadata: { name = "" } }) => [name, actor]));
       const outcome = { nextMs: RECHECK_MS, isPreviousOver: false, now: clock.now() };

@@ -1,7 +1,6 @@
 // Reads and writes the Secrets of a generator. They alone have the values of its access keys: the server has their hashes.
 
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -10,9 +9,8 @@ import {
   deleteControlled,
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
-import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import { virtualClusterIdentity } from "../../authorization/caller.ts";
 import { type FleetSecret, secretOfCluster } from "../secret-formats.ts";
@@ -26,20 +24,16 @@ export type CurrentToken = {
   readonly isPrevious: boolean;
 };
 
-export type FleetSecretsDeps = {
-  readonly names: PlatformNames;
-  readonly runtime: Pick<Runtime, "clock">;
-  readonly keys: Pick<AccessKeys, "index" | "secrets">;
-  readonly secrets: () => ControlledResource;
-};
-
 type Place = { readonly namespace: string; readonly name: string };
 
-export function createFleetSecrets({ names, runtime, keys: { index, secrets: values }, secrets }: FleetSecretsDeps) {
+export function createFleetSecrets(
+  { names, runtime, installed }: Foundation,
+  { index, secrets: values }: Pick<AccessKeys, "index" | "secrets">,
+) {
+  const resource = installed("", "Secret");
   const pause = createTurns(runtime.clock);
 
   const find = ({ namespace, name }: Place): KubeObject | undefined => {
-    const resource = secrets();
     return resource.view.get(resource.keys.of(namespace, name))?.decode();
   };
   const isMadeFor = ({ metadata }: KubeObject, { metadata: { uid = "" } }: KubeconfigGenerator): boolean =>
@@ -109,7 +103,7 @@ export function createFleetSecrets({ names, runtime, keys: { index, secrets: val
       };
       const metadata = { namespace, name, labels: { ...labels }, ownerReferences: [{ ...owner, controller: true }] };
       const made = { apiVersion: "v1", kind: "Secret", metadata, type: "Opaque", data };
-      return await createControlled(port, secrets(), made, signal);
+      return await createControlled(port, resource, made, signal);
     }
     const isLabelled = Object.entries(labels).every(([label, value]) => existing.metadata.labels?.[label] === value);
     if (isLabelled && equalJson(existing["data"] ?? {}, data)) return;
@@ -119,13 +113,13 @@ export function createFleetSecrets({ names, runtime, keys: { index, secrets: val
       metadata: { ...current.metadata, resourceVersion, labels: { ...current.metadata.labels, ...labels } },
       data,
     });
-    await updateControlled(port, secrets(), existing, { transform }, signal);
+    await updateControlled(port, resource, existing, { transform }, signal);
   };
 
   const remove = async (generator: KubeconfigGenerator, name: string, signal: AbortSignal): Promise<void> => {
     const secret = find({ namespace: generator.metadata.namespace ?? "", name });
     if (secret !== undefined && isMadeFor(secret, generator))
-      await deleteControlled({ runtime }, secrets(), secret, signal);
+      await deleteControlled({ runtime }, resource, secret, signal);
   };
 
   return { faultOf, tokensIn, write, remove };

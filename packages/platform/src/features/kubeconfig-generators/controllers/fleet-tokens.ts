@@ -2,20 +2,16 @@
 
 import type { GeneratedCluster, KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import { DEFAULT_GENERATED_TTL_SECONDS } from "@postern/api/kubeconfig-generator";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { ControllerAudit } from "@postern/apiserver/chain/controller-audit";
-import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
 import { accessKeyAnnotations } from "../../access-keys/access-key-refusal.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
-import type { RevokeAccessKey } from "../../access-keys/mint-access-key.ts";
 import { virtualClusterIdentity } from "../../authorization/caller.ts";
-import type { TokenIssuer } from "../../virtual-clusters/kinds/virtual-cluster-instances/subresources/issue-token.ts";
 import { KEYS_AT_ONCE } from "../generator-limits.ts";
 import { type Candidate, faultOfError } from "./fleet-candidates.ts";
 import type { CurrentToken, FleetSecrets } from "./fleet-secrets.ts";
 import type { GeneratorActor, GeneratorFault } from "./generator-actor.ts";
+import type { GeneratorNeeds } from "./generator-needs.ts";
 
 /** A token with the time from which its life is counted, in milliseconds. */
 export type Issued = CurrentToken & { readonly issuedAt: number };
@@ -34,24 +30,17 @@ export type MadeTokens = {
   readonly refusal: GeneratorFault | undefined;
 };
 
-export type FleetTokensDeps = {
-  readonly names: PlatformNames;
-  readonly clock: Clock;
-  readonly keys: AccessKeyIndex;
-  readonly secrets: FleetSecrets;
-  readonly issuer: TokenIssuer;
-  readonly revoke: RevokeAccessKey;
-  readonly audit: ControllerAudit;
-};
-
 /** Annotation of audit events: namespace and name of the generator that got a credential. */
 const GENERATOR_ANNOTATION = "kubeconfig-generator/name";
 
 const ttlMsOf = ({ spec }: KubeconfigGenerator): number => (spec.ttlSeconds ?? DEFAULT_GENERATED_TTL_SECONDS) * 1_000;
 
-export function createFleetTokens(deps: FleetTokensDeps, pause: () => Promise<void> | undefined) {
-  const { names, clock, keys, secrets, issuer, revoke, audit } = deps;
-
+export function createFleetTokens(
+  { names, runtime: { clock } }: Foundation,
+  { keys: { index: keys }, mint: { revoke }, issuer, audit }: GeneratorNeeds,
+  secrets: FleetSecrets,
+  pause: () => Promise<void> | undefined,
+) {
   async function current(
     generator: KubeconfigGenerator,
     clusters: readonly string[],

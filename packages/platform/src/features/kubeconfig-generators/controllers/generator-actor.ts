@@ -6,13 +6,11 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { accessKeyIdentity } from "../../access-keys/access-key-identity.ts";
-import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
-import type { Authorization } from "../../authorization/feature.ts";
 import { mayWriteSecret } from "../../authorization/may-write-secret.ts";
-import type { Directory } from "../../directory/directory.ts";
 import { ownerOfCreator } from "../kinds/kubeconfig-generators/strategy.ts";
+import type { GeneratorNeeds } from "./generator-needs.ts";
 
 export type GeneratorFault = { readonly reason: string; readonly message: string };
 
@@ -26,16 +24,10 @@ export type GeneratorActor = {
   kubeconfigContext(name: string, signal: AbortSignal): RequestContext;
 };
 
-export type ActorDeps = Pick<Foundation, "names"> & {
-  readonly clock: Foundation["runtime"]["clock"];
-  readonly keys: AccessKeyIndex;
-  readonly directory: Directory;
-  readonly authorizer: Authorization["authorizer"];
-};
-
 export async function actorOf(
   { metadata, spec, status = {} }: KubeconfigGenerator,
-  { names, clock, keys, directory, authorizer }: ActorDeps,
+  { names, runtime: { clock } }: Foundation,
+  { keys: { index: keys }, directory, authorization: { authorizer } }: GeneratorNeeds,
 ): Promise<GeneratorActor | GeneratorFault> {
   const { namespace = "" } = metadata;
   const { creator, accessKey = "", previousAccessKey = "" } = status;

@@ -9,7 +9,6 @@ import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/obje
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import {
   CONTROLLER_WRITE,
-  type ControlledResource,
   type Controller,
   type ControllerPort,
   contextOf,
@@ -18,35 +17,28 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Foundation } from "../../../foundation/foundation.ts";
-import type { StatusWrites } from "../../../foundation/kinds/status-writes.ts";
-import type { PlatformEndpoint } from "../../virtual-clusters/platform-endpoint.ts";
 import { generatorFinalizer } from "../kinds/kubeconfig-generators/strategy.ts";
-import { createFleetPass, type FleetPassDeps } from "./fleet-pass.ts";
+import { createFleetPass } from "./fleet-pass.ts";
 import type { FleetState } from "./fleet-state.ts";
-
-export type GeneratorControllerDeps = FleetPassDeps & {
-  readonly generators: ControlledResource;
-  readonly secretResource: ControlledResource;
-  readonly accessKeys: ControlledResource;
-  readonly projects: ControlledResource;
-  readonly writes: Pick<StatusWrites, "during">;
-  readonly lookup: Pick<Foundation["lookup"], "refresh">;
-  /** Secrets have the CA certificates that clients are to trust. */
-  readonly endpoint: Pick<PlatformEndpoint, "onAuthorityChange">;
-};
+import type { GeneratorNeeds } from "./generator-needs.ts";
 
 /** Others have their turn: a generator may have a thousand virtual clusters. */
 const CONCURRENCY = 2;
 
 export function createGeneratorController(
   port: Omit<ControllerPort, "resources">,
-  deps: GeneratorControllerDeps,
+  base: Foundation,
+  needs: GeneratorNeeds,
 ): Controller {
-  const { names, clock, keys, generators, secretResource, accessKeys, projects, writes, revoke } = deps;
-  const instances = deps.instances();
-  const { scheduler } = port.runtime;
+  const { names, lookup, own, installed } = base;
+  const { keys, mint, kinds, endpoint } = needs;
+  const { revoke } = mint;
+  const [generators, instances] = [own("KubeconfigGenerator"), own("VirtualClusterInstance")];
+  const [accessKeys, projects] = [own("OwnedAccessKey"), own("Project")];
+  const secretResource = installed("", "Secret");
+  const { clock, scheduler } = port.runtime;
   const finalizer = generatorFinalizer(names);
-  const pass = createFleetPass(deps);
+  const pass = createFleetPass(base, needs);
   /** Keys of generators by the access key that they use. */
   const byAccessKey = new Map<string, string>();
   const queue = new WorkQueue(port, { name: "kubeconfig_generator", process, concurrency: CONCURRENCY });
@@ -61,9 +53,9 @@ export function createGeneratorController(
       return await ignoringConflicts(() => remove(generator, signal));
     }
     byAccessKey.set(accessKey, key);
-    await keys.whenRead();
+    await keys.index.whenRead();
     // Another server may just have written the access key.
-    await deps.lookup.refresh(signal);
+    await lookup.refresh(signal);
     await ignoringConflicts(async () => {
       const state = await pass(generator, signal);
       await record(generator, state, signal);
@@ -97,7 +89,7 @@ export function createGeneratorController(
     });
     const subresource = "status";
     const context = contextOf(port, { verb: "update", resource: generators, subresource, namespace, name }, signal);
-    await writes.during(context, () =>
+    await kinds.writes.during(context, () =>
       generators.genericStore.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE),
     );
   }
@@ -146,7 +138,7 @@ export function createGeneratorController(
   const onAuthority = (): void => {
     for (const { key } of generators.view.list(generators.keys.prefix)) queue.add(key);
   };
-  const followed = deps.endpoint.onAuthorityChange?.(onAuthority);
+  const followed = endpoint.onAuthorityChange?.(onAuthority);
   return createQueueController(queue, [
     ...(followed === undefined ? [] : [followed]),
     followKeys(generators, scheduler, (key) => queue.add(key)),

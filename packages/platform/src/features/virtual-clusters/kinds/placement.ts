@@ -1,7 +1,6 @@
 // Where instances of a project may be placed, and the default placement.
 
 import { isClosedCluster } from "@postern/api/cluster";
-import type { PlatformNames } from "@postern/api/platform-names";
 import { allowsCluster, type Project } from "@postern/api/project";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
@@ -11,12 +10,7 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
-
-export type PlacementDeps = {
-  readonly names: Pick<PlatformNames, "projectOf">;
-  readonly lookup: Pick<ObjectLookup, "project" | "refresh" | "cluster">;
-};
+import type { Foundation } from "../../../foundation/foundation.ts";
 
 /**
  * The faults of an instance in `namespace` that is to live in `cluster`, or in none of the platform's where it need not. The cluster may
@@ -25,7 +19,7 @@ export type PlacementDeps = {
 export async function validatePlacement(
   namespace: string,
   cluster: string,
-  { names, lookup }: PlacementDeps,
+  { names, lookup }: Pick<Foundation, "names" | "lookup">,
   { signal, isOptional = false }: { readonly signal: AbortSignal; readonly isOptional?: boolean },
 ): Promise<readonly FieldError[]> {
   const name = names.projectOf(namespace);
@@ -56,7 +50,7 @@ export async function validatePlacement(
 /** The project may have been made through another server a moment ago. */
 async function newestProject(
   name: string,
-  lookup: PlacementDeps["lookup"],
+  lookup: Foundation["lookup"],
   signal: AbortSignal,
 ): Promise<Project | undefined> {
   const known = lookup.project(name);

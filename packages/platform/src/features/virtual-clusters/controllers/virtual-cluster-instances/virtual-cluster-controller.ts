@@ -11,7 +11,7 @@ import { type BackendRegistry, reasonOf } from "../../backend-registry.ts";
 import { hashOfObjects, ObjectsError } from "../../embedded/apply-objects.ts";
 import { insideRoles } from "../../inside-roles.ts";
 import { virtualClusterFinalizer } from "../../kinds/virtual-cluster-instances/strategy.ts";
-import { type RenderDeps, renderTemplate } from "../../render-template.ts";
+import { renderTemplate } from "../../render-template.ts";
 import { isAsleep, SLEEPING_HEALTH } from "../../sleep.ts";
 import type { VirtualClusterBackend } from "../../virtual-cluster-backend.ts";
 import {
@@ -119,7 +119,7 @@ async function objectsIn(
 }
 
 /** If a template can no longer be rendered, the virtual cluster keeps what it was rendered to before. */
-function madeFrom(instance: VirtualClusterInstance, deps: RenderDeps): MadeFrom {
+function madeFrom(instance: VirtualClusterInstance, deps: Pick<Foundation, "names" | "lookup">): MadeFrom {
   const { template, faults, missing } = renderTemplate(instance, deps);
   const fault =
     missing ??

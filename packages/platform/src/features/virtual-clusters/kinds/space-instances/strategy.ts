@@ -9,24 +9,20 @@ import { type FieldError, forbiddenError, invalidError } from "@postern/apimachi
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
 import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import { type NameDeps, type UnknownNamesDeps, warningOfUnknownNames } from "../../../directory/unknown-names.ts";
-import { instanceLimits, mayRestrict, type ProjectLimitsDeps } from "../../../projects/project-limits.ts";
+import { type UnknownNamesDeps, warningOfUnknownNames } from "../../../directory/unknown-names.ts";
+import { instanceLimits, mayRestrict } from "../../../projects/project-limits.ts";
 import { withSleepingSince } from "../../sleep.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { namedInInstance } from "../named-in-instance.ts";
-import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
+import { validatePlacement, validateSamePlacement } from "../placement.ts";
 
-export type SpaceInstanceStrategyDeps = PlacementDeps &
-  NameDeps &
+export type SpaceInstanceStrategyDeps = Pick<Foundation, "names" | "lookup"> &
   UnknownNamesDeps &
-  ProjectLimitsDeps &
-  InstanceGrantsDeps & {
-    readonly names: PlatformNames;
-    readonly directory: Directory;
-  };
+  InstanceGrantsDeps & { readonly directory: Directory };
 
 /** Held until all that the space has is gone. */
 export const spaceFinalizer = ({ key }: Pick<PlatformNames, "key">): string => key("space");

@@ -23,31 +23,23 @@ import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { Foundation } from "../../../../foundation/foundation.ts";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
 import { isServerItself } from "../../../authorization/key-standing.ts";
 import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import {
-  type NameDeps,
-  type NamedObject,
-  type UnknownNamesDeps,
-  warningOfUnknownNames,
-} from "../../../directory/unknown-names.ts";
-import { instanceLimits, mayRestrict, type ProjectLimitsDeps } from "../../../projects/project-limits.ts";
+import { type NamedObject, type UnknownNamesDeps, warningOfUnknownNames } from "../../../directory/unknown-names.ts";
+import { instanceLimits, mayRestrict } from "../../../projects/project-limits.ts";
 import { networkPeerWarnings } from "../../../proxy/network-peer.ts";
-import { type RenderDeps, renderTemplate } from "../../render-template.ts";
+import { renderTemplate } from "../../render-template.ts";
 import { withSleepingSince } from "../../sleep.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { namedInInstance } from "../named-in-instance.ts";
-import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
+import { validatePlacement, validateSamePlacement } from "../placement.ts";
 
-export type VirtualClusterInstanceStrategyDeps = PlacementDeps &
-  NameDeps &
+export type VirtualClusterInstanceStrategyDeps = Pick<Foundation, "names" | "lookup"> &
   UnknownNamesDeps &
-  ProjectLimitsDeps &
-  RenderDeps &
   InstanceGrantsDeps & {
-    readonly names: PlatformNames;
     readonly directory: Directory;
     /** Texts about the address of an instance that others run. Default: none. */
     readonly reached?: { addressWarnings(instance: VirtualClusterInstance): readonly string[] };
@@ -61,7 +53,10 @@ export const virtualClusterInstanceStrategy = (
 ): Strategy<VirtualClusterInstance> =>
   warningOfUnknownNames(strategyOf(deps), (instance) => namedIn(instance, deps), deps);
 
-function* namedIn(instance: VirtualClusterInstance, deps: NameDeps & RenderDeps): Generator<NamedObject> {
+function* namedIn(
+  instance: VirtualClusterInstance,
+  deps: Pick<VirtualClusterInstanceStrategyDeps, "directory" | "lookup">,
+): Generator<NamedObject> {
   yield* namedInInstance(instance, deps);
   const { spec } = instance;
   const template = spec?.templateRef?.name ?? "";
@@ -145,7 +140,7 @@ function placed(instance: VirtualClusterInstance): NonNullable<VirtualClusterIns
 /** One that others run need not be in a cluster that the platform knows. */
 const validatePlaced = (
   instance: VirtualClusterInstance,
-  deps: PlacementDeps,
+  deps: Pick<Foundation, "names" | "lookup">,
   signal: AbortSignal,
 ): Promise<readonly FieldError[]> =>
   validatePlacement(instance.metadata.namespace ?? "", clusterOf(instance), deps, {
@@ -157,7 +152,7 @@ const validatePlaced = (
 async function validateStaying(
   instance: VirtualClusterInstance,
   old: VirtualClusterInstance,
-  deps: PlacementDeps,
+  deps: Pick<Foundation, "names" | "lookup">,
   signal: AbortSignal,
 ): Promise<readonly FieldError[]> {
   const before = old.spec?.clusterRef ?? {};
