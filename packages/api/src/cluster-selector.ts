@@ -28,7 +28,7 @@ export function labelSelectorOf(requirements: Requirements): LabelSelector {
   const matchExpressions: { key: string; operator: string; values?: readonly string[] }[] = [];
   for (const { key, operator: symbol, values } of requirements) {
     const operator = OPERATORS[symbol];
-    if (operator === undefined) throw new SelectorError("a scope cannot compare labels with > and <");
+    if (operator === undefined) throw new SelectorError("labels are compared as texts: > and < are for numbers");
     const [only, ...others] = values;
     if (operator === "In" && only !== undefined && others.length === 0 && !Object.hasOwn(matchLabels, key))
       matchLabels[key] = only;

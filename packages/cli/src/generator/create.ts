@@ -1,9 +1,8 @@
 // `postern generator create`: keeps a Secret with kubeconfigs for virtual clusters of a project.
 
+import { labelSelectorOf } from "@postern/api/cluster-selector";
 import { GENERATED_FORMATS } from "@postern/api/kubeconfig-generator";
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import type { LabelOperator } from "@postern/apimachinery/selectors/label-requirement";
-import { type ParsedLabelSelector, parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import { type LabelSelector, parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
@@ -16,7 +15,7 @@ import { generatorsOf, type ProjectFlags, withProjectOption } from "./generators
 type CreateFlags = ConnectionFlags &
   OutputFlags &
   ProjectFlags & {
-    readonly selector?: JsonObject;
+    readonly selector?: LabelSelector;
     readonly readOnly?: boolean;
     readonly ttl?: number;
     readonly format?: string;
@@ -65,38 +64,10 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
     }),
   );
 
-const OPERATORS: { readonly [operator in LabelOperator]?: string } = {
-  in: "In",
-  notin: "NotIn",
-  "!=": "NotIn",
-  exists: "Exists",
-  "!": "DoesNotExist",
-};
-
 /** `env=dev,tier in (a,b),!old` as `spec.selector`. Throws commander's InvalidArgumentError, so that the message names the flag. */
-export function parseSelector(text: string): JsonObject {
-  const matchLabels: { [key: string]: string } = {};
-  const matchExpressions: JsonObject[] = [];
-  for (const { key, operator, values } of requirementsIn(text)) {
-    const [value = ""] = values;
-    const isEqual = operator === "=" || operator === "==";
-    if (isEqual && !Object.hasOwn(matchLabels, key)) matchLabels[key] = value;
-    else {
-      const named = isEqual ? "In" : OPERATORS[operator];
-      if (named === undefined)
-        throw new InvalidArgumentError(`${operator} is for numbers: labels are compared as texts.`);
-      matchExpressions.push({ key, operator: named, ...(values.length === 0 ? {} : { values: [...values] }) });
-    }
-  }
-  return {
-    ...(Object.keys(matchLabels).length === 0 ? {} : { matchLabels }),
-    ...(matchExpressions.length === 0 ? {} : { matchExpressions }),
-  };
-}
-
-function requirementsIn(text: string): ParsedLabelSelector["requirements"] {
+export function parseSelector(text: string): LabelSelector {
   try {
-    return parseLabelSelector(text).requirements;
+    return labelSelectorOf(parseLabelSelector(text).requirements);
   } catch (error) {
     throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
   }

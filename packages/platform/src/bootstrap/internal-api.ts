@@ -1,6 +1,5 @@
 // Sends requests to the management API of this process, through a whole handler chain but without a socket.
 
-import { Readable } from "node:stream";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
@@ -8,7 +7,7 @@ import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
 import type { Logger } from "@postern/apiserver/logging/logger";
-import { requestOf } from "@postern/apiserver/transport/api-request";
+import { ownRequest } from "../foundation/http/own-request.ts";
 import type { Platform } from "../server/compose.ts";
 
 export type InternalAnswer = {
@@ -48,27 +47,17 @@ export function createInternalApi(
     audit,
   });
   const send = async (method: string, path: string, query: URLSearchParams, text: string): Promise<InternalAnswer> => {
-    const { status, headers, body } = await handle(
-      requestOf({
-        method,
-        path,
-        basePath: "",
-        query,
-        requestUri: query.size === 0 ? path : `${path}?${query}`,
-        headers: {
-          accept: "application/json",
-          "user-agent": "postern/bootstrap",
-          ...(text === "" ? {} : { "content-type": "application/apply-patch+yaml" }),
-        },
-        httpVersion: "1.1",
-        remoteAddress: "127.0.0.1",
-        host: "localhost",
-        peerCertificate: () => undefined,
-        body: () => Promise.resolve(Buffer.from(text)),
-        bodyStream: () => Readable.from([text]),
-        signal,
-      }),
-    );
+    const request = ownRequest({
+      method,
+      path,
+      query,
+      headers: { "user-agent": "postern/bootstrap" },
+      contentType: "application/apply-patch+yaml",
+      text,
+      from: "127.0.0.1",
+      signal,
+    });
+    const { status, headers, body } = await handle(request);
     if (body.type !== "bytes") throw new Error(`${method} ${path} was answered with a ${body.type}`);
     const value = parseJson(Buffer.from(body.bytes));
     const warnings = [headers["warning"] ?? []].flat();

@@ -2,13 +2,11 @@
 
 import type { AccessRequestSpec } from "@postern/api/access-request";
 import { CelLimitError, createCelMeter } from "@postern/cel/cel-budget";
-import { type CelExpression, CelSyntaxError, textOfSyntaxError } from "@postern/cel/cel-expression";
+import type { CelExpression } from "@postern/cel/cel-expression";
 import type { CelType } from "@postern/cel/cel-type";
 import { CelEvaluationError, CelTimestamp } from "@postern/cel/cel-value";
-import { checkCel } from "@postern/cel/check-cel";
+import { compileBoolean, compileError } from "@postern/cel/compile-checked";
 import { evaluateCel } from "@postern/cel/evaluate-cel";
-import { CEL_NAMES } from "@postern/cel/functions/cel-library";
-import { parseCel } from "@postern/cel/parse-cel";
 import { claimValue } from "../../foundation/issuers/claim-conditions.ts";
 import { EXPRESSION_COST } from "./access-limits.ts";
 import type { Person } from "./person.ts";
@@ -23,25 +21,12 @@ const VARIABLES: { readonly [use in ExpressionUse]: { readonly [name: string]: C
 };
 
 /** Throws CelSyntaxError if the text is not an expression, or not a boolean one. */
-export function compilePolicyExpression(source: string, use: ExpressionUse): CelExpression {
-  const expression = parseCel(source, CEL_NAMES);
-  const { type, faults } = checkCel(expression, VARIABLES[use]);
-  const [fault] = faults;
-  if (fault !== undefined) throw fault;
-  if (type.kind !== "bool" && type.kind !== "dyn") throw new CelSyntaxError("must evaluate to bool", 0);
-  return expression;
-}
+export const compilePolicyExpression = (source: string, use: ExpressionUse): CelExpression =>
+  compileBoolean(source, VARIABLES[use]);
 
 /** Why a text cannot be such an expression; undefined for one that can. */
-export function policyExpressionError(source: string, use: ExpressionUse): string | undefined {
-  try {
-    compilePolicyExpression(source, use);
-    return undefined;
-  } catch (error) {
-    if (error instanceof CelSyntaxError) return textOfSyntaxError(error, source);
-    throw error;
-  }
-}
+export const policyExpressionError = (source: string, use: ExpressionUse): string | undefined =>
+  compileError(source, (text) => compilePolicyExpression(text, use));
 
 export type ExpressionFacts = {
   readonly person: Person;

@@ -11,6 +11,7 @@ import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
 import type { FeatureRoute } from "../../foundation/http/feature-route.ts";
+import { loadOnce } from "../../foundation/http/load-once.ts";
 import type { ConsoleBuild, ConsoleFile, ConsoleSettings } from "./console-build.ts";
 import { codingOf, isKnown, PER_SOURCE, PUBLIC_HEADERS } from "./public-files.ts";
 
@@ -88,22 +89,14 @@ export const consoleRoute = (base: Foundation, load: ConsoleRouteDeps["load"], e
 });
 
 export function createConsoleRoute({ load, settings, endpoint }: ConsoleRouteDeps): Handler {
-  let loading: Promise<Loaded> | undefined;
-  const loadOnce = (): Promise<Loaded> => {
-    loading ??= load().then((build) => ({
-      page: pageOf(build, settings),
-      files: new Map(build.files.map((file) => [file.path, file])),
-    }));
-    // The next request tries again.
-    loading.catch(() => {
-      loading = undefined;
-    });
-    return loading;
-  };
+  const loadedOnce = loadOnce(async (): Promise<Loaded> => {
+    const build = await load();
+    return { page: pageOf(build, settings), files: new Map(build.files.map((file) => [file.path, file])) };
+  });
   return async ({ request, info: { path } }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw resourceNotFoundError();
     if (path === AUTHORITY) return authorityResponse(endpoint);
-    const { page, files } = await loadOnce();
+    const { page, files } = await loadedOnce();
     if (!path.startsWith(FILES)) return pageResponse(page, request);
     const file = files.get(path);
     if (file === undefined) throw resourceNotFoundError();

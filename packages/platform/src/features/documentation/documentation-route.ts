@@ -10,6 +10,7 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowAnybody, anonymousCallers } from "../../foundation/http/anonymous-callers.ts";
 import { type FeatureRoute, isBelow } from "../../foundation/http/feature-route.ts";
+import { loadOnce } from "../../foundation/http/load-once.ts";
 import { codingOf, isKnown, PER_SOURCE, PUBLIC_HEADERS } from "../console/public-files.ts";
 import { cookieOf } from "../sign-in/cookies-and-origins.ts";
 import { THEME_COOKIE } from "../sign-in/sign-in-paths.ts";
@@ -73,18 +74,10 @@ async function openBuild({ documents, styles }: DocumentationBuild): Promise<Loa
 }
 
 export function createDocumentationRoute(load: LoadDocumentation): Handler {
-  let loading: Promise<Loaded> | undefined;
-  const loadOnce = (): Promise<Loaded> => {
-    loading ??= load().then(openBuild);
-    // The next request tries again.
-    loading.catch(() => {
-      loading = undefined;
-    });
-    return loading;
-  };
+  const loadedOnce = loadOnce(() => load().then(openBuild));
   return async ({ request, info: { path } }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw resourceNotFoundError();
-    const loaded = await loadOnce();
+    const loaded = await loadedOnce();
     if (path === STYLE_PATH) return await styleResponse(loaded.styles, request);
     if (path === INDEX_PATH) return await responseOf(loaded.index, 200, request, "application/json", "Accept-Encoding");
     const address = path.replace(/\/$/, "");

@@ -1,13 +1,12 @@
 // Calls the management API from inside the server, on behalf of the holder of an access key.
 
-import { Readable } from "node:stream";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { resolveRequest } from "@postern/apiserver/request/request-info";
-import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ResponseBody } from "@postern/apiserver/transport/api-response";
+import { ownRequest } from "./own-request.ts";
 
 export type ManagementCall = {
   readonly method: string;
@@ -33,27 +32,15 @@ export const createManagementCall =
   (management: HandlerChain, group: string, signal: AbortSignal): CallManagement =>
   async ({ method, path, query = {}, key, from, body }) => {
     const text = body === undefined ? "" : stringifyJson(body);
-    const address = `/apis/${group}/v1/${path}`;
-    const parameters = new URLSearchParams({ ...query });
-    const request = requestOf({
+    const request = ownRequest({
       method,
-      path: address,
-      basePath: "",
-      query: parameters,
-      requestUri: parameters.size === 0 ? address : `${address}?${parameters}`,
-      headers: {
-        accept: "application/json",
-        authorization: `Bearer ${key}`,
-        // Also the manager of the fields that SCIM writes: by another name they would have two owners.
-        "user-agent": "sign-in",
-        ...(text === "" ? {} : { "content-type": "application/json" }),
-      },
-      httpVersion: "1.1",
-      remoteAddress: from,
-      host: "localhost",
-      peerCertificate: () => undefined,
-      body: () => Promise.resolve(Buffer.from(text)),
-      bodyStream: () => Readable.from([text]),
+      path: `/apis/${group}/v1/${path}`,
+      query: new URLSearchParams({ ...query }),
+      // The agent is also the manager of the fields that SCIM writes: by another name they would have two owners.
+      headers: { authorization: `Bearer ${key}`, "user-agent": "sign-in" },
+      contentType: "application/json",
+      text,
+      from,
       signal,
     });
     const answer = await management(request, resolveRequest(request));

@@ -3,12 +3,10 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { unescapeSegment } from "@postern/apimachinery/patch/patch-target";
 import { CelLimitError, createCelMeter } from "@postern/cel/cel-budget";
-import { type CelExpression, CelSyntaxError, textOfSyntaxError } from "@postern/cel/cel-expression";
+import type { CelExpression } from "@postern/cel/cel-expression";
 import { CelEvaluationError, CelList, CelLiteralMap, CelOptional, type CelValue, listOf } from "@postern/cel/cel-value";
-import { checkCel } from "@postern/cel/check-cel";
+import { compileBoolean, compileChecked, compileError } from "@postern/cel/compile-checked";
 import { evaluateCel } from "@postern/cel/evaluate-cel";
-import { CEL_NAMES } from "@postern/cel/functions/cel-library";
-import { parseCel } from "@postern/cel/parse-cel";
 
 /** Most that the evaluation of one condition may cost, in the units of Kubernetes: about the values that are looked at. */
 const COST_PER_CONDITION = 100_000;
@@ -22,25 +20,10 @@ export const createClaimBudget = (): ClaimBudget => ({ left: COST_PER_TOKEN });
 const CLAIMS_TYPE = { kind: "map", key: { kind: "string" }, value: { kind: "dyn" } } as const;
 
 /** Throws CelSyntaxError if the text is not an expression, or not a boolean one. */
-export function compileCondition(source: string): CelExpression {
-  const expression = parseCel(source, CEL_NAMES);
-  const { type, faults } = checkCel(expression, { claims: CLAIMS_TYPE });
-  const [fault] = faults;
-  if (fault !== undefined) throw fault;
-  if (type.kind !== "bool" && type.kind !== "dyn") throw new CelSyntaxError("must evaluate to bool", 0);
-  return expression;
-}
+export const compileCondition = (source: string): CelExpression => compileBoolean(source, { claims: CLAIMS_TYPE });
 
 /** Why a text cannot be a condition; undefined for one that can. */
-export function conditionError(source: string): string | undefined {
-  try {
-    compileCondition(source);
-    return undefined;
-  } catch (error) {
-    if (error instanceof CelSyntaxError) return textOfSyntaxError(error, source);
-    throw error;
-  }
-}
+export const conditionError = (source: string): string | undefined => compileError(source, compileCondition);
 
 /** Whether a condition holds. Anything but true is a no, with what went wrong. */
 export function evaluateCondition(
@@ -61,23 +44,12 @@ export function evaluateCondition(
 }
 
 /** Throws CelSyntaxError if the text is not an expression over the claims. Its value may be of any type. */
-export function compileClaimExpression(source: string): CelExpression {
-  const expression = parseCel(source, CEL_NAMES);
-  const [fault] = checkCel(expression, { claims: CLAIMS_TYPE }).faults;
-  if (fault !== undefined) throw fault;
-  return expression;
-}
+export const compileClaimExpression = (source: string): CelExpression =>
+  compileChecked(source, { claims: CLAIMS_TYPE });
 
 /** Why a text cannot be an expression over claims; undefined for one that can. */
-export function claimExpressionError(source: string): string | undefined {
-  try {
-    compileClaimExpression(source);
-    return undefined;
-  } catch (error) {
-    if (error instanceof CelSyntaxError) return textOfSyntaxError(error, source);
-    throw error;
-  }
-}
+export const claimExpressionError = (source: string): string | undefined =>
+  compileError(source, compileClaimExpression);
 
 /** The texts that an expression gives: one for a string, some for a list of strings, none for null or "". Throws ClaimError. */
 export function textsOfExpression(expression: CelExpression, claims: CelValue, budget: ClaimBudget): readonly string[] {

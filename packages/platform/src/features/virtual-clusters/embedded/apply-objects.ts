@@ -1,7 +1,6 @@
 // Applies the manifests of `spec.template.objects` in an embedded cluster, by server-side apply (ADR 70).
 
 import { createHash } from "node:crypto";
-import { Readable } from "node:stream";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
@@ -18,9 +17,9 @@ import type { ResourceRegistry } from "@postern/apiserver/registry/resource-regi
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { sharedTurnOf } from "@postern/apiserver/runtime/shared-turn";
-import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
+import { ownRequest } from "../../../foundation/http/own-request.ts";
 
 /** The field manager. */
 const MANAGER = "template";
@@ -163,19 +162,14 @@ function applyContext(
   const query = new URLSearchParams({ fieldManager: MANAGER, force: "true" });
   const system = createSystemContext({}, { clock, signal });
   return new RequestContext({
-    request: requestOf({
+    request: ownRequest({
       method: "PATCH",
       path,
-      basePath: "",
       query,
-      requestUri: `${path}?${query}`,
-      headers: { accept: "application/json", "content-type": "application/apply-patch+yaml" },
-      httpVersion: "1.1",
-      remoteAddress: "",
-      host: "",
-      peerCertificate: () => undefined,
-      body: () => Promise.resolve(Buffer.from(body)),
-      bodyStream: () => Readable.from([body]),
+      headers: {},
+      contentType: "application/apply-patch+yaml",
+      text: body,
+      from: "",
       signal,
     }),
     info: resolveRequestInfo("PATCH", path, query),
