@@ -1,4 +1,4 @@
-// What is listed for the users, or the teams, that a caller is: its groups name them.
+// Entries of a list for the users, or the teams, that a caller is: its groups name them.
 
 /** In a list, it means every user, or every team. */
 const ANY = "*";
