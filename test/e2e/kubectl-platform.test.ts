@@ -102,8 +102,10 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
   });
 
   it("knows the resources of the platform by their short names, and prints what they are about", async () => {
+    // Its thread starts beside the server.
+    await management.run("wait vci/demo -n p-default --for condition=Ready --timeout 60s");
     expect(await management.run("get vci -n p-default")).toMatch(
-      /^NAME +CLUSTER +PHASE +VERSION +STORED +AGE\ndemo +embedded +Ready +v1\.\S+ +\d+Mi\/\d+Mi +\d+\w+\n$/,
+      /^NAME +CLUSTER +PHASE +VERSION +STORED +AGE\ndemo +embedded +Ready +v1\.\S+ +\d+[KM]i\/\d+Mi +\d+\w+\n$/,
     );
     expect(await management.run("get proj,users,clusters")).toMatch(
       /project\.management\.postern\/default +Default +Ready/,

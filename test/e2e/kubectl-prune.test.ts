@@ -73,7 +73,9 @@ describe.each(["1.32", "1.34", "1.35"] as const)("kubectl %s", (release) => {
       ),
     );
     expect((await kubectl.json(`get rc ${name} --subresource=status`)).spec.selector).toEqual(labels(release));
-    expect(await kubectl.run("explain rc.spec.selector")).toContain("Labels of its pods.");
+    expect(await kubectl.run("explain rc.spec.selector")).toContain(
+      "Label keys and values that must match in order to be controlled by",
+    );
     expect(await kubectl.run(`get all -l ${selector} -o name`)).toBe(`replicationcontroller/${name}\n`);
     await kubectl.run(`delete rc ${name} --cascade=foreground`);
   });

@@ -169,7 +169,8 @@ export type FrontNotes = {
   readonly end: OfRequest & { readonly error: WireError | undefined };
   readonly accept: OfRequest;
   readonly closeSocket: OfRequest;
-  readonly audit: OfRequest & { readonly calls: readonly AuditCall[] };
+  /** Comes before the error of a request that fails, and with what its stream notes. */
+  readonly noted: OfRequest & { readonly audit: readonly AuditCall[]; readonly warnings: readonly string[] };
   readonly endTurn: OfRequest & { readonly id: number };
   readonly inside: OfRequest & { readonly id: number };
   readonly credentialRevoked: { readonly id: number };

@@ -16,7 +16,7 @@ export type RequestForwarder = {
   readonly calls: Pick<CallHandlers<FrontCalls>, "body" | "authorize" | "narrowRules" | "takeTurn" | "outside">;
   readonly notes: Pick<
     NoteHandlers<FrontNotes>,
-    "chunk" | "end" | "accept" | "closeSocket" | "audit" | "endTurn" | "inside"
+    "chunk" | "end" | "accept" | "closeSocket" | "noted" | "endTurn" | "inside"
   >;
   /** The thread has ended: watches end as if their time was up, and other streams are cut. */
   ended(): void;
@@ -72,7 +72,7 @@ export function createRequestForwarder(thread: () => Thread): RequestForwarder {
       end: ({ request, error }) => forwarded.get(request)?.end(error && decodeError(error)),
       accept: ({ request }) => forwarded.get(request)?.accept(),
       closeSocket: ({ request }) => forwarded.get(request)?.closeSocket(),
-      audit: ({ request, calls }) => forwarded.get(request)?.record(calls),
+      noted: ({ request, ...noted }) => forwarded.get(request)?.note(noted),
       endTurn: ({ request, id }) => forwarded.get(request)?.endTurn(id),
       inside: ({ request, id }) => forwarded.get(request)?.inside(id),
     },

@@ -62,8 +62,7 @@ export class ForwardedRequest {
   #take(message: PackedResponse, resolve: (response: ApiResponse) => void): void {
     this.#refuse = undefined;
     const { status, headers, bytes, isUpgraded, audit, warnings } = unpackResponse(message);
-    this.record(audit);
-    for (const text of warnings) this.context.warnings.add(text);
+    this.note({ audit, warnings });
     if (bytes !== undefined) {
       this.#finish();
       resolve({ status, headers, body: { type: "bytes", bytes } });
@@ -124,11 +123,12 @@ export class ForwardedRequest {
     this.#socket?.destroy();
   }
 
-  record(calls: readonly AuditCall[]): void {
-    const { audit } = this.context;
+  note(noted: { readonly audit: readonly AuditCall[]; readonly warnings: readonly string[] }): void {
+    const { audit, warnings } = this.context;
     // The thread has collected the calls of the same interface.
-    for (const [method, ...args] of calls)
+    for (const [method, ...args] of noted.audit)
       (audit[method] as ((...args: readonly unknown[]) => void) | undefined)?.apply(audit, args);
+    for (const text of noted.warnings) warnings.add(text);
   }
 
   async takeTurn(id: number): Promise<number> {

@@ -123,7 +123,7 @@ export type RemoteContext = {
 export function createRemoteContext(message: RequestMessage, deps: RemoteRequestDeps): RemoteContext {
   const { front, work, open, nextId } = deps;
   const { request, has, receivedAt, isLongRunning, info, user, caller } = message;
-  const audit = createRemoteAudit(message, (calls) => front.note("audit", { request, calls }));
+  const audit = createRemoteAudit(message, (calls) => front.note("noted", { request, audit: calls, warnings: [] }));
   const context = new RequestContext({
     request: new RemoteRequest(message, deps),
     info,

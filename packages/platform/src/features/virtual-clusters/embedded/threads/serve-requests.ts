@@ -107,8 +107,8 @@ export function createRequestServer(deps: RequestServerDeps): RequestServer {
       try {
         return await handle(remote.context);
       } catch (error) {
-        const calls = remote.takeAudit();
-        if (calls.length > 0) front().note("audit", { request, calls });
+        const noted = { audit: remote.takeAudit(), warnings: remote.context.warnings.texts };
+        if (noted.audit.length > 0 || noted.warnings.length > 0) front().note("noted", { request, ...noted });
         throw error;
       }
     }
