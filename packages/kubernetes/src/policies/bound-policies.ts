@@ -204,6 +204,6 @@ async function shownParams(
 }
 
 function selects(selector: object | undefined): (object: CachedObject) => boolean {
-  const parsed = selectorFromLabelSelector(selector as never);
+  const parsed = selectorFromLabelSelector(selector);
   return ({ labels }) => parsed.matches(labels);
 }

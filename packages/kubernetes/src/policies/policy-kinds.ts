@@ -114,7 +114,7 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
     validate: async (policy: Policy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
     validateUpdate: async (policy: Policy, _old: Policy, context: RequestContext) =>
       context.info.subresource === "status" ? [] : await context.inParts(validatePolicy(policy)),
-  } as never,
+  },
 });
 
 export const validatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin({

@@ -171,7 +171,5 @@ export const flowSchemas: ResourceDefinition = defineBuiltin({
     const { spec = {} } = object as FlowSchema;
     return { ...object, spec: { ...spec, matchingPrecedence: spec.matchingPrecedence || DEFAULT_PRECEDENCE } };
   },
-  strategy: statusStrategy<FlowSchema>(({ metadata, spec = {} }) =>
-    validateFlowSchema(metadata.name ?? "", spec),
-  ) as never,
+  strategy: statusStrategy<FlowSchema>(({ metadata, spec = {} }) => validateFlowSchema(metadata.name ?? "", spec)),
 });

@@ -273,5 +273,5 @@ export const priorityLevelConfigurations: ResourceDefinition = defineBuiltin({
       },
     };
   },
-  strategy: statusStrategy<PriorityLevel>(validate) as never,
+  strategy: statusStrategy<PriorityLevel>(validate),
 });

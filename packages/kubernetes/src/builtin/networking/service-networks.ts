@@ -93,7 +93,7 @@ export const serviceCidrs: ResourceDefinition = defineBuiltin({
       old: ServiceCidr,
       { info }: { readonly info: { readonly subresource: string } },
     ) => (info.subresource === "status" ? [] : validateNetworkChange(next, old)),
-  } as never,
+  },
 });
 
 const addressFields = s

@@ -152,7 +152,7 @@ function defineWorkload({
       ...(countsTemplates === true ? countingTemplates(strategy) : strategy),
       ...(validateName === undefined ? {} : { validateName }),
       ...templateWarnings<Workload>(({ spec }) => spec?.template, "spec.template", { namesPods, others }),
-    } as never,
+    },
   });
 }
 

@@ -164,7 +164,7 @@ export const jobs: ResourceDefinition = defineBuiltin({
     prepareForCreate: (job: Job) => withLabelsOfPods(withOwnSelector({ ...job, status: {} })),
     prepareForUpdate: async (job: Job, old: Job, context: RequestContext) =>
       withLabelsOfPods((await jobStrategy.prepareForUpdate?.(job, old, context)) ?? job),
-  } as never,
+  },
 });
 
 const cronJobFields = s
@@ -319,5 +319,5 @@ export const cronJobs: ResourceDefinition = defineBuiltin({
       },
     } as KubeObject;
   },
-  strategy: cronJobStrategy as never,
+  strategy: cronJobStrategy,
 });

@@ -290,5 +290,5 @@ export const nodes: ResourceDefinition = defineBuiltin({
       const made = (await nodeStrategy.prepareForCreate?.(node, context)) ?? node;
       return withNotReady({ ...made, status: { ...made.status, ...node.status } });
     },
-  } as never,
+  },
 });

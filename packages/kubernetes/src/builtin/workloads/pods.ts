@@ -50,7 +50,7 @@ function withoutChangeable(spec: PodSpec | undefined): JsonValue {
     ...rest,
     containers: withoutImages(rest.containers),
     initContainers: withoutImages(rest.initContainers),
-  } as never;
+  };
 }
 
 const CHANGEABLE =
@@ -289,7 +289,7 @@ export const pods: ResourceDefinition = defineBuiltin({
         ...validateEphemeralChange(spec, before),
       ];
     },
-  } as never,
+  },
 });
 
 const templateFields = s

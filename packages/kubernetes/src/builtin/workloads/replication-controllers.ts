@@ -150,5 +150,5 @@ export const replicationControllers: ResourceDefinition = defineBuiltin({
     ...statusStrategy<ReplicationController>(validate, undefined, { replicas: 0 }, replicaSetStatusFaults),
     ...templateWarnings<ReplicationController>(({ spec }) => spec?.template, "spec.template", { namesPods: true }),
     orphansByDefault: true,
-  } as never,
+  },
 });

@@ -192,7 +192,7 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
   strategy: {
     ...statusStrategy<Claim>(validateClaim, validateClaimChange, { phase: "Pending" }),
     ...warningHooks(claimWarnings),
-  } as never,
+  },
 });
 
 const volumeFields = s
@@ -317,5 +317,5 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
         formatTimestamp(context.receivedAt),
       ),
     ...warningHooks(volumeWarnings),
-  } as never,
+  },
 });

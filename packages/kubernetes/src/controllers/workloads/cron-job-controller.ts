@@ -95,7 +95,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
     const kept = await cleanUp(cronJob, owned, signal);
     const seen = withJobs(cronJob, kept);
     const status = isBeingDeleted(cronJob) ? seen : await schedule(key, { ...cronJob, status: seen }, kept, signal);
-    if (!signal.aborted) await writeStatus(port, cronJobs, cronJob, statusMembers(status as never), signal);
+    if (!signal.aborted) await writeStatus(port, cronJobs, cronJob, statusMembers(status), signal);
   }
 
   /** The state of its Jobs, as the status shows it. */

@@ -96,7 +96,7 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
     const made = await sets.ensureNew(deployment, all, signal);
     if ("collisionCount" in made) {
       const status = { ...deployment.status, collisionCount: made.collisionCount };
-      await writeStatus(port, deployments, deployment, status as never, signal);
+      await writeStatus(port, deployments, deployment, status, signal);
       return;
     }
     if ("refused" in made) return refused(key, step, made, signal);
@@ -120,7 +120,7 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
   async function finish(key: string, { signal, ...step }: Step & { readonly signal: AbortSignal }): Promise<void> {
     const { deployment, newSet } = step;
     const status: DeploymentStatus = rolloutStatus({ ...step, now: clock.now() });
-    await writeStatus(port, deployments, deployment, status as never, signal, revision(newSet));
+    await writeStatus(port, deployments, deployment, status, signal, revision(newSet));
     const timeout = timeoutIn(deployment, status, clock.now());
     if (timeout !== undefined) again(queue, key, timeout);
   }

@@ -241,7 +241,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
         currentRevision: current.metadata.name ?? "",
         updateRevision: versions.update.metadata.name ?? "",
         collisionCount: status.collisionCount ?? 0,
-        conditions: (status.conditions ?? []) as never,
+        conditions: status.conditions ?? [],
       },
       ["replicas", "availableReplicas", "collisionCount"],
     );

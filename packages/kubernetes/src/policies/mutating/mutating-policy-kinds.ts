@@ -128,7 +128,7 @@ export const mutatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
     validate: async (policy: MutatingPolicy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
     validateUpdate: async (policy: MutatingPolicy, _old: MutatingPolicy, context: RequestContext) =>
       await context.inParts(validatePolicy(policy)),
-  } as never,
+  },
 });
 
 export const mutatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin({
@@ -139,5 +139,5 @@ export const mutatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin
   schema: kindSchema(mutatingBindingFields.schema),
   columns: bindingColumns,
   setDefaults: withBindingDefaults,
-  strategy: { validate: validateBinding, validateUpdate: validateBinding } as never,
+  strategy: { validate: validateBinding, validateUpdate: validateBinding },
 });

@@ -99,7 +99,7 @@ export function createMutationAdmission({ authorizer, ...deps }: PolicyAdmission
           const seen = await seenIn(current, meant.seenAs, registry);
           const changed = await invoke(invocation, seen, current, evaluation, (error) => note(error, meant, failures));
           if (changed === undefined) continue;
-          if (!equalJson(changed as never, current.object as never)) {
+          if (!equalJson(changed, current.object)) {
             for (const each of asked) again.add(each);
             asked.clear();
             current = { ...current, object: changed };

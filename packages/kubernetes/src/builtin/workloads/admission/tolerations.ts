@@ -20,7 +20,7 @@ export function mergeTolerations(first: readonly Toleration[], second: readonly 
   return merged;
 }
 
-const isSame = (a: Toleration, b: Toleration): boolean => equalJson(a as never, b as never);
+const isSame = (a: Toleration, b: Toleration): boolean => equalJson(a, b);
 
 function isSuperset(wide: Toleration, narrow: Toleration): boolean {
   if (isSame(wide, narrow)) return true;
