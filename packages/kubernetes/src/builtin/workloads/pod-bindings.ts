@@ -141,8 +141,7 @@ function scheduled(conditions: Conditions, now: string): Conditions {
   const before = conditions.find(({ type }) => type === "PodScheduled");
   const lastTransitionTime = before?.status === "True" ? (before.lastTransitionTime ?? now) : now;
   const condition = { type: "PodScheduled", status: "True", lastProbeTime: null, lastTransitionTime };
-  // A condition of upstream's form, whose probe time is null.
-  return [...conditions.filter((each) => each !== before), condition] as never;
+  return [...conditions.filter((each) => each !== before), condition];
 }
 
 const staleError = (pod: KubeObject, wanted: string): ApiError =>

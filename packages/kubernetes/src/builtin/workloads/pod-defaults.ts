@@ -38,7 +38,7 @@ export function withPodValues(spec: PodSpec): PodSpec {
     >;
     if (limits === undefined || Object.keys(limits).every((name) => requests !== undefined && name in requests))
       return container;
-    return { ...container, resources: { ...container.resources, requests: { ...limits, ...requests } } as never };
+    return { ...container, resources: { ...container.resources, requests: { ...limits, ...requests } } };
   };
   return {
     ...spec,

@@ -127,7 +127,7 @@ const withServiceClass = (pod: Pod, { status, ...rest }: Pod): Pod => ({
 const withGates = (pod: Pod): Pod =>
   (pod.spec?.schedulingGates ?? []).length === 0
     ? pod
-    : ({
+    : {
         ...pod,
         status: {
           ...pod.status,
@@ -142,8 +142,7 @@ const withGates = (pod: Pod): Pod =>
             },
           ],
         },
-        // Times of upstream's form, which are null.
-      } as never);
+      };
 
 const validateNewPod = ({ spec }: Pod): readonly FieldError[] => [
   ...validatePodSpec(spec, "spec"),

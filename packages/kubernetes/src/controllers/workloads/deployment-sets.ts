@@ -133,8 +133,7 @@ export function createDeploymentSets(port: WorkloadPort, resource: InstalledReso
         selector: { ...selector, matchLabels: { ...(selector["matchLabels"] as JsonObject), [HASH_LABEL]: hash } },
         template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
       },
-      // JSON; only the named types of the template hide it.
-    } as never as ReplicaSet;
+    } as ReplicaSet;
     try {
       await createOwned(port, resource, object, signal);
     } catch (error) {

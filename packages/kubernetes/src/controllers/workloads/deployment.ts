@@ -134,19 +134,16 @@ export const isComplete = (deployment: Deployment, status: DeploymentStatus = {}
   );
 };
 
-/** A template is JSON; only its named types hide it. */
-const asJson = (template: PodTemplate): JsonObject => template as never;
-
 function withoutHash(template: PodTemplate): JsonObject {
   const { [HASH_LABEL]: _, ...labels } = template.metadata?.labels ?? {};
-  return { ...asJson(template), metadata: { ...template.metadata, labels } as never };
+  return { ...template, metadata: { ...template.metadata, labels } };
 }
 
 const templateDigest = (template: PodTemplate): string => digestOf(withoutHash(template));
 
 /** Another one than upstream's, which hashes the memory of Go's structs: it differs between releases there. */
 export const templateHash = (template: PodTemplate, collisionCount = 0): string =>
-  derivedSuffix(JSON.stringify([inOrder(asJson(template)), collisionCount]), HASH_LENGTH);
+  derivedSuffix(JSON.stringify([inOrder(template), collisionCount]), HASH_LENGTH);
 
 export const revisionOf = ({ metadata }: KubeObject): number => Number(metadata.annotations?.[REVISION] ?? 0) || 0;
 

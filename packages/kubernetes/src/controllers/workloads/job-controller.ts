@@ -61,7 +61,7 @@ export function createJobController(base: WorkloadPort): Controller {
   const started = (job: Job): Job =>
     job.status?.startTime !== undefined || job.spec.suspend === true
       ? job
-      : ({ ...job, status: { ...job.status, startTime: formatTimestamp(clock.now()) } } as never);
+      : { ...job, status: { ...job.status, startTime: formatTimestamp(clock.now()) } };
 
   async function sync(key: string, stored: Job, before: readonly PodState[], signal: AbortSignal): Promise<void> {
     const job = started(stored);

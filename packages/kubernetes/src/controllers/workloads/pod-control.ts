@@ -55,8 +55,7 @@ export function podFromTemplate(owner: KubeObject, template: PodTemplate): KubeO
     ...(finalizers === undefined ? {} : { finalizers }),
     ownerReferences: [controllerReference(owner)],
   };
-  // A template is JSON; only its named types hide it.
-  return { apiVersion: "v1", kind: "Pod", metadata, spec: (template.spec ?? {}) as never };
+  return { apiVersion: "v1", kind: "Pod", metadata, spec: template.spec ?? {} };
 }
 
 /** The pod under the name that this owner gives to its pod number `at`, as of the present version of the owner; another one with each attempt. */

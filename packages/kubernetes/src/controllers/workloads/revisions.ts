@@ -51,8 +51,7 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
   const summaries = createSummaries(port, summaryOf);
 
   const dataOf = (template: PodTemplate): JsonObject => ({
-    // A template is JSON; only its named types hide it.
-    spec: { template: { ...(template as never as JsonObject), $patch: "replace" } },
+    spec: { template: { ...template, $patch: "replace" } },
   });
 
   async function create(
@@ -91,7 +90,7 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
       const { spec } = (stored?.data ?? {}) as { readonly spec?: { readonly template?: JsonObject } };
       if (spec?.template === undefined) return undefined;
       const { $patch: _, ...template } = spec.template;
-      return template as never;
+      return template;
     },
     async ensure(owner, template, known, signal) {
       const digest = digestOf(dataOf(template));

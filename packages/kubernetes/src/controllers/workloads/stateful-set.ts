@@ -92,7 +92,7 @@ export function statefulPod(set: StatefulSet, template: PodTemplate, revision: s
       ...(pod["spec"] as JsonObject),
       hostname: name,
       ...((set.spec.serviceName ?? "") === "" ? {} : { subdomain: set.spec.serviceName }),
-      ...(volumes.length === 0 ? {} : { volumes: volumes as never }),
+      ...(volumes.length === 0 ? {} : { volumes }),
     },
   };
 }

@@ -68,9 +68,8 @@ function* validateWebhook(webhook: Webhook, path: string, before: Webhook | unde
     ...(timeoutSeconds > 30 || timeoutSeconds < 1
       ? [invalidError(`${path}.timeoutSeconds`, timeoutSeconds, "the timeout value must be between 1 and 30 seconds")]
       : []),
-    // The types of both say less than the schema that they have passed.
-    ...validateLabelSelector(namespaceSelector as never, `${path}.namespaceSelector`),
-    ...validateLabelSelector(objectSelector as never, `${path}.objectSelector`),
+    ...validateLabelSelector(namespaceSelector, `${path}.namespaceSelector`),
+    ...validateLabelSelector(objectSelector, `${path}.objectSelector`),
     ...oneOf(webhook.reinvocationPolicy, REINVOCATIONS, `${path}.reinvocationPolicy`),
     ...validateWebhookClient(webhook.clientConfig, `${path}.clientConfig`),
     ...(yield* validateConditions(conditions, `${path}.matchConditions`)),

@@ -95,7 +95,7 @@ function causeIn(error: unknown): string | undefined {
 
 /** The library says in `cause` which claim of the ID token it did not expect. */
 function issuerFaultIn({ cause }: Error): string | undefined {
-  const { claim, claims, expected } = isJsonObject(cause as never) ? (cause as JsonObject) : {};
+  const { claim, claims, expected } = isJsonObject(cause) ? (cause as JsonObject) : {};
   if (typeof claim !== "string" || !isJsonObject(claims)) return undefined;
   const found = claims[claim];
   if (claim !== "iss" || typeof found !== "string")

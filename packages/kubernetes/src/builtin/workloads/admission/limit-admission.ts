@@ -134,7 +134,7 @@ function withDefaults(pod: Pod, { requests, highest }: ReadRange): Pod {
           ...resources,
           requests: { ...requests, ...resources.requests },
           limits: { ...highest, ...resources.limits },
-        } as never,
+        },
       };
     };
   const { spec = {} } = pod;

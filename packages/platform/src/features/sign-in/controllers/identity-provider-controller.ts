@@ -50,8 +50,7 @@ export function createIdentityProviderController(
         : {}),
       backChannelLogoutURI: `${publicUrl()}${BACK_CHANNEL_PATH}/${name}`,
     };
-    // Both are JSON; only their named types hide it.
-    if (!equalJson({ ...before } as never, { ...status } as never)) {
+    if (!equalJson({ ...before }, { ...status })) {
       const transform = (current: KubeObject): KubeObject => ({ ...current, status }) as unknown as KubeObject;
       await ignoringConflicts(() =>
         updateControlled(port, resource, object, { subresource: "status", transform }, signal),
