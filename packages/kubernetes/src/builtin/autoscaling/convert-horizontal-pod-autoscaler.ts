@@ -43,9 +43,7 @@ function toV1(scaler: Scaler): ScalerV1 {
     ...textOf(ANNOTATIONS.metrics, others.map(metricToV1)),
     ...textOf(ANNOTATIONS.currentMetrics, (currentMetrics ?? []).map(statusToV1)),
     ...textOf(ANNOTATIONS.conditions, conditions ?? []),
-    ...(behavior === undefined
-      ? {}
-      : { [ANNOTATIONS.behavior]: stringifyJson(inOrderOfGo(behavior as unknown as JsonObject)) }),
+    ...(behavior === undefined ? {} : { [ANNOTATIONS.behavior]: stringifyJson(inOrderOfGo(behavior)) }),
   };
   return {
     ...scaler,
@@ -99,7 +97,7 @@ function fromV1(scaler: ScalerV1): Scaler {
       ...common,
       // v1 has this default here, where all metrics are known.
       metrics: metrics.length === 0 ? [cpuMetric()] : metrics,
-      ...(isJsonObject(behavior) ? { behavior: behavior as unknown as NonNullable<Scaler["spec"]["behavior"]> } : {}),
+      ...(isJsonObject(behavior) ? { behavior } : {}),
     },
     status: {
       ...counts,

@@ -13,13 +13,12 @@ export const objectAt = (from: JsonObject | undefined, member: string): JsonObje
 };
 
 export function metricToV1(metric: MetricSpec): JsonObject {
-  // An object that has passed the schema is JSON.
-  const { type, ...sources } = metric as unknown as JsonObject;
+  const { type, ...sources } = metric;
   return { type: type ?? "", ...mapSources(sources, (source, member) => flat(source, member, "target")) };
 }
 
 export const statusToV1 = (status: MetricStatus): JsonObject => {
-  const { type, ...sources } = status as unknown as JsonObject;
+  const { type, ...sources } = status;
   return { type: type ?? "", ...mapSources(sources, (source, member) => flat(source, member, "current")) };
 };
 
@@ -27,7 +26,7 @@ export const metricFromV1 = (metric: JsonObject): readonly MetricSpec[] => [
   {
     ...mapSources(metric, (source, member) => nested(source, member, "target")),
     type: textIn(metric, "type"),
-  } as unknown as MetricSpec,
+  },
 ];
 
 export const statusFromV1 = (status: JsonObject): readonly JsonObject[] => [

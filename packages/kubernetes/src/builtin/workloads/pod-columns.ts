@@ -124,8 +124,7 @@ const wide = (name: string, description: string, value: PrinterColumn["value"]):
   description,
   value,
 });
-const memberOf = (pod: KubeObject, part: string, name: string): string =>
-  orNone(textAt(objectAt(pod as unknown as JsonObject, part), name));
+const memberOf = (pod: KubeObject, part: string, name: string): string => orNone(textAt(objectAt(pod, part), name));
 
 export const podTableColumns: readonly PrinterColumn[] = [
   {

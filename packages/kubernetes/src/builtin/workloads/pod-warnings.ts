@@ -61,8 +61,7 @@ export function podWarnings(
   template: { readonly metadata?: object; readonly spec?: PodSpec } | undefined,
   path: string,
 ): Warnings {
-  // Objects are JSON; only their named types hide it.
-  const spec = (template?.spec ?? {}) as unknown as JsonObject;
+  const spec = template?.spec ?? {};
   const annotations = objectAt((template?.metadata ?? {}) as JsonObject, "annotations");
   const at = (name: string): string => childPath(childPath(path, "spec"), name);
   const containers: readonly Container[] = ["initContainers", "containers", "ephemeralContainers"].flatMap((name) =>

@@ -95,9 +95,8 @@ function tolerationFaults(next: Tolerations, old: Tolerations): readonly FieldEr
 /** A projected token is one of the ServiceAccount of the pod. */
 function tokenFaults({ serviceAccountName = "", volumes = [] }: PodSpec = {}): readonly FieldError[] {
   if (serviceAccountName !== "") return [];
-  // Its type names no source.
   return volumes.flatMap((volume, at) =>
-    listAt(objectAt(volume as unknown as JsonValue, "projected"), "sources").flatMap((source, index) =>
+    listAt(objectAt(volume, "projected"), "sources").flatMap((source, index) =>
       optionalObjectAt(source, "serviceAccountToken") === undefined
         ? []
         : [

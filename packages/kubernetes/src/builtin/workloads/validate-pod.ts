@@ -2,7 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidatePodSpec), pkg/apis/apps/validation/validation.go
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { SelectorError } from "@postern/apimachinery/selectors/label-requirement";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import {
@@ -27,8 +27,7 @@ export function validatePodSpec(
   path: string,
   restarts: readonly string[] = RESTARTS,
 ): readonly FieldError[] {
-  // Objects are JSON; only their named types hide it.
-  const pod = (spec ?? {}) as unknown as JsonObject;
+  const pod = spec ?? {};
   const [volumes, containers] = [listAt(pod, "volumes"), listAt(pod, "containers")];
   const initContainers = listAt(pod, "initContainers");
   const names = new Set<string>();

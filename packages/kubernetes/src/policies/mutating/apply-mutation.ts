@@ -35,8 +35,7 @@ export function applyConfiguration(object: KubeObject, patch: JsonValue, definit
         `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${whole.join(", ")}`,
       );
     }
-    // Objects are JSON; only their named types hide it.
-    return mergeValues(object as unknown as JsonObject, applied, schema);
+    return mergeValues(object, applied, schema);
   } catch (error) {
     if (!(error instanceof TypedValueError)) throw error;
     throw new CelEvaluationError(
@@ -68,7 +67,7 @@ function wholeParts(value: JsonValue, schema: TypedSchema, path: string): readon
 /** Throws JsonPatchError and PatchDecodeError. */
 export function applyOperations(object: KubeObject, operations: JsonValue): JsonValue {
   const listed = (isJsonArray(operations) ? operations : []).map(operationOf);
-  return applyJsonPatch(object as unknown as JsonObject, decodeJsonPatchLoosely(stringifyJson(listed)));
+  return applyJsonPatch(object, decodeJsonPatchLoosely(stringifyJson(listed)));
 }
 
 /** An empty `from` is none. */

@@ -309,8 +309,7 @@ async function patched(
     if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
       throw refuse(`its patch has more than ${MAX_JSON_PATCH_OPERATIONS} operations`);
     }
-    // Objects are JSON; only their named types hide it.
-    const changed = applyJsonPatch(object as unknown as JsonObject, operations);
+    const changed = applyJsonPatch(object, operations);
     return await readChanged(changed, { object, seenAs, back }, before, (why) => refuse(`its patch ${why}`));
   } catch (error) {
     if (error instanceof PatchDecodeError) {

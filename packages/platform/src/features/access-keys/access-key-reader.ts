@@ -2,7 +2,6 @@
 
 import type { RestrictionNames } from "@postern/api/access-key-restrictions";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { StoredContent } from "@postern/apiserver/cache/watch-cache";
 import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
@@ -86,8 +85,7 @@ function sharingMembers(): ShareMembers {
 function isSame(a: CommonMembers, b: CommonMembers): boolean {
   for (const name of COMMON_MEMBERS) {
     if (a[name] === b[name]) continue;
-    // All of them are plain JSON by their types; members of those that are equal are not.
-    if (!equalJson((a[name] ?? null) as unknown as JsonValue, (b[name] ?? null) as unknown as JsonValue)) return false;
+    if (!equalJson(a[name] ?? null, b[name] ?? null)) return false;
   }
   return a.ringKey === b.ringKey && a.structured === b.structured && a.nameAt === b.nameAt && a.expiry === b.expiry;
 }

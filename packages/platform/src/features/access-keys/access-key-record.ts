@@ -341,17 +341,15 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
 
 /** Whether both allow their bearers the same, while they are valid. */
 export function samePermissions(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
-  // All of it is plain JSON by its types.
-  const rights = ({ owner, ownerUid, groups, restrictions, sourceRanges, audiences, confirmation }: AccessKeyRecord) =>
-    [
-      owner,
-      ownerUid ?? null,
-      groups,
-      restrictions ?? null,
-      sourceRanges,
-      audiences,
-      confirmation,
-    ] as unknown as JsonValue;
+  const rights = ({
+    owner,
+    ownerUid,
+    groups,
+    restrictions,
+    sourceRanges,
+    audiences,
+    confirmation,
+  }: AccessKeyRecord) => [owner, ownerUid ?? null, groups, restrictions ?? null, sourceRanges, audiences, confirmation];
   return equalJson(rights(a), rights(b));
 }
 

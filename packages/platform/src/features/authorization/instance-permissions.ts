@@ -205,7 +205,7 @@ export function createInstancePermissionIndex(
     const put = (object: CachedObject): void => {
       const read = readStanding(object);
       const known = byNamespace.get(read.namespace)?.get(read.name)?.standing;
-      const isKnown = known !== undefined && known.uid === read.uid && equalJson(asJson(known.read), asJson(read.read));
+      const isKnown = known !== undefined && known.uid === read.uid && equalJson(known.read, read.read);
       byObject.set(object, [resource, isKnown ? known : read]);
       if (!isKnown) show(resource, read);
     };
@@ -268,6 +268,3 @@ const NOTHING_KNOWN: PermissionsByName = new Map();
 export const labelsOfClusters = (instances: Pick<InstancePermissionIndex, "get">): ClusterLabels => ({
   of: (namespace, name) => instances.get("virtualclusterinstances", namespace, name)?.labels,
 });
-
-/** Plain data: only the optional members of its type are not JSON. */
-const asJson = (permissions: InstancePermissions): JsonValue => permissions as unknown as JsonValue;

@@ -5,7 +5,7 @@ import type { IdentityProviderState } from "./provider-state.ts";
 
 type Refusal = { readonly terms: string; readonly secret: string; readonly message: string };
 
-/** What a thread has seen of a provider; without a refusal, that it accepts the client again. */
+/** A provider as a thread has seen it; without a refusal, it accepts the client again. */
 export type RefusalChange = { readonly name: string; readonly refusal: Refusal | undefined };
 
 /** Between the threads of a server. */

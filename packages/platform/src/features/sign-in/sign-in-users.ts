@@ -46,7 +46,7 @@ export function createSignInUsers({ own, runtime, signal }: Foundation, director
       const next = at < 0 ? [...identities, own] : identities.with(at, own);
       return JSON.stringify(next) === JSON.stringify(identities)
         ? object
-        : ({ ...user, spec: { ...user.spec, identities: next } } as unknown as KubeObject);
+        : { ...user, spec: { ...user.spec, identities: next } };
     });
 
   const create = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {

@@ -51,7 +51,7 @@ export function createIdentityProviderController(
       backChannelLogoutURI: `${publicUrl()}${BACK_CHANNEL_PATH}/${name}`,
     };
     if (!equalJson({ ...before }, { ...status })) {
-      const transform = (current: KubeObject): KubeObject => ({ ...current, status }) as unknown as KubeObject;
+      const transform = (current: KubeObject): KubeObject => ({ ...current, status });
       await ignoringConflicts(() =>
         updateControlled(port, resource, object, { subresource: "status", transform }, signal),
       );

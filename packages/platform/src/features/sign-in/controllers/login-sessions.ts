@@ -110,8 +110,7 @@ export function createLoginSessions(deps: {
           accessKeys,
           object,
           {
-            transform: (current) =>
-              ({ ...current, spec: { ...asKey(current).spec, identity } }) as unknown as KubeObject,
+            transform: (current) => ({ ...current, spec: { ...asKey(current).spec, identity } }),
           },
           signal,
         ),

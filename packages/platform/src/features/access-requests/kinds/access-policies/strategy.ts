@@ -2,7 +2,6 @@
 
 import type { AccessPolicy } from "@postern/api/access-policy";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -50,7 +49,7 @@ export function accessPolicyStrategy(
       return policy;
     },
     async prepareForUpdate(policy, old, context) {
-      if (!equalJson(asJson(policy.spec), asJson(old.spec))) await checkWriter(policy, context);
+      if (!equalJson(policy.spec, old.spec)) await checkWriter(policy, context);
       return policy;
     },
     validate: (policy) => validateAccessPolicy(policy, names),
@@ -79,6 +78,3 @@ const asBinding = (role: string, namespace: string, policy: AccessPolicy): KubeO
   metadata: { name: role, ...(namespace === "" ? {} : { namespace }) },
   roleRef: { apiGroup: RBAC_GROUP, kind: "ClusterRole", name: role },
 });
-
-/** Plain data: only the optional members of its type are not JSON. */
-const asJson = (spec: AccessPolicy["spec"]): JsonValue => spec as unknown as JsonValue;

@@ -2,7 +2,6 @@
 
 import type { AccessRequest, AccessRequestStatus } from "@postern/api/access-request";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { ApiError, forbiddenRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import {
@@ -102,9 +101,7 @@ export function accessRequestStrategy(
     prepareForUpdate: (request, old, context) => (writes.has(context) ? request : withStatus(request, old.status)),
 
     validateUpdate: (request, old) =>
-      equalJson(request.spec as unknown as JsonValue, old.spec as unknown as JsonValue)
-        ? []
-        : [invalidError("spec", "", "field is immutable: make another request")],
+      equalJson(request.spec, old.spec) ? [] : [invalidError("spec", "", "field is immutable: make another request")],
 
     limits(request, old) {
       if (old !== undefined) return [];

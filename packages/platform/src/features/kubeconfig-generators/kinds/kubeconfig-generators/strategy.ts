@@ -196,7 +196,7 @@ const isSameCreator = (one: Creator, other: Creator): boolean =>
 /** The part of the spec that says to whom and for what access is given. */
 function givenBy({ spec }: KubeconfigGenerator): JsonValue {
   const { displayName: _, description: _description, ...given } = spec;
-  return given as unknown as JsonValue;
+  return given;
 }
 
 function withStatus(generator: KubeconfigGenerator, status: KubeconfigGenerator["status"]): KubeconfigGenerator {

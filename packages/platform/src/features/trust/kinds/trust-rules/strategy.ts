@@ -52,10 +52,10 @@ export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
     if (project !== undefined && !isPermissionSubset(restrictions, projectBounds(project)))
       throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
     // Template of the keys that the rule issues.
-    const given = {
+    const given: OwnedAccessKey = {
       ...rule,
       spec: jsonOf({ user, ttl, scope, rules, allowedSourceRanges }),
-    } as unknown as OwnedAccessKey;
+    };
     const fault = await creatorError(context, given, undefined, deps, async () =>
       project === undefined ? false : await mayUseBot(user, project, context, deps),
     );

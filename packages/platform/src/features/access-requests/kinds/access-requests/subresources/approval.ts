@@ -37,7 +37,7 @@ export const approval = (
         const { decision, message = "" } = spec;
         const decided = decide(current as AccessRequest, { decision, message, person, context });
         ({ event } = decided);
-        return { ...current, status: decided.status as unknown as KubeObject };
+        return { ...current, status: decided.status };
       };
       const isDry = isDryRun(createOptionsOf(context.request.query));
       const { object } = await writes.during(context, () =>

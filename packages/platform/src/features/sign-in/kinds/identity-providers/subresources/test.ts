@@ -5,7 +5,6 @@ import { type IdentityProviderTest, identityProviderTestSchema } from "@postern/
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { IssuerKeys } from "../../../../../foundation/issuers/issuer-keys.ts";
@@ -73,7 +72,7 @@ export function testProvider(deps: TestProviderDeps): Subresource {
       };
       // Neither token nor claims are sent back.
       const answer = { apiVersion: body.apiVersion, kind: body.kind, metadata: { name }, spec: {}, status };
-      return answer as unknown as KubeObject;
+      return answer;
     },
   };
 }
