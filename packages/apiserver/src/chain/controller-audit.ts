@@ -6,7 +6,7 @@ import type { RequestContext } from "../context/request-context.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Runtime } from "../runtime/clock.ts";
-import { createAuditIds } from "./audit-ids.ts";
+import { newUid } from "../runtime/new-uid.ts";
 import { createAuditWriter } from "./audit-writer.ts";
 import { AUDIT_CREDENTIAL } from "./with-authentication.ts";
 
@@ -41,12 +41,11 @@ export function createControllerAudit(
 ): ControllerAudit {
   const write = createAuditWriter(audit, metrics, logger);
   const { policy, redaction = redactionByDefault, maxBodyLength = DEFAULT_MAX_BODY_LENGTH } = audit;
-  const auditIdOf = createAuditIds(random);
   return async (context, { requestUri, code = 201, annotations = {} }, work) => {
     const { info, user, credential } = context;
     const request = context.request.with({ requestUri });
     const recorder = createAuditRecorder(
-      auditIdOf(""),
+      newUid(random),
       { request, info, receivedAt: clock.now() },
       { clock, policy, write, redaction, maxBodyLength },
     );

@@ -21,7 +21,7 @@ import type { Runtime } from "../runtime/clock.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import { createAuditIds } from "./audit-ids.ts";
+import { auditIdOf } from "./audit-id-of.ts";
 import type { RequestObserver } from "./request-observer.ts";
 import { RequestState, type ServedInfo } from "./request-state.ts";
 import { type CallHandler, type Filter, runFilters } from "./run-filters.ts";
@@ -134,7 +134,6 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
     runFilters(outer, () => {
       throw refusal;
     });
-  const auditIdOf = createAuditIds(random);
   return (received, resolved = resolveRequest(received)) => {
     const redact = redactionOf(received, options.chosenCredentials);
     const request = withSafeTexts(received, redact);
@@ -145,7 +144,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
       warnings: createWarningRecorder(redact),
       isServed: deps.isServed,
       longWork: deps.longWork,
-      auditId: auditIdOf(redact(headerOf(request, "audit-id"))),
+      auditId: auditIdOf(redact(headerOf(request, "audit-id")), random),
       receivedAt: clock.now(),
       startedAt: clock.elapsed(),
     });

@@ -6,6 +6,7 @@ import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta
 import type { GroupResource } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "../context/request-context.ts";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 export type AdmissionAttributes = {
@@ -41,21 +42,17 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionCh
   const changing = plugins.filter(({ admit }) => admit !== undefined);
   const checking = plugins.filter(({ validate }) => validate !== undefined);
   return {
-    async admit(attributes) {
-      let { object } = attributes;
-      for (const plugin of changing) {
-        if (!isAsked(plugin, attributes)) continue;
-        const admitted = plugin.admit?.({ ...attributes, object });
-        object = admitted instanceof Promise ? await admitted : admitted;
-      }
-      return object;
-    },
-    async validate(attributes) {
-      for (const plugin of checking) {
-        const checked = isAsked(plugin, attributes) ? plugin.validate?.(attributes) : undefined;
-        if (checked instanceof Promise) await checked;
-      }
-    },
+    admit: (attributes) =>
+      changing
+        .filter((plugin) => isAsked(plugin, attributes))
+        .reduce<Awaitable<KubeObject | undefined>>(
+          (before, plugin) => whenDone(before, (object) => plugin.admit?.({ ...attributes, object })),
+          attributes.object,
+        ),
+    validate: (attributes) =>
+      checking
+        .filter((plugin) => isAsked(plugin, attributes))
+        .reduce<Awaitable<void>>((before, plugin) => whenDone(before, () => plugin.validate?.(attributes)), undefined),
   };
 }
 

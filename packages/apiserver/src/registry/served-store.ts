@@ -157,13 +157,15 @@ type Finishing = {
 
 const FINISH: readonly Phase<Finishing>[] = [deliver, warn, presentWritten];
 
-async function deliver(finishing: Finishing): Promise<void> {
+function deliver(finishing: Finishing): Awaitable<void> {
   const { definition, write, context, object } = finishing;
-  finishing.object = (await definition.deliver?.(write, context)) ?? object;
+  return whenDone(definition.deliver?.(write, context), (shown = object) => {
+    finishing.object = shown;
+  });
 }
 
-async function warn({ definition, object, context }: Finishing): Promise<void> {
-  await definition.warnOfWrite?.(object, context);
+function warn({ definition, object, context }: Finishing): Awaitable<void> {
+  return definition.warnOfWrite?.(object, context);
 }
 
 function presentWritten(finishing: Finishing): void {

@@ -9,7 +9,11 @@ export type Clock = {
 };
 
 /** Cryptographically strong bytes in production, seeded ones in a simulation. */
-export type Random = { bytes(length: number): Uint8Array };
+export type Random = {
+  bytes(length: number): Uint8Array;
+  /** A UUID of version 4. Absent: it is made of `bytes`. */
+  uuid?(): string;
+};
 
 /** Runs `task` once after `delayMs`; disposing the handle before that cancels it. A server reports its errors, and those of a promise that it returns. */
 export type Scheduler = { schedule(delayMs: number, task: () => void): Disposable };

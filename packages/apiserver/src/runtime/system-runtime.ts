@@ -1,12 +1,12 @@
 // The real clock, random source and timers.
 
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import type { Random, Runtime } from "./clock.ts";
 
 /** The clock, the random source and the timers of the process. Timers do not keep the process alive. */
 export const systemRuntime: Runtime = {
   clock: { now: () => Date.now(), elapsed: () => performance.now() },
-  random: createPooledRandom(randomBytes),
+  random: { ...createPooledRandom(randomBytes), uuid: () => randomUUID() },
   scheduler: {
     schedule(delayMs, task) {
       // A busy process comes to it after its moment, and newer Nodes warn of a negative delay.

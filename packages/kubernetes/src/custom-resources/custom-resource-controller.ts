@@ -18,7 +18,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { ObjectConverter } from "@postern/apiserver/registry/object-converter";
 import { groupResourceOf, listKindOf, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
-import { newUid } from "@postern/apiserver/registry/store/object-meta";
+import { newUid } from "@postern/apiserver/runtime/new-uid";
 import type { WebhookCaller } from "../webhooks/webhook-caller.ts";
 import { decideNames } from "./accepted-names.ts";
 import { approvalStateOf, isProtectedGroup } from "./api-approval.ts";

@@ -20,10 +20,10 @@ import { serviceAccountGroups, serviceAccountUsername } from "@postern/apiserver
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { EXTRA_CREDENTIAL_ID } from "@postern/apiserver/authentication/user-info";
-import { newUid } from "@postern/apiserver/registry/store/object-meta";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ClockEpochs, sharedEpochsOf } from "@postern/apiserver/runtime/clock-epochs";
+import { newUid } from "@postern/apiserver/runtime/new-uid";
 import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
 import { decodeSegment, keyIdOfToken, openToken, signToken } from "./json-web-token.ts";
 import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";

@@ -23,14 +23,16 @@ import type { Write, WritePhase } from "./write.ts";
 export const commitPhases = <W extends Write>(send: (write: W) => Promise<Revision>): readonly WritePhase<W>[] => [
   lockLimits,
   reserve,
-  orWithoutManagedFields([encode, sendWith(send)]),
+  encode,
+  orWithoutManagedFields(sendWith(send)),
 ];
 
 /** The same for a dry run: they throw as the write would, and take nothing. `setResult` sets the answer. */
 export const rehearsalPhases = <W extends Write>(setResult: WritePhase<W>): readonly WritePhase<W>[] => [
   checkLimits,
   rehearseReserve,
-  orWithoutManagedFields([encode, checkRoom]),
+  encode,
+  orWithoutManagedFields(checkRoom),
   setResult,
 ];
 
@@ -79,15 +81,15 @@ const rehearseReserve = ({ store, object, context }: Write): Promise<void> | und
 
 /** Managed fields may make an object too large: they are dropped before it is refused. */
 const orWithoutManagedFields =
-  <W extends Write>(phases: readonly WritePhase<W>[]): WritePhase<W> =>
+  <W extends Write>(phase: WritePhase<W>): WritePhase<W> =>
   async (write) => {
     try {
-      await runPhases(phases, write);
+      await phase(write);
     } catch (error) {
       if (write.keepsManagedFields || !(error instanceof ValueTooLargeError)) throw error;
       write.served = withoutManagedFields(write.served);
       write.isSent = false;
-      await runPhases(phases, write);
+      await runPhases([encode, phase], write);
     }
   };
 
@@ -106,7 +108,8 @@ const sendWith =
     const { store, context, key, value, served } = write;
     write.isSent = true;
     const revision = await send(write);
-    write.result = await committedObject(store, { key, value, revision }, served, context);
+    const made = committedObject(store, { key, value, revision }, served, context);
+    write.result = made instanceof Promise ? await made : made;
   };
 
 /** The parts of the object at hand, for the event of the write. */
@@ -120,22 +123,24 @@ const isUnknown = ({ isSent }: Write, error: unknown): boolean =>
   isSent && error !== undefined && !NOT_WRITTEN.some((refused) => error instanceof refused);
 
 /** The object of an entry that was just written as `object`, once the cache has it, so that writers read their own writes. */
-export async function committedObject(
+export function committedObject(
   store: StoreContext,
   entry: StoredEntry,
   object: KubeObject,
   context: RequestContext,
-): Promise<CachedObject> {
+): Awaitable<CachedObject> {
   const { cache, view, codec, parsed } = store;
-  await cache.waitFor(entry.revision, context);
-  // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
-  const cached = view.get(entry.key);
-  const isNewest = cached?.revision === entry.revision;
-  const stored = isNewest && codec.isAsked !== true ? cached : await decodeEntry(store, entry, context);
-  if (!codec.isLossless) return stored;
-  const written = withRevision(object, entry.revision);
-  if (isNewest) parsed.keep(stored, written);
-  return stored.decodedAs(written);
+  return whenDone(cache.waitFor(entry.revision, context), () => {
+    // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
+    const cached = view.get(entry.key);
+    const isNewest = cached?.revision === entry.revision;
+    return whenDone(isNewest && codec.isAsked !== true ? cached : decodeEntry(store, entry, context), (stored) => {
+      if (!codec.isLossless) return stored;
+      const written = withRevision(object, entry.revision);
+      if (isNewest) parsed.keep(stored, written);
+      return stored.decodedAs(written);
+    });
+  });
 }
 
 /** Decodes one entry into the object that clients see. */

@@ -119,10 +119,10 @@ function showUnstored(write: Write): void {
   write.result = CachedObject.fromObject(write.key, write.served);
 }
 
-async function runAfterCreate({ store, context, result }: Write): Promise<void> {
+function runAfterCreate({ store, context, result }: Write): Promise<void> | undefined {
   const { strategy } = store;
-  if (strategy.afterCreate === undefined || result === undefined) return;
-  await runHook(store, () => strategy.afterCreate?.(result.decode(), context));
+  if (strategy.afterCreate === undefined || result === undefined) return undefined;
+  return runHook(store, () => strategy.afterCreate?.(result.decode(), context));
 }
 
 /** The answer to a create may show once what is never shown again. */

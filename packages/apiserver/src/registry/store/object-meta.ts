@@ -3,17 +3,9 @@
 
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { Random, Runtime } from "../../runtime/clock.ts";
+import type { Runtime } from "../../runtime/clock.ts";
+import { newUid } from "../../runtime/new-uid.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
-
-/** A random version 4 UUID. */
-export function newUid(random: Random): string {
-  const bytes = random.bytes(16);
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}
 
 /** Metadata of a new object: what the client may say is kept, what only the server knows is filled in. */
 export function metaForCreate(

@@ -283,9 +283,12 @@ function leaveUnchanged(write: Update): Awaitable<typeof DONE | undefined> {
 }
 
 /** The last finalizer was removed: the object is deleted, and the response shows its last state. */
-async function removeReleased(write: Update): Promise<typeof DONE | undefined> {
+function removeReleased(write: Update): Promise<typeof DONE> | undefined {
+  return isReleased(write.store, write.served) ? remove(write) : undefined;
+}
+
+async function remove(write: Update): Promise<typeof DONE> {
   const { store, context, key, current, served } = write;
-  if (!isReleased(store, served)) return undefined;
   write.isSent = true;
   const revision = await store.storage.delete(key, current.revision);
   await store.cache.waitFor(revision, context);

@@ -79,7 +79,11 @@ export class Write {
     this.#ends.push(end);
   }
 
-  async end(error: unknown): Promise<void> {
+  end(error: unknown): Promise<void> | undefined {
+    return this.#ends.length === 0 ? undefined : this.#endAll(error);
+  }
+
+  async #endAll(error: unknown): Promise<void> {
     for (let end = this.#ends.pop(); end !== undefined; end = this.#ends.pop()) await end(error);
   }
 
@@ -114,7 +118,8 @@ export async function runWrite<W extends Write>(phases: readonly WritePhase<W>[]
     await write.end(error);
     throw error;
   }
-  await write.end(undefined);
+  const ended = write.end(undefined);
+  if (ended !== undefined) await ended;
 }
 
 /** The object for the answer. */

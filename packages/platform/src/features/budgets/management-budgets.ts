@@ -10,7 +10,7 @@ import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
-import { ownerOf } from "../access-keys/access-key-owner.ts";
+import { accountOfOwner, ownerOf } from "../access-keys/access-key-owner.ts";
 import {
   type Budget,
   budgetedStorage,
@@ -44,6 +44,8 @@ export const MAX_KEY_BYTES = 256 << 10;
 export const MAX_OBJECT_BYTES = 1536 << 10;
 
 const NONE: readonly Budget[] = [];
+/** Owners whose budgets are remembered. */
+const MAX_OWNERS = 1_000;
 
 export function createManagementBudgets(deps: {
   readonly storage: Storage;
@@ -107,11 +109,22 @@ export function createManagementBudgets(deps: {
     return [own, platformBudget(`project ${JSON.stringify(name)}`, used)].map((each) => counting("projects", each));
   }
 
+  /** Each write of a key asks for them, and an update twice. */
+  const byOwner = new Map<string, readonly Budget[]>();
+
   function ownerBudgets(owner: AccessKeyOwner): readonly Budget[] {
+    const account = accountOfOwner(owner);
+    const budgets = byOwner.get(account) ?? makeOwnerBudgets(owner, account);
+    if (byOwner.size >= MAX_OWNERS) byOwner.clear();
+    byOwner.set(account, budgets);
+    return budgets;
+  }
+
+  function makeOwnerBudgets(owner: AccessKeyOwner, account: string): readonly Budget[] {
     const used = () => keys.usageOf(owner);
     const who = `the ${owner.kind} ${JSON.stringify(owner.name)}`;
     const own = limitedBudget(
-      `${owner.kind} ${owner.name}`,
+      account,
       used,
       () => limitOfOwner,
       (has, limit) =>

@@ -117,11 +117,13 @@ function sealSecrets(
   const { uid = "" } = object.metadata;
   const kept: { [path: string]: string } = {};
   for (const path of ENVELOPED_FIELDS) {
+    // Few keys have any.
+    if (spec[path[0]] === undefined) continue;
     const place = `spec.${path.join(".")}`;
     const value = secretAt(spec, path);
     const known = previous[place];
     if (value === undefined) {
-      if (known !== undefined && spec[path[0]] !== undefined) kept[place] = known;
+      if (known !== undefined) kept[place] = known;
     } else if (value !== "") {
       const isSame = known !== undefined && openSecret(secrets, place, uid, known) === value;
       kept[place] = isSame ? known : sealSecret(secrets, place, uid, value);

@@ -244,8 +244,9 @@ function validateKey(
 export const unfitKeyError = (): FieldError => invalidError("spec.key", HIDDEN, UNFIT_KEY);
 
 function validateEnveloped(object: OwnedAccessKey): readonly FieldError[] {
+  const spec = specOf(object);
   return ENVELOPED_FIELDS.flatMap((path) => {
-    const value = secretAt(specOf(object), path);
+    const value = secretAt(spec, path);
     return value === undefined || BASE64.test(value)
       ? []
       : [invalidError(`spec.${path.join(".")}`, HIDDEN, "must be base64")];
