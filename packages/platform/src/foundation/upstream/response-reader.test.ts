@@ -110,10 +110,10 @@ test.each([
 test("a head costs time by its length", () => {
   const started = performance.now();
   for (const value of [`${" ".repeat(8_000)}${"a".repeat(8_000)}\u0000`, " \t".repeat(8_000)]) {
-    for (let count = 0; count < 20; count++)
+    for (let count = 0; count < 100; count++)
       readAll(response("200 OK", [`a:${value}`, "content-length: 0"]), [1 << 20]);
   }
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(performance.now() - started).toBeLessThan(5_000);
 });
 
 test("what is cut off is not whole", () => {
@@ -204,6 +204,6 @@ test("what Node's client reads is read alike, and what it does not read whole is
         expect(theirs.head).toEqual([status, { ...headers }]);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 200 },
   );
 });
