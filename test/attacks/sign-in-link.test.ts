@@ -186,10 +186,9 @@ it("a link of before a restart is worth nothing afterwards", async () => {
   await using other = await startPlatform({ store: "sqlite" });
   const code = new URL((await other.server.createSignInLink()) ?? "").searchParams.get("code") ?? "";
   await other.server.close();
-  const logDestination = { write: () => {} };
   const again = await startServer(other.configuration, {
-    ...threadsOfTests(logDestination).surroundings,
-    logDestination,
+    ...threadsOfTests().surroundings,
+    logDestination: { write: () => {} },
   });
   try {
     const from = browserOf(again.url, await readFile(again.caPath));

@@ -49,8 +49,7 @@ export async function startPlatform(
 ) {
   const temporary = await temporaryDirectory();
   const directory = temporary.path;
-  const log = logToFile(directory);
-  const threads = threadsOfTests(log.logDestination);
+  const threads = threadsOfTests();
   const configuration: Configuration = await loadConfiguration({
     flags: new Map<string, RawValue>(
       Object.entries({
@@ -61,7 +60,11 @@ export async function startPlatform(
     ),
     workingDirectory: directory,
   });
-  const server = await startServer(configuration, { ...log, ...threads.surroundings, ...surroundings });
+  const server = await startServer(configuration, {
+    ...logToFile(directory),
+    ...threads.surroundings,
+    ...surroundings,
+  });
   const ca = await readFile(server.caPath);
   const kubeConfig = parse(await readFile(server.adminKubeconfigPath, "utf8"));
   const adminKey: string = kubeConfig.users[0].user.token;

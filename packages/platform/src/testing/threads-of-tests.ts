@@ -10,8 +10,8 @@ const BUNDLE = new URL("../../../cli/bundle/", import.meta.url);
 
 const builtAt = (file: string): number => statSync(new URL(file, BUNDLE)).mtimeMs;
 
-/** Given to a server that runs in the process of its test; nothing by default. `log` takes the lines of further threads. */
-export function threadsOfTests(log: ServerSurroundings["logDestination"]): {
+/** Given to a server that runs in the process of its test; nothing by default. Further threads write their log to standard error. */
+export function threadsOfTests(): {
   readonly flags?: Record<string, RawValue>;
   readonly surroundings?: ServerSurroundings;
 } {
@@ -25,12 +25,6 @@ export function threadsOfTests(log: ServerSurroundings["logDestination"]): {
   return {
     // Threads do not share memory.
     flags: { threads, store: "sqlite" },
-    surroundings: {
-      startFrontThread(options) {
-        const thread = new Worker(new URL(name, BUNDLE), { ...options, execArgv: [], stderr: true });
-        thread.stderr.setEncoding("utf8").on("data", (lines) => log?.write(lines));
-        return thread;
-      },
-    },
+    surroundings: { startFrontThread: (options) => new Worker(new URL(name, BUNDLE), { ...options, execArgv: [] }) },
   };
 }
