@@ -365,7 +365,7 @@ test("a user without permissions sees the reason, and changes nothing", async ()
   await other.goto(`${served.platform.server.url}/roles`);
   // In plain words; the text of Kubernetes is there on request.
   const refusal = other.getByRole("alert");
-  await refusal.getByText("No role of ben includes this: List roles.").waitFor();
+  await refusal.getByText("No role of ben includes this: List ClusterRoles.").waitFor();
   await refusal.getByText("The answer of the server").click();
   await refusal.getByText('User "ben" cannot list resource "clusterroles"').waitFor();
   // Without anything to show, a view is not offered, and says why where it is opened by its address.
