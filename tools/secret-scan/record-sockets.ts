@@ -14,7 +14,7 @@ export function recordSockets(recorder: RunRecorder): void {
     configurable: true,
     writable: true,
     value(this: TLSSocket, chunk: unknown, encoding?: BufferEncoding) {
-      if (seen.has(this) || !isOfClient(this) || isReadByHttp(this) || isOfPlatform(this))
+      if (seen.has(this) || !isOfClient(this) || isReadByHttp(this) || isReadByUndici(this))
         return inherited.call(this, chunk, encoding);
       seen.add(this);
       const place = `bytes from ${this.remoteAddress}:${this.remotePort}`;
@@ -42,8 +42,6 @@ function recordUpgrades(recorder: RunRecorder): void {
 const isOfClient = (socket: TLSSocket): boolean =>
   (Reflect.get(socket, "_tlsOptions") as { isServer?: boolean } | undefined)?.isServer !== true;
 const isReadByHttp = (socket: TLSSocket): boolean => (Reflect.get(socket, "parser") ?? null) !== null;
-/**
- * The server's own requests to clusters and providers: no client sees their answers as they are, and those of providers have tokens.
- * The event is LAST_REQUEST of the dialer, which every test file would have to load.
- */
-const isOfPlatform = (socket: TLSSocket): boolean => socket.listenerCount("lastRequest") > 0;
+/** By undici, the server asks clusters and providers: no client sees their answers as they are, and those of providers have tokens. */
+const isReadByUndici = (socket: TLSSocket): boolean =>
+  Object.getOwnPropertySymbols(socket).some(({ description }) => description === "parser");

@@ -6,7 +6,7 @@ import { ConfigurationError } from "../../foundation/config/configuration-error.
 import type { AddressRules } from "../../foundation/upstream/address-rules.ts";
 import type { ResolveHost } from "../../foundation/upstream/resolve-host.ts";
 import { createUpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
-import type { UpstreamRequest } from "../../foundation/upstream/upstream-request.ts";
+import type { UpstreamRequest } from "../../foundation/upstream/upstream-exchange.ts";
 import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
 import { readWebhookSecrets, signatureHeaders } from "./webhook-signature.ts";
 

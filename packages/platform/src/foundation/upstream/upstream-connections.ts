@@ -18,10 +18,10 @@ import {
   exchange,
   FailedRequestError,
   type UpstreamAnswer,
+  type UpstreamRequest,
 } from "./upstream-exchange.ts";
 import { unaskedUpgradeError, upstreamError } from "./upstream-failure.ts";
 import { createUpstreamPool } from "./upstream-pool.ts";
-import type { UpstreamRequest } from "./upstream-request.ts";
 import type { UpstreamResponse } from "./upstream-response.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
@@ -79,9 +79,9 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
   const { connectTimeoutMs, idleTimeoutMs } = limits;
   const own = deps.dial ?? createDialer(target, { scheduler, addresses, resolve, connectTimeoutMs });
   const dial = deps.sums?.counting(own, deps.namespace) ?? own;
-  const { host, pathname, hostname, port } = new URL(target.server);
+  const { origin, pathname, hostname, port } = new URL(target.server);
   const basePath = trimTrailing(pathname, "/");
-  const pool = createUpstreamPool({ host, dial, idleTimeoutMs, scheduler });
+  const pool = createUpstreamPool({ origin, dial, idleTimeoutMs });
   const upgraded = new Set<Duplex>();
   /** Callbacks that end the lasting requests. */
   const lasting = new Set<(reason: Error) => void>();

@@ -1,19 +1,43 @@
 // One request to a target: timeouts, cancellation, and errors.
 
-import type { IncomingHttpHeaders } from "node:http";
-import type { Duplex } from "node:stream";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import type { Duplex, Readable } from "node:stream";
 import { timeoutError } from "@postern/apimachinery/meta/api-error";
 import { asError } from "@postern/apimachinery/steps/caught";
+import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { whenAborted } from "@postern/apiserver/transport/cancellation";
-import type { RequestListener, UpstreamConnection } from "./upstream-connection.ts";
+import { type Cancellable, whenAborted } from "@postern/apiserver/transport/cancellation";
+import type { Dispatcher } from "undici";
+import type { HeaderList } from "./header-list.ts";
 import { codeOf, InvalidResponseError, unaskedUpgradeError } from "./upstream-failure.ts";
-import type { UpstreamRequest } from "./upstream-request.ts";
+import { LostConnectionError, type PooledConnection } from "./upstream-pool.ts";
 import { type ResponseFlow, UpstreamResponse } from "./upstream-response.ts";
 
 export type ExchangeLimits = {
   /** From the request to the end of the response, for requests that do not last; for upgrades and watches, to its head. */
   readonly responseTimeoutMs: number;
+};
+
+export type UpstreamRequest = {
+  readonly method: string;
+  /** Below the base URL of the target, encoded, with the query. */
+  readonly path: string;
+  /** Complete, but for Host and what frames the body. A length is that of a stream. */
+  readonly headers: OutgoingHttpHeaders | HeaderList;
+  /** The protocol for which the request asks to leave HTTP. */
+  readonly upgrade?: string;
+  /** Whether it may take as long as it likes. */
+  readonly lasts?: boolean;
+  /** For a lasting exchange: whether at least the head of the response is due as soon as any other. */
+  readonly answersAtOnce?: boolean;
+  readonly signal: AbortSignal | Cancellable;
+  /** A stream is read no faster than the target takes it, and is left as it is where the target takes no more. Absent: there is none. */
+  readonly body?: string | Readable;
+  /**
+   * Whether the request may be sent again if the server closes a kept connection instead of answering. Default: for GET and HEAD
+   * without a body.
+   */
+  readonly mayRepeat?: boolean;
 };
 
 export type UpstreamAnswer =
@@ -35,7 +59,7 @@ export type ExchangeDeps = {
 
 /** `take` is not called where the request is aborted already, which throws the reason. */
 export const exchange = (
-  take: () => UpstreamConnection,
+  take: () => PooledConnection,
   path: string,
   asked: UpstreamRequest,
   deps: ExchangeDeps,
@@ -44,10 +68,11 @@ export const exchange = (
 /** Go's client had five as its limit. A server could send them for as long as nothing else limits the request. */
 const MAX_INTERIM = 20;
 
-class Exchange implements RequestListener, ResponseFlow {
+class Exchange implements Dispatcher.DispatchHandler, ResponseFlow {
   readonly #asked: UpstreamRequest;
   readonly #deps: ExchangeDeps;
-  #connection: UpstreamConnection | undefined;
+  #connection: PooledConnection | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
   #following: Disposable | undefined;
   #deadline: Disposable | undefined;
   /** Its reason may be undefined. */
@@ -65,58 +90,87 @@ class Exchange implements RequestListener, ResponseFlow {
     this.#deps = deps;
   }
 
-  send(take: () => UpstreamConnection, path: string): void {
-    const { upgrade, lasts = false, answersAtOnce = upgrade !== undefined, signal } = this.#asked;
+  send(take: () => PooledConnection, path: string): void {
+    const {
+      method,
+      headers,
+      upgrade,
+      lasts = false,
+      answersAtOnce = upgrade !== undefined,
+      body,
+      signal,
+    } = this.#asked;
     const { scheduler, limits } = this.#deps;
     this.#following = whenAborted(signal, (reason) => this.#abort(reason));
     if (this.#isAborted) throw this.#abortReason;
     if (!lasts || answersAtOnce) {
       this.#deadline = scheduler.schedule(limits.responseTimeoutMs, () => this.cut(noResponse()));
     }
+    const sent = {
+      method: method as Dispatcher.HttpMethod,
+      path,
+      // Undici reads a list, and does not change it.
+      headers: headers as OutgoingHttpHeaders | string[],
+      body: typeof body === "object" ? chunksOf(body) : body,
+      // Otherwise undici closes the connection behind HEAD, and behind a DELETE with a body.
+      ...(upgrade === undefined ? { reset: false } : { upgrade }),
+    };
+    // Undici takes any iterable; its types name streams alone.
     this.#connection = take();
-    this.#connection.send(this.#asked, path, this);
+    this.#connection.client.dispatch(sent as Dispatcher.DispatchOptions, this);
   }
 
-  onSent(): void {
-    this.#isSent = true;
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#reason !== undefined) controller.abort(this.#reason);
+    else this.#isSent = true;
   }
 
-  onHead(statusCode: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
     if (statusCode < 200) {
       this.#onInterim(statusCode);
       return;
     }
     if (this.#asked.lasts === true) this.#endDeadline();
-    this.#response = new UpstreamResponse(statusCode, headers, this);
+    this.#controller = controller;
+    this.#response = new UpstreamResponse(statusCode, withFirstValues(headers), this);
     this.#deps.onAnswer({ type: "response", response: this.#response });
   }
 
-  onData(chunk: Buffer): void {
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#response?.push(chunk);
   }
 
-  onEnd(): void {
+  onResponseEnd(): void {
     this.#finish();
+    this.#connection?.release();
     this.#deps.onClosed();
     this.#response?.end();
   }
 
-  onFailure(error: Error): void {
-    const cause = this.#reason ?? error;
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#isOver) return;
+    const cause = this.#reason ?? (error instanceof LostConnectionError ? error.cause : error);
     const isStale =
       this.#connection?.isReused === true && STALE.includes(codeOf(cause)) && this.#response === undefined;
     this.#finish();
+    this.#connection?.destroy(cause);
     this.#deps.onClosed();
     this.#deps.onFailure(this.#isAborted ? this.#abortReason : new FailedRequestError(cause, this.#isSent, isStale));
     this.#response?.end(cause);
   }
 
-  onUpgraded(headers: IncomingHttpHeaders, socket: Duplex): void {
+  onRequestUpgrade(
+    _controller: Dispatcher.DispatchController,
+    _statusCode: number,
+    headers: IncomingHttpHeaders,
+    socket: Duplex,
+  ): void {
     this.#finish();
     const following = whenAborted(this.#asked.signal, () => socket.destroy());
     socket.once("close", () => following[Symbol.dispose]());
+    this.#connection?.release();
     this.#deps.onUpgraded(socket);
-    this.#deps.onAnswer({ type: "upgraded", headers, socket });
+    this.#deps.onAnswer({ type: "upgraded", headers: withFirstValues(headers), socket });
   }
 
   #onInterim(statusCode: number): void {
@@ -128,14 +182,14 @@ class Exchange implements RequestListener, ResponseFlow {
   }
 
   pause(): void {
-    this.#connection?.pause();
+    this.#controller?.pause();
   }
 
   resume(): void {
-    this.#connection?.resume();
+    this.#controller?.resume();
   }
 
-  /** `onFailure` hears of it. */
+  /** `onResponseError` hears of it. */
   cut(reason: Error): void {
     if (this.#isOver || this.#reason !== undefined) return;
     this.#reason = reason;
@@ -160,10 +214,28 @@ class Exchange implements RequestListener, ResponseFlow {
   }
 }
 
-/** The server closed a kept connection just when we took it. */
-const STALE: readonly string[] = ["ECONNRESET", "EPIPE"];
+/** By the iterator, since undici would destroy a stream that it has for a body: with a request over HTTP/2, its response, too. */
+const chunksOf = (body: Readable): AsyncIterable<Buffer> => body.iterator({ destroyOnReturn: false });
 
-/** The request broke off, or there was no answer in time; `cause` is what Node says. */
+/** The server closed a kept connection just when we took it. */
+const STALE: readonly string[] = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_INFO"];
+
+/** Headers of which Node takes the first value; others are joined, as Node joins them. */
+const SINGLE: ReadonlySet<string> = new Set([
+  ...["age", "content-length", "content-type", "etag", "expires", "last-modified", "location", "retry-after", "server"],
+]);
+
+/** Undici gives repeated headers as lists, and spaces behind a value as a part of it. */
+function withFirstValues(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  for (const name in headers) {
+    const value = headers[name];
+    if (Array.isArray(value)) headers[name] = SINGLE.has(name) ? value[0] : value.join(", ");
+    else if (value !== undefined) headers[name] = trimTrailing(value, " \t");
+  }
+  return headers;
+}
+
+/** The request broke off, or there was no answer in time; `cause` is what undici or Node says. */
 export class FailedRequestError extends Error {
   override readonly name = "FailedRequestError";
   /** Whether the target may have got to see the request. */

@@ -17,25 +17,6 @@ export class InvalidResponseError extends Error {
   override readonly name = "InvalidResponseError";
 }
 
-/** The target has closed the connection, or sent something that nothing had asked for. */
-export class LostConnectionError extends Error {
-  override readonly name = "LostConnectionError";
-  readonly code = "ECONNRESET";
-
-  constructor() {
-    super("the connection was lost");
-  }
-}
-
-/** The body of a request is not as long as its head says. */
-export class BodyLengthError extends Error {
-  override readonly name = "BodyLengthError";
-
-  constructor() {
-    super("the body does not have the length that was declared");
-  }
-}
-
 /**
  * The target may recover, at a time that is not known. With a Retry-After, client-go would silently retry each request ten times, and
  * kubectl would show the error after minutes.
@@ -91,6 +72,10 @@ export function upstreamError(error: unknown, sent: boolean): ApiError {
   if (isTlsFault(code)) {
     return badGatewayError({ reason: "TLSHandshakeFailed", message: "the TLS handshake failed" }, error);
   }
+  if (isInvalidHttp(error)) {
+    return badGatewayError({ reason: "InvalidResponse", message: "its response is not valid HTTP" }, error);
+  }
+  if (isMessage(error, "bad upgrade")) return unaskedUpgradeError();
   const fault = CONNECT_FAULTS[code] ?? { reason: "ConnectionLost", message: "the connection was lost" };
   return sent ? badGatewayError(fault, error) : unreachableError(fault, error);
 }
@@ -103,6 +88,15 @@ export function faultOf(error: ApiError): UpstreamFault {
 
 export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+
+const isInvalidHttp = (error: unknown): boolean =>
+  (error instanceof Error && error.name === "HTTPParserError") ||
+  codeOf(error) === "UND_ERR_HEADERS_OVERFLOW" ||
+  isMessage(error, "bad response");
+
+/** Undici has one code for all that happens to a connection. */
+const isMessage = (error: unknown, message: string): boolean =>
+  codeOf(error) === "UND_ERR_SOCKET" && error instanceof Error && error.message === message;
 
 const isTlsFault = (code: string): boolean =>
   code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_") || code === "EPROTO";

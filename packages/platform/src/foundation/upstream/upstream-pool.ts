@@ -1,77 +1,120 @@
-// The connections to one target that are kept for the next request.
+// The connections to one target: each carries one request at a time, and is kept for the next. They are undici's, without its pool, which does not say whether a
+// request went out on a connection that was used before.
 
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { UpstreamConnection } from "./upstream-connection.ts";
-import type { Dial } from "./upstream-dialer.ts";
-import { LostConnectionError } from "./upstream-failure.ts";
+import Client from "undici/lib/dispatcher/client.js";
+import { passOverContinue } from "./undici-internals.ts";
+import { type Dial, LAST_REQUEST } from "./upstream-dialer.ts";
+
+export type PooledConnection = {
+  readonly client: Client;
+  /** Whether it has carried a request to its end, so that the server may have closed it since. */
+  readonly isReused: boolean;
+  /** Ends the request on it. */
+  destroy(reason: Error): void;
+  /** Gives it back behind its request. Otherwise it is destroyed. */
+  release(): void;
+};
 
 export type UpstreamPool = {
-  take(): UpstreamConnection;
+  take(): PooledConnection;
   /** A new connection, for one use. */
-  open(): UpstreamConnection;
+  open(): PooledConnection;
   /** Closes those that carry no request. Others follow behind theirs. */
   close(): void;
 };
 
 export type UpstreamPoolOptions = {
-  /** The name of the target, with its port where that is not the default one. */
-  readonly host: string;
+  /** An http or https URL. */
+  readonly origin: string;
   readonly dial: Dial;
   readonly idleTimeoutMs: number;
-  readonly scheduler: Scheduler;
 };
 
 const MAX_FREE = 32;
-/** A target closes a connection when its time has passed there, and a request may be on its way. */
-const KEEP_ALIVE_MARGIN_MS = 1_000;
 
-/** `until` on the clock of `performance`. */
-type Free = { readonly connection: UpstreamConnection; readonly until: number };
-
-export function createUpstreamPool({ host, dial, idleTimeoutMs, scheduler }: UpstreamPoolOptions): UpstreamPool {
+export function createUpstreamPool({ origin, dial, idleTimeoutMs }: UpstreamPoolOptions): UpstreamPool {
   /** The last one was used last. */
-  let free: Free[] = [];
+  const free: PooledConnection[] = [];
   let isClosed = false;
-  let sweeping: Disposable | undefined;
 
-  function keep(connection: UpstreamConnection): void {
-    const keptMs = Math.min(idleTimeoutMs, connection.keepAliveSeconds * 1_000 - KEEP_ALIVE_MARGIN_MS);
-    if (isClosed || keptMs <= 0 || free.length >= MAX_FREE) {
-      connection.destroy(new LostConnectionError());
-      return;
-    }
-    free.push({ connection, until: performance.now() + keptMs });
-    sweeping ??= scheduler.schedule(idleTimeoutMs, sweep);
+  function removeFree(connection: PooledConnection): boolean {
+    const at = free.indexOf(connection);
+    if (at >= 0) free.splice(at, 1);
+    return at >= 0;
   }
 
-  /** One timer for all: a timer each would cost every request two. */
-  function sweep(): void {
-    const now = performance.now();
-    for (const { connection, until } of [...free]) if (until <= now) connection.destroy(new LostConnectionError());
-    sweeping = free.length === 0 ? undefined : scheduler.schedule(idleTimeoutMs / 2, sweep);
-  }
-
-  const create = (keeps: boolean): UpstreamConnection =>
-    new UpstreamConnection({
-      ...{ dial, host, keeps, onFree: keep },
-      onClosed(connection) {
-        free = free.filter((each) => each.connection !== connection);
+  function create(keeps: boolean): PooledConnection {
+    let socket: ReturnType<Dial> | undefined;
+    let lost: Error | undefined;
+    let isReused = false;
+    let isLast = !keeps;
+    const client = new Client(origin, {
+      connect(_place, callback) {
+        if (lost === undefined) {
+          socket = dial((...result) => {
+            // Undici uses what each Duplex has, whatever its type says.
+            callback(...(result as Parameters<typeof callback>));
+            if (result[1] === null) return;
+            passOverContinue(result[1]);
+            result[1].once(LAST_REQUEST, () => {
+              isLast = true;
+              if (removeFree(connection)) client.destroy(ignore);
+            });
+          });
+        } else callback(new LostConnectionError(lost), null);
       },
+      keepAliveTimeout: idleTimeoutMs,
+      keepAliveMaxTimeout: idleTimeoutMs,
+      // Time is bounded by the exchange, which knows what a request is.
+      headersTimeout: 0,
+      bodyTimeout: 0,
     });
+    const connection: PooledConnection = {
+      client,
+      get isReused() {
+        return isReused;
+      },
+      destroy(reason) {
+        client.destroy(reason, ignore);
+        // Undici leaves one alone that is not connected yet.
+        socket?.destroy();
+      },
+      release() {
+        if (isLast || isClosed || client.destroyed || free.length >= MAX_FREE) return void client.destroy(ignore);
+        isReused = true;
+        free.push(connection);
+      },
+    };
+    client.on("disconnect", (_origin, _clients, error) => {
+      lost = error;
+      if (removeFree(connection)) client.destroy(ignore);
+    });
+    // The request of a failed connection attempt gets its error.
+    client.on("connectionError", ignore);
+    return connection;
+  }
 
   return {
-    take() {
-      for (let last = free.pop(); last !== undefined; last = free.pop()) {
-        if (last.until > performance.now()) return last.connection;
-        last.connection.destroy(new LostConnectionError());
-      }
-      return create(true);
-    },
+    take: () => free.pop() ?? create(true),
     open: () => create(false),
     close() {
       isClosed = true;
-      sweeping?.[Symbol.dispose]();
-      for (const { connection } of free) connection.destroy(new LostConnectionError());
+      for (const { client } of free.splice(0)) client.destroy(ignore);
     },
   };
+}
+
+const ignore = (): void => {};
+
+/**
+ * The connection was closed before a request on it was sent. Undici would make another one for it, as often as a server closes them. Its cause
+ * is undici's error, after which it would go on by itself.
+ */
+export class LostConnectionError extends Error {
+  override readonly name = "LostConnectionError";
+  declare readonly cause: Error;
+
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
 }
