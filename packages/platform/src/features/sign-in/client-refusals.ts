@@ -26,12 +26,13 @@ export class ClientRefusals {
   }
 
   accepted({ name }: IdentityProviderState): void {
-    this.#tell({ name, refusal: undefined });
+    // Also where this thread knows of no refusal: it may have started after one.
+    this.#publish({ name, refusal: undefined });
   }
 
   /** `secret` is the one that the client authenticated with. */
   refused({ name, terms }: IdentityProviderState, secret: string, message: string): void {
-    this.#tell({ name, refusal: { terms, secret, message } });
+    this.#publish({ name, refusal: { terms, secret, message } });
   }
 
   /** The message of a refusal of these settings, with this secret. */
@@ -45,9 +46,7 @@ export class ClientRefusals {
     return this.#listeners.add(listener);
   }
 
-  #tell(change: RefusalChange): void {
-    // Most sign-ins change nothing.
-    if (change.refusal === undefined && !this.#byProvider.has(change.name)) return;
+  #publish(change: RefusalChange): void {
     this.#change(change);
     this.#channel?.send(change);
   }
