@@ -13,7 +13,6 @@ type SecretMembers = {
 
 export const REDACTED = "REDACTED";
 
-/** Made by kubectl: it holds a whole manifest, with all secrets of that. */
 /** Shorter texts occur by chance. */
 const MIN_COPIED_LENGTH = 8;
 
@@ -39,6 +38,7 @@ function redacted(value: JsonValue, members: ReadonlySet<string>, isSecretText: 
       if (member === undefined) return [];
       // A client may put a secret where a name belongs.
       const safeName = isSecretText(name) ? REDACTED : name;
+      // kubectl keeps a whole manifest in it, with all secrets of that.
       const isSecret = members.has(name) || name === LAST_APPLIED_ANNOTATION || (name === "value" && pointsAtSecret);
       return [[safeName, isSecret ? withoutTexts(member) : redacted(member, members, isSecretText)]];
     }),

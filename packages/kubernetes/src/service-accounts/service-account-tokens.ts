@@ -18,8 +18,7 @@ import {
 } from "@postern/apiserver/authentication/revocation-watch";
 import { serviceAccountGroups, serviceAccountUsername } from "@postern/apiserver/authentication/service-account";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
-import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { EXTRA_CREDENTIAL_ID } from "@postern/apiserver/authentication/user-info";
+import { EXTRA_CREDENTIAL_ID, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ClockEpochs, sharedEpochsOf } from "@postern/apiserver/runtime/clock-epochs";

@@ -221,7 +221,6 @@ const columns: readonly PrinterColumn[] = [
   ),
 ];
 
-/** All capacity is allocatable unless the client says less; absent times are null, as Go writes them. */
 /** Where only one of podCIDR and podCIDRs was written, the other follows it. */
 function withRanges(node: Node): Node {
   const { podCIDR = "", podCIDRs = [] } = node.spec ?? {};
@@ -233,6 +232,7 @@ function withRanges(node: Node): Node {
   };
 }
 
+/** All capacity is allocatable unless the client says less; absent times are null, as Go writes them. */
 function withStatusDefaults(node: Node): Node {
   const { status } = node;
   if (status === undefined) return node;
