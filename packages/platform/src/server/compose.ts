@@ -95,7 +95,7 @@ export type PlatformParts = FoundationParts & {
   /** Absent: there are none. */
   readonly probes?: Probes | undefined;
   readonly logger: Logger;
-  /** Of what controllers delete, and do for users. */
+  /** Records deletions by controllers, keys that the server revokes, and work of controllers for users. */
   readonly controllerAudit: ControllerAudit;
   /** Whether controllers may run here. */
   readonly mayLead: boolean;
@@ -158,7 +158,7 @@ export async function composePlatform(parts: PlatformParts, { use }: Pick<Teardo
   const trust = createTrust(base, { rules, issuers, keys, directory });
   const useWriters = [...keyWriters(base, keys), certificateUseWriter(base, certificates)];
   for (const disposable of [...useWriters, keys.rotations]) use(disposable);
-  const mint = createKeyMint(base, keys);
+  const mint = createKeyMint(base, keys, parts.controllerAudit);
   const quota = openKeyQuota(base, { keys, directory, authorization });
   const budgets = use(openBudgets(base, { keys, memory }));
   const tunnels = use(openClusterTunnels(base, { keys, mint }));

@@ -52,5 +52,5 @@ export type ControlPlaneKeyRequest = {
 /** Makes the key of a control plane, without an end, on the server's own account. Resolves with the key. */
 export type MintControlPlaneKey = (request: ControlPlaneKeyRequest, context: RequestContext) => Promise<string>;
 
-/** Deletes a key on the server's own account; one that is gone already is no error. */
+/** Deletes a key on the server's own account, with a record in the audit log; one that is gone already is no error. */
 export type RevokeAccessKey = (name: string, signal: AbortSignal) => Promise<void>;

@@ -4,6 +4,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { forbiddenRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { ControllerAudit } from "@postern/apiserver/chain/controller-audit";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { Foundation } from "../../../foundation/foundation.ts";
@@ -30,6 +31,7 @@ export type KeyMint = {
 export function createKeyMint(
   { names, own, runtime: { clock } }: Pick<Foundation, "names" | "own" | "runtime">,
   { index: keys, grants }: Pick<AccessKeys, "index" | "grants">,
+  audit: ControllerAudit,
 ): KeyMint {
   const { group, version, kind, plural } = ownedAccessKeyKind(names);
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
@@ -120,8 +122,11 @@ export function createKeyMint(
       ),
 
     async revoke(name, signal) {
+      const requestUri = `/apis/${group}/${version}/${plural}/${name}`;
       try {
-        await own("OwnedAccessKey").genericStore.delete(contextOf("delete", name, signal), "", name, { dryRun: false });
+        await audit(contextOf("delete", name, signal), { requestUri, code: 200 }, (context) =>
+          own("OwnedAccessKey").genericStore.delete(context, "", name, { dryRun: false }),
+        );
       } catch (error) {
         if (!isApiError(error, "NotFound")) throw error;
       }

@@ -35,7 +35,7 @@ export function createFleetPass(base: Foundation, needs: GeneratorNeeds) {
   const { clock } = base.runtime;
   const { revoke } = needs.mint;
   const pause = createTurns(clock);
-  const secrets = createFleetSecrets(base, needs.keys);
+  const secrets = createFleetSecrets(base, needs);
   const candidatesOf = createFleetCandidates(base, needs, secrets, pause);
   const fleetTokens = createFleetTokens(base, needs, secrets, pause);
 

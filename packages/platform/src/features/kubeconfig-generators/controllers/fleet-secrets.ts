@@ -11,10 +11,10 @@ import {
 } from "@postern/apiserver/controllers/controlled-objects";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Foundation } from "../../../foundation/foundation.ts";
-import type { AccessKeys } from "../../access-keys/feature.ts";
 import { virtualClusterIdentity } from "../../authorization/caller.ts";
 import { type FleetSecret, secretOfCluster } from "../secret-formats.ts";
 import type { GeneratorActor, GeneratorFault } from "./generator-actor.ts";
+import type { GeneratorNeeds } from "./generator-needs.ts";
 
 export type CurrentToken = {
   readonly token: string;
@@ -28,14 +28,13 @@ type Place = { readonly namespace: string; readonly name: string };
 
 export function createFleetSecrets(
   { names, runtime, installed }: Foundation,
-  { index, secrets: values }: Pick<AccessKeys, "index" | "secrets">,
+  { keys: { index, secrets: values }, audit }: Pick<GeneratorNeeds, "keys" | "audit">,
 ) {
   const resource = installed("", "Secret");
   const pause = createTurns(runtime.clock);
 
-  const find = ({ namespace, name }: Place): KubeObject | undefined => {
-    return resource.view.get(resource.keys.of(namespace, name))?.decode();
-  };
+  const find = ({ namespace, name }: Place): KubeObject | undefined =>
+    resource.view.get(resource.keys.of(namespace, name))?.decode();
   const isMadeFor = ({ metadata }: KubeObject, { metadata: { uid = "" } }: KubeconfigGenerator): boolean =>
     metadata.ownerReferences?.some((owner) => owner.uid === uid && owner.kind === "KubeconfigGenerator") === true;
 
@@ -119,7 +118,7 @@ export function createFleetSecrets(
   const remove = async (generator: KubeconfigGenerator, name: string, signal: AbortSignal): Promise<void> => {
     const secret = find({ namespace: generator.metadata.namespace ?? "", name });
     if (secret !== undefined && isMadeFor(secret, generator))
-      await deleteControlled({ runtime }, resource, secret, signal);
+      await deleteControlled({ runtime, audit }, resource, secret, signal);
   };
 
   return { faultOf, tokensIn, write, remove };

@@ -2,6 +2,7 @@
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
+import { UNAUDITED } from "@postern/apiserver/testing/unaudited";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NO_GRANTS } from "../../access-keys/key-grant.ts";
 import { createKeyMint, type KeyMint } from "../../access-keys/kinds/mint-keys.ts";
@@ -94,7 +95,11 @@ beforeEach(async () => {
     refreshToken: "next",
   });
   server = await createAccessKeyServer({ keyGrants: { ...NO_GRANTS, keyRefusalOf: () => undefined } });
-  mint = createKeyMint({ ...server, own: () => server.ownedAccessKeyResource }, { ...server, index: server.keys });
+  mint = createKeyMint(
+    { ...server, own: () => server.ownedAccessKeyResource },
+    { ...server, index: server.keys },
+    UNAUDITED,
+  );
   await server.send({ method: "POST", url: "users", user: admin, body: { metadata: { name: "jane" } } });
 });
 afterEach(async () => {

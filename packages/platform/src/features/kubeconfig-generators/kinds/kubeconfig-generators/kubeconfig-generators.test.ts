@@ -5,6 +5,7 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { followView } from "@postern/apiserver/cache/view-informer";
+import type { ControllerAudit } from "@postern/apiserver/chain/controller-audit";
 import { CONTROLLER_WRITE } from "@postern/apiserver/controllers/controller-port";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
@@ -37,6 +38,8 @@ type World = {
   tokens(): readonly string[];
   /** Has the controller look again. */
   touch(): Promise<void>;
+  /** Paths of what was deleted with a record in the audit log. */
+  readonly recorded: readonly string[];
   /** Why a token is refused; undefined if it is accepted. */
   refusal(token: string): string | undefined;
 };
@@ -52,6 +55,12 @@ async function world({ authority, member = true }: { authority?: string; member?
   await cache.ready();
   const lifetime = new AbortController();
   const errors: unknown[] = [];
+  const recorded: string[] = [];
+  const controllerAudit: ControllerAudit = async (context, { requestUri }, work) => {
+    const result = await work(context);
+    if (context.info.verb === "delete") recorded.push(requestUri);
+    return result;
+  };
   const platform = await composePlatform(
     platformParts({
       storage,
@@ -59,6 +68,7 @@ async function world({ authority, member = true }: { authority?: string; member?
       runtime,
       signal: lifetime.signal,
       onError: (error) => void errors.push(error),
+      controllerAudit,
       endpoint: { url: () => "https://platform.test", isOwnName: () => false, certificateAuthorityPem: authority },
     }),
     teardown,
@@ -131,6 +141,7 @@ async function world({ authority, member = true }: { authority?: string; member?
       await generators.genericStore.create(context, SPACE, object, CONTROLLER_WRITE);
     },
     state,
+    recorded,
     tokens: () => keys.secrets.format.all(text()),
     async touch() {
       const context = createTestContext({ method: "PUT", url: `/apis/x/v1/${offset}` });
@@ -168,6 +179,8 @@ test("a key is replaced before it ends, and its predecessor is revoked after rea
   await until(of, "Current");
   const first = of.tokens();
   expect(first).toHaveLength(2);
+  const { index } = of.platform.keys;
+  const paths = first.map((token) => `/apis/management.postern/v1/ownedaccesskeys/${index.find(token)?.name}`);
   of.later(15 * HOUR_MS);
   await of.touch();
   await until(of, "Current");
@@ -183,6 +196,7 @@ test("a key is replaced before it ends, and its predecessor is revoked after rea
   await vi.waitFor(() => expect(first.map(of.refusal)).toEqual(["unknown", "unknown"]), WAIT);
   expect(of.tokens()).toEqual(second);
   for (const token of second) expect(of.refusal(token)).toBeUndefined();
+  await expect.poll(() => of.recorded.toSorted()).toEqual(paths.toSorted());
 });
 
 test("many keys are made in steps, each of which is in the Secret before the next", async () => {
