@@ -181,5 +181,5 @@ export const apiServices: ResourceDefinition = defineBuiltin({
     if (spec?.service === undefined) return each;
     return { ...each, spec: { ...spec, service: { ...spec.service, port: spec.service.port ?? DEFAULT_PORT } } };
   },
-  strategy: strategy,
+  strategy,
 });

@@ -135,10 +135,12 @@ describe("a pool of threads", () => {
   });
 
   it("starts nothing after it was disposed", () => {
-    pool.place("a");
+    const { slot } = pool.place("a");
     pool.place("b");
     pool[Symbol.dispose]();
     expect(threads.map(({ closed }) => closed)).toEqual(["the server is shutting down", "the server is shutting down"]);
     expect(() => pool.place("c")).toThrow("shutting down");
+    pool.leave(slot);
+    expect(planned).toEqual([]);
   });
 });

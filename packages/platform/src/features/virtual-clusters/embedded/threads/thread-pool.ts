@@ -189,7 +189,7 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
       const entry = all().find(({ clusters }) => clusters.has(slot));
       if (entry === undefined) return;
       entry.clusters.delete(slot);
-      if (entry.clusters.size === 0) emptied(entry);
+      if (entry.clusters.size === 0 && !isOver) emptied(entry);
     },
     quarantine,
     get threads() {
