@@ -137,6 +137,24 @@ describe("the record of what a generator gave", () => {
     await vi.waitFor(async () => expect(await usedBy()).toEqual(ids.sort()), WAIT);
     for (const token of await on.tokensOf("recorded")) expect(log).not.toContain(token);
   });
+
+  test("the audit log has each Secret and each key that the generator deletes, once", async () => {
+    await on.generated(ann, "narrowed", { format: "Flux" });
+    await on.until("narrowed", "Current");
+    const { clusters } = (await on.stateOf("narrowed")).status;
+    await on.change(ann, "narrowed", { selector: { matchLabels: { env: "none" } } });
+    const paths = clusters.flatMap(({ accessKey, secret }: { accessKey: string; secret: string }) => [
+      `${SECRETS}/${secret}`,
+      `/apis/management.postern/v1/ownedaccesskeys/${accessKey}`,
+    ]);
+    const deleted = async (): Promise<readonly string[]> => {
+      const lines = (await readFile(join(server.directory, "audit.log"), "utf8")).split("\n").slice(0, -1);
+      const events = lines.map((line) => JSON.parse(line)).filter(({ verb }) => verb === "delete");
+      return events.map(({ requestURI }) => requestURI).filter((path) => paths.includes(path));
+    };
+    await vi.waitFor(async () => expect((await deleted()).toSorted()).toEqual(paths.toSorted()), WAIT);
+    expect(paths).toHaveLength(4);
+  });
 });
 
 describe("a rotation of the CA of the platform", () => {

@@ -63,9 +63,10 @@ describe("work of a controller for a user", () => {
     expect(events[0]?.auditID).toMatch(/^[\da-f-]{36}$/);
   });
 
-  it("is not recorded where it fails, and where the policy says so", async () => {
+  it("is not recorded where it fails, where it does nothing, and where the policy says so", async () => {
     const { audit, context, events } = audited();
     await expect(audit(context, RECORDED, () => Promise.reject(new Error("no room")))).rejects.toThrow("no room");
+    await audit(context, RECORDED, async () => undefined);
     expect(events).toEqual([]);
     const quiet = audited({ policy: { level: "None", omitStages: [] } });
     expect(await quiet.audit(quiet.context, RECORDED, async () => 1)).toBe(1);

@@ -24,6 +24,7 @@ export type ControllerAudit = <T>(
     /** Default: none. */
     readonly annotations?: { readonly [key: string]: string };
   },
+  /** Resolves with undefined where nothing was done: there is no event then. */
   work: (audited: RequestContext) => Promise<T>,
 ) => Promise<T>;
 
@@ -53,7 +54,7 @@ export function createControllerAudit(
     if (credential !== undefined) recorder.annotate(AUDIT_CREDENTIAL, credential.id);
     for (const [key, value] of Object.entries(annotations)) recorder.annotate(key, value);
     const result = await work(context.with({ audit: recorder }));
-    await recorder.responseComplete(code);
+    if (result !== undefined) await recorder.responseComplete(code);
     return result;
   };
 }

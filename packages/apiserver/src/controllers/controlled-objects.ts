@@ -109,8 +109,12 @@ export async function deleteControlled(
   await pause(port);
   const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
   const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-  const remove = (audited: RequestContext) =>
-    resource.genericStore.delete(audited, namespace, name, { ...CONTROLLER_WRITE, ...terms, preconditions });
+  /** Controllers look again and again at what finalizers hold: one event says that it is being deleted. */
+  const remove = async (audited: RequestContext) => {
+    const options = { ...CONTROLLER_WRITE, ...terms, preconditions };
+    const outcome = await resource.genericStore.delete(audited, namespace, name, options);
+    return outcome.isUnchanged ? undefined : outcome;
+  };
   if (port.audit === undefined) await remove(context);
   else await port.audit(context, { requestUri: pathOf(resource, namespace, name), code: 200 }, remove);
 }

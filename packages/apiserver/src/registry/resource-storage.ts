@@ -91,7 +91,12 @@ export type DeleteOptions = {
 };
 
 /** `removed` is false while finalizers hold the object, which then is given as it is now. */
-export type DeleteOutcome = { readonly removed: boolean; readonly object: CachedObject };
+export type DeleteOutcome = {
+  readonly removed: boolean;
+  readonly object: CachedObject;
+  /** The object was being deleted already, and nothing was written. */
+  readonly isUnchanged?: true;
+};
 
 /** An absent method means that the verb is not served. All throw ApiErrors. */
 export type ResourceStorage = {

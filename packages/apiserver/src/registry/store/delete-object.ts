@@ -150,8 +150,11 @@ async function remove(deletion: Deletion): Promise<typeof DONE> {
   return DONE;
 }
 
-function leaveUnchanged({ held, object }: Deletion): typeof DONE | undefined {
-  return equalJson(held, object) ? DONE : undefined;
+function leaveUnchanged(deletion: Deletion): typeof DONE | undefined {
+  const { held, object, current } = deletion;
+  if (!equalJson(held, object)) return undefined;
+  deletion.outcome = { removed: false, object: current, isUnchanged: true };
+  return DONE;
 }
 
 function rehearse(deletion: Deletion): typeof DONE | undefined {

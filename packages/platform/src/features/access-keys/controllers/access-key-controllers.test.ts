@@ -2,6 +2,7 @@
 
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
+import { auditedInto } from "@postern/apiserver/testing/unaudited";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "../testing/access-key-server.ts";
 import { createAccessKeyOwners } from "./access-key-owners.ts";
@@ -76,6 +77,27 @@ describe("createAccessKeyReaper", () => {
     await pass(15_000);
     expect(await names()).toEqual([]);
     expect(server.events.at(-1)).toMatchObject({ reason: "Expired", involvedObject: { name: "short" } });
+  });
+
+  it("records the deletion of a key that finalizers hold once, however often it looks at it", async () => {
+    const recorded: string[] = [];
+    const body = { metadata: { name: "held", finalizers: ["example.com/held"] }, spec: { user: "jane", ttl: 60 } };
+    await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body });
+    const { port, ...rest } = dependencies();
+    const audited = { ...port, audit: auditedInto(recorded) };
+    const reaper = start(createAccessKeyReaper({ ...rest, port: audited, keepExpiredSeconds: 0 }));
+    for (let sweep = 0; sweep < 8; sweep++) {
+      server.time.advance(15_000);
+      await reaper.idle();
+    }
+    expect(recorded).toEqual(["delete /apis/management.postern/v1/ownedaccesskeys/held"]);
+    await server.send({
+      method: "PUT",
+      url: "ownedaccesskeys/held",
+      user: admin,
+      body: { metadata: { name: "held" }, spec: body.spec },
+    });
+    expect(await names()).toEqual([]);
   });
 
   it("leaves a key that lives by its use the time until a use elsewhere is written", async () => {

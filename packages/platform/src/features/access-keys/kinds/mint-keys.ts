@@ -124,9 +124,10 @@ export function createKeyMint(
     async revoke(name, signal) {
       const requestUri = `/apis/${group}/${version}/${plural}/${name}`;
       try {
-        await audit(contextOf("delete", name, signal), { requestUri, code: 200 }, (context) =>
-          own("OwnedAccessKey").genericStore.delete(context, "", name, { dryRun: false }),
-        );
+        await audit(contextOf("delete", name, signal), { requestUri, code: 200 }, async (context) => {
+          const outcome = await own("OwnedAccessKey").genericStore.delete(context, "", name, { dryRun: false });
+          return outcome.isUnchanged ? undefined : outcome;
+        });
       } catch (error) {
         if (!isApiError(error, "NotFound")) throw error;
       }

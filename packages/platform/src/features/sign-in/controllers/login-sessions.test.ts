@@ -2,7 +2,7 @@
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
-import { UNAUDITED } from "@postern/apiserver/testing/unaudited";
+import { auditedInto } from "@postern/apiserver/testing/unaudited";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NO_GRANTS } from "../../access-keys/key-grant.ts";
 import { createKeyMint, type KeyMint } from "../../access-keys/kinds/mint-keys.ts";
@@ -26,6 +26,7 @@ let answer: (provider: string) => ProviderAnswer | Promise<ProviderAnswer>;
 let asked = 0;
 const askedAt = new Map<string, number>();
 const errors: unknown[] = [];
+const recorded: string[] = [];
 
 const SETTINGS = { sessionTTL: 3600, refreshInterval: 60, staleAfter: 300 };
 
@@ -85,6 +86,7 @@ function follow(): void {
 
 beforeEach(async () => {
   errors.length = 0;
+  recorded.length = 0;
   asked = 0;
   askedAt.clear();
   providers.clear();
@@ -98,7 +100,7 @@ beforeEach(async () => {
   mint = createKeyMint(
     { ...server, own: () => server.ownedAccessKeyResource },
     { ...server, index: server.keys },
-    UNAUDITED,
+    auditedInto(recorded),
   );
   await server.send({ method: "POST", url: "users", user: admin, body: { metadata: { name: "jane" } } });
 });
@@ -158,6 +160,9 @@ describe("a session whose provider does not answer", () => {
     expect(stateOf(key)).toBe("good");
     await pass(10);
     expect([stateOf(key), asked]).toEqual(["gone", 1]);
+    expect(recorded).toEqual([
+      expect.stringMatching(/^delete \/apis\/management\.postern\/v1\/ownedaccesskeys\/[^/]+$/),
+    ]);
   });
 });
 
