@@ -240,8 +240,9 @@ export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposab
     closed: close,
     async [Symbol.asyncDispose]() {
       isClosing = true;
-      for (const timer of timers) timer[Symbol.dispose]();
       await Promise.all(places.map(({ thread }) => thread?.terminate()));
+      // The end of a thread plans when its locks are free.
+      for (const timer of timers) timer[Symbol.dispose]();
     },
   };
 }

@@ -40,7 +40,7 @@ export type AgentKeys = {
   /** The agent that a key belongs to. Throws ApiError 403 for any other key. */
   agentOf(key: AccessKeyState | undefined): KnownAgent;
   /** Revokes the keys whose time is over, or all of them. Resolves with the milliseconds until the next is; undefined for none. */
-  revoke(clusterUid: string, which: "over" | "all", signal: AbortSignal): Promise<number | undefined>;
+  revoke(clusterUid: string, which: "ended" | "all", signal: AbortSignal): Promise<number | undefined>;
 };
 
 /** A key of an agent, with what is known of it. */

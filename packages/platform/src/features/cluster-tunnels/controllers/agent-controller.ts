@@ -39,7 +39,7 @@ export function createAgentController(
       registry.close(uid);
       return;
     }
-    const next = await keys.revoke(uid, "over", signal);
+    const next = await keys.revoke(uid, "ended", signal);
     if (next !== undefined) queue.addAfter(uid, next);
     const wanted = parseTimestamp(found.annotations[names.key(ROTATE_ANNOTATION)] ?? "") ?? 0;
     if ((record.keys.at(-1)?.madeAt ?? 0) < wanted) await rotate(uid, record, signal);
