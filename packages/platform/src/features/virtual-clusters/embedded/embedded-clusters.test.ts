@@ -131,6 +131,16 @@ describe("the life of embedded virtual clusters", () => {
     expect(await host.keysOf("/registry/vc-one/")).toEqual([]);
   });
 
+  it("is not started again while it is removed, as after its thread has ended", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const removed = host.clusters.remove("one", signal);
+    await expect(host.clusters.open("one")).rejects.toMatchObject({ code: 503 });
+    await removed;
+    expect(await host.keysOf("/registry/vc-one/")).toEqual([]);
+    expect(host.clusters.running).toBe(0);
+  });
+
   it("ends the watches of a stopping cluster", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");

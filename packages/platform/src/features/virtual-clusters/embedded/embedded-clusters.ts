@@ -168,7 +168,11 @@ export function createClusters<Cluster extends EmbeddedCluster>(
   const recordsOf = (uid: string): InternalRecords =>
     createInternalRecords({ storage, sealedValues }, virtualClusterComposition(uid));
 
+  /** A cluster that runs makes anew what is deleted, for ever: one whose thread ended would be started again. */
+  const removing = new Set<string>();
+
   const start = async (uid: string, signal: AbortSignal): Promise<Cluster> => {
+    if (removing.has(uid)) throw notSetUpError();
     const secrets = await loadClusterSecrets(recordsOf(uid), runtime);
     if (secrets === undefined) throw notSetUpError();
     return await host.start(uid, secrets, signal);
@@ -216,10 +220,15 @@ export function createClusters<Cluster extends EmbeddedCluster>(
     objectsOf: (uid, location, signal) => host.objectsOf(prefixOf(uid, location), signal),
     follow: (uid, location, listener) => host.follow(prefixOf(uid, location), listener),
     async remove(uid, signal) {
-      await clusters.stop(uid);
-      await eraseComposition(storage, virtualClusterComposition(uid), signal);
-      await rotations?.forget(uid);
-      await host.removed(uid, signal);
+      removing.add(uid);
+      try {
+        await clusters.stop(uid);
+        await eraseComposition(storage, virtualClusterComposition(uid), signal);
+        await rotations?.forget(uid);
+        await host.removed(uid, signal);
+      } finally {
+        removing.delete(uid);
+      }
     },
     get running() {
       return clusters.count;
