@@ -375,7 +375,7 @@ test.each(["virtual-cluster", "kubeconfig-generator"])(
     const choice = page.getByRole("button", { name: "Choose a project" });
     await choice.and(page.locator(":focus")).waitFor();
     await choice.click();
-    await page.getByRole("option", { name: /^default$/i }).click();
+    await page.getByRole("option", { name: /^default\b/i }).click();
     await press("Create");
     await page.getByRole("heading", { level: 1, name: /chosen$/ }).waitFor();
   },

@@ -135,7 +135,10 @@ test("a team is given read access from its page", () =>
     await click(page.getByRole("dialog").getByRole("button", { name: /Role$/ }));
     await click(page.getByRole("option", { name: "Project viewer" }));
     await click(page.getByRole("dialog").getByRole("button", { name: "Add", exact: true }));
-    await page.getByRole("main").getByRole("link", { name: "Project shop-00" }).waitFor();
+    await page
+      .getByRole("main")
+      .getByRole("link", { name: /^Project .*shop-00/ })
+      .waitFor();
     const { body } = await served.platform.send({ path: "projects/shop-00" });
     expect(body.spec.members).toContainEqual(
       expect.objectContaining({ kind: "Team", name: "ledger-03", clusterRole: "postern:project-viewer" }),

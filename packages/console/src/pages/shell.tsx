@@ -151,6 +151,7 @@ export function Shell() {
     return () => removeEventListener("keydown", onKey);
   }, []);
   const path = useRouterState({ select: ({ location }) => location.pathname });
+  const typed = useRef("");
   const main = useRef<HTMLElement>(null);
   const shown = useRef(path);
   useEffect(() => {
@@ -201,8 +202,8 @@ export function Shell() {
         </p>
       </nav>
       {isFinding && (
-        <Suspense fallback={null}>
-          <Palette pages={PAGES} onClose={() => setFinding(false)} />
+        <Suspense fallback={<TypedAhead typed={typed} />}>
+          <Palette pages={PAGES} typed={typed} onClose={() => setFinding(false)} />
         </Suspense>
       )}
       <main id="main" className="main" ref={main} tabIndex={-1}>
@@ -210,6 +211,20 @@ export function Shell() {
         <Outlet />
       </main>
     </div>
+  );
+}
+
+/** Takes the text that a person types while the palette is being loaded. */
+function TypedAhead({ typed }: { readonly typed: { current: string } }) {
+  return (
+    <input
+      className="typed-ahead"
+      aria-label={t("palette.title")}
+      ref={(element) => element?.focus()}
+      onChange={(event) => {
+        typed.current = event.target.value;
+      }}
+    />
   );
 }
 

@@ -1,16 +1,27 @@
 // The palette: finds pages, keys, clusters, projects and people, what can be done with them, and the documentation, from the keyboard.
 
 import { useNavigate } from "@tanstack/react-router";
-import { type KeyboardEvent, useDeferredValue, useId, useState } from "react";
+import { type KeyboardEvent, useDeferredValue, useEffect, useId, useState } from "react";
 import { Dialog } from "../../components/dialog.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import type { Entry } from "./find-entries.ts";
 import { useFound } from "./use-found.ts";
 
-/** `pages`: those of the navigation that the user can open. */
-export function Palette({ pages, onClose }: { readonly pages: readonly Entry[]; readonly onClose: () => void }) {
+/** `pages`: those of the navigation that the user can open. `typed`: text that came while the palette was loaded. */
+export function Palette({
+  pages,
+  typed,
+  onClose,
+}: {
+  readonly pages: readonly Entry[];
+  readonly typed: { current: string };
+  readonly onClose: () => void;
+}) {
   const navigate = useNavigate();
-  const [query, setQuery] = useState("");
+  const [query, setQuery] = useState(typed.current);
+  useEffect(() => {
+    typed.current = "";
+  }, [typed]);
   const [at, setAt] = useState(0);
   const id = useId();
   const found = useFound(pages, useDeferredValue(query));
