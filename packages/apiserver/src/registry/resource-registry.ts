@@ -63,7 +63,7 @@ export type ResourceRegistryDeps = {
   readonly onHookError: (error: unknown) => void;
   /** For objects that are kept as they are shown. Absent: as much as a cluster may store. */
   readonly conversionMemory?: ConversionMemory | undefined;
-  /** Counts held by the other threads that serve these resources. Absent: this thread alone serves them. */
+  /** Locks that all threads which serve these resources share. Absent: this thread alone serves them. */
   readonly limitLocks?: LimitLocks | undefined;
 };
 

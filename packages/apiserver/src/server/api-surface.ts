@@ -49,7 +49,7 @@ export type ApiSurfaceDeps = {
   readonly onHookError: (error: unknown) => void;
   /** Room for objects that are kept in converted form. Absent: as much as a cluster may store. */
   readonly conversionMemory?: ConversionMemory | undefined;
-  /** Counts held by the other threads that serve these resources. Absent: this thread alone serves them. */
+  /** Locks that all threads which serve these resources share. Absent: this thread alone serves them. */
   readonly limitLocks?: LimitLocks | undefined;
 };
 

@@ -29,7 +29,7 @@ export type FoundationParts = {
   readonly metrics: ServerMetrics;
   /** Takes faults of work that no request waits for. `subject`: the part that failed, as the log names it. */
   readonly onError: (error: unknown, subject: string) => void;
-  /** Of all threads, for limits of what is stored. Absent: there is one thread. */
+  /** Locks that all threads share, for limits of what is stored. Absent: there is one thread. */
   readonly limitLocks?: LimitLocks | undefined;
   /** Ends with the server. */
   readonly signal: AbortSignal;

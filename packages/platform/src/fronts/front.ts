@@ -13,7 +13,7 @@ export type FirstFront = {
   readonly isFirst: true;
   /** 48 bytes: each front resumes the TLS sessions of the others. */
   readonly ticketKeys: Uint8Array;
-  /** Of all of them. */
+  /** Proofs that any front has accepted. */
   readonly usedProofs: UsedProofs;
   /** Starts the further ones, which listen on the port. Rejects where one of them does not start. */
   start(parts: {
@@ -32,7 +32,7 @@ export type FirstFront = {
   readActivity(own: ActivitySnapshot): Promise<ActivitySnapshot>;
   /** Resolves once the others have written the uses that they have noted, as far as they do so soon. */
   readonly gatherUses: GatherUses;
-  /** Of all fronts. */
+  /** Locks that all fronts share. */
   readonly limitLocks: LimitLocks;
   /** The further ones begin to finish their requests. */
   beginClose(): void;

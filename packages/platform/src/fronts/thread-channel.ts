@@ -9,7 +9,7 @@ export type ThreadChannel<T> = {
   onReceive(listener: (value: T) => void): void;
 };
 
-/** Of all threads of this process that name it so. */
+/** Joins all threads of this process that open the same name. */
 export function openThreadChannel<T>(name: string): ThreadChannel<T> & Disposable {
   const channel = new BroadcastChannel(name);
   channel.unref();

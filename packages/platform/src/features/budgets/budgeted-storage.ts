@@ -84,7 +84,7 @@ export function budgetedStorage(deps: {
   readonly storage: Storage;
   readonly cache: Pick<WatchCache, "view" | "waitFor">;
   readonly pending: PendingWrites;
-  /** Of all threads, whose last holder's writes memory shows. Absent: this thread alone writes. */
+  /** Locks that all threads share. Once one is held, memory shows the writes of its earlier holders. Absent: this thread alone writes. */
   readonly limitLocks?: LimitLocks | undefined;
   /** The budgets for an object, as it is or as it is about to be stored. */
   readonly budgetsOf: (object: CachedObject) => readonly Budget[];

@@ -50,7 +50,7 @@ const MAX_OWNERS = 1_000;
 export function createManagementBudgets(deps: {
   readonly storage: Storage;
   readonly cache: Pick<WatchCache, "view" | "waitFor" | "usage">;
-  /** Of all threads. Absent: there is one. */
+  /** Locks that all threads share. Absent: there is one thread. */
   readonly limitLocks?: LimitLocks | undefined;
   readonly composition: string;
   /** The prefix of `ownedaccesskeys` in the store. */

@@ -206,7 +206,7 @@ export function createThreadPool<Thread extends PooledThread>(deps: ThreadPoolDe
   };
 }
 
-/** Of the form `<kind>-<number>` from 1 to `most`. Undefined: all are taken. */
+/** The first free name `<kind>-<number>`, from 1 to `most`. Undefined: all are taken. */
 function freeName(kind: string, most: number, taken: readonly { readonly name: string }[]): string | undefined {
   const names = new Set(taken.map(({ name }) => name));
   for (let number = 1; number <= most; number++) if (!names.has(`${kind}-${number}`)) return `${kind}-${number}`;
