@@ -12,7 +12,7 @@ import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/tes
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { browserOf, provideSignIn } from "../attacks/testing/signing-in.ts";
-import { CONFIG_MAPS, createCluster, metric, POLL, pathOf } from "../attacks/testing/threads/clusters.ts";
+import { CONFIG_MAPS, createCluster, INSTANCES, metric, POLL, pathOf } from "../attacks/testing/threads/clusters.ts";
 import { makeCompanyPki } from "./testing/company-pki.ts";
 import { type Connections, NODE_WITH_THREADS, openConnections, WHY_NO_THREADS } from "./testing/front-threads.ts";
 import { adminKey, type HttpClient, openResponse } from "./testing/http-client.ts";
@@ -145,6 +145,20 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
       expect(late).toEqual([]);
       await Promise.all(watches.map((watch) => watch.ended));
     }
+  });
+
+  it("a virtual cluster that was deleted runs in no thread any more", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    if (threads !== 3) return skip("virtual clusters run in the threads that serve requests");
+    const running = () => metric(send, admin, "postern_thread_clusters");
+    const before = await running();
+    await createCluster(send, admin, "deleted");
+    await Promise.all(clients.map((client) => client(pathOf("deleted", CONFIG_MAPS), { key: admin })));
+    expect(await running()).toBeGreaterThan(before + 1);
+    const path = `${INSTANCES}/deleted`;
+    expect((await send(path, { key: admin, method: "DELETE" })).status).toBe(200);
+    await expect.poll(async () => (await send(path, { key: admin })).status, POLL).toBe(404);
+    await expect.poll(running, { ...POLL, timeout: 10_000 }).toBe(before);
   });
 
   /** The connections of the test are busy. */

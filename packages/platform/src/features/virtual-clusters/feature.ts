@@ -2,6 +2,7 @@
 
 import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
+import { followView } from "@postern/apiserver/cache/view-informer";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import {
@@ -189,6 +190,17 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
           lineages,
           onCertificateSigned,
         });
+  // Another thread or server may have deleted one that runs here as well.
+  const deletions = [instances, spaceInstances].map((view) =>
+    followView(view, runtime.scheduler, {
+      replace() {},
+      put() {},
+      delete(object) {
+        const { uid = "" } = object.decode().metadata;
+        clusters.stop(uid).catch((error: unknown) => onError(error, uid));
+      },
+    }),
+  );
   const reached = reachClusters(base, needs.tracing, needs.tunnels.registry);
   const embedded: EmbeddedBackendDeps = {
     clusters,
@@ -253,6 +265,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
     wakeUp: createWakeUp(base),
     [Symbol.dispose]() {
       destinations[Symbol.dispose]();
+      for (const followed of deletions) followed[Symbol.dispose]();
       memory[Symbol.dispose]();
       settings[Symbol.dispose]();
       clusters[Symbol.dispose]();
