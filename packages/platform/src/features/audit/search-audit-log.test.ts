@@ -105,3 +105,35 @@ it("a request with the value of a deleted key is found by the name of the key", 
   expect(await search("ci")).toEqual(["used", "after first", "after second"]);
   expect(await search("third")).toEqual(["of another", "after third"]);
 });
+
+it("a request with what a deleted key had created is found by the name of the key", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const credential = "authentication.kubernetes.io/credential-id";
+  const issued = "authentication.kubernetes.io/issued-credential-id";
+  const lines = [
+    { auditID: "kubeconfig", annotations: { "access-key/name": "ci", [credential]: "ci-1", [issued]: "child" } },
+    {
+      auditID: "key of the kubeconfig",
+      annotations: {
+        "access-key/name": "demo",
+        "access-key/origins": "ci,admin",
+        [credential]: "child",
+        [issued]: "grandchild",
+      },
+    },
+    { auditID: "of another", annotations: { "access-key/name": "cd", [credential]: "cd-1", [issued]: "stranger" } },
+    ...["child", "grandchild", "stranger"].map((id) => ({
+      auditID: `after ${id}`,
+      annotations: { "access-key/presented-id": id },
+    })),
+  ];
+  await writeFile(file, lines.map((line) => `${JSON.stringify({ stage: "ResponseComplete", ...line })}\n`).join(""));
+  for (const key of ["ci", "ci-1"]) {
+    const found: string[] = [];
+    for await (const { auditID } of searchAuditLog([file], { key })) found.push(auditID);
+    expect(found).toEqual(expect.arrayContaining(["kubeconfig", "after child"]));
+    expect(found.includes("after grandchild")).toBe(key === "ci");
+    expect(found).not.toContain("after stranger");
+  }
+});

@@ -15,8 +15,8 @@ import { lastEventTime, linesOf } from "./log-files.ts";
 
 export type AuditQuery = {
   /**
-   * Name of an access key, or the handle of one of its values: also what goes back to it, and what was refused with a value that had such a handle,
-   * such as after the key was deleted.
+   * Name of an access key, or the handle of one of its values: also what goes back to it, and what was refused with a value of the key, or of one that
+   * was created with it, such as after the key was deleted.
    */
   readonly key?: string | undefined;
   readonly user?: string | undefined;
@@ -81,12 +81,18 @@ export async function* searchAuditLog(
 
 const needleOf = (text: string): Buffer => Buffer.from(JSON.stringify(text).slice(1, -1));
 
-/** The handles that a key had, as far as the events before say. A request with a deleted key has its handle and not its name. */
+/**
+ * The handles that a key had, and those of what was created with it, as far as the events before say. A request with a deleted key has its handle, and
+ * neither its name nor its origins.
+ */
 type IdsOf = {
   mayBeIn(line: Buffer): boolean;
   learn(event: LoggedEvent): void;
   has(id: string): boolean;
 };
+
+/** A key that creates others all day would fill the memory of the search; later ones are found by their own names and handles. */
+const MAX_IDS = 100_000;
 
 function createIdsOf(key: string | undefined): IdsOf {
   if (key === undefined) return { mayBeIn: () => true, learn: () => undefined, has: () => false };
@@ -95,10 +101,15 @@ function createIdsOf(key: string | undefined): IdsOf {
   return {
     mayBeIn: (line) => needles.some((needle) => line.includes(needle)),
     learn({ annotations = {}, objectRef }) {
-      const used = annotations[ACCESS_KEY_ANNOTATION] === key ? annotations[CREDENTIAL_ANNOTATION] : undefined;
+      const {
+        [ACCESS_KEY_ANNOTATION]: name,
+        [CREDENTIAL_ANNOTATION]: used,
+        [ACCESS_KEY_ORIGINS_ANNOTATION]: origins,
+      } = annotations;
+      const isByKey = name === key || ids.has(used ?? "") || origins?.split(",").includes(key) === true;
       const isOfKey = objectRef?.["resource"] === "ownedaccesskeys" && objectRef["name"] === key;
-      const issued = isOfKey ? annotations[ISSUED_ANNOTATION] : undefined;
-      for (const id of [used, issued]) if (id !== undefined) ids.add(id);
+      const issued = isByKey || isOfKey ? annotations[ISSUED_ANNOTATION] : undefined;
+      for (const id of [isByKey ? used : undefined, issued]) if (id !== undefined && ids.size < MAX_IDS) ids.add(id);
     },
     has: (id) => ids.has(id),
   };
