@@ -108,7 +108,15 @@ describe("postern", () => {
     [["credentials", "list", "--user", "a", "--team", "b"], /'--team <name>'.* with option '--user <name>'|'--user/],
     [["key", "create", "--virtual-cluster", "demo"], /project\/name.*\n$/],
     [["completion", "csh"], /Allowed choices are bash, zsh, fish\.\n$/],
-    [["version", "extra"], /too many arguments/],
+    [
+      ["version", "extra"],
+      "postern: too many arguments: postern version takes none, and options: postern version --help lists them\n",
+    ],
+    [["key", "create", "a", "b"], /^postern: too many arguments: postern key create takes <name>, and options: /],
+    [
+      ["audit", "search", "--since", "yesterday"],
+      /Write a time such as 2026-01-31T08:00:00Z, or a duration such as 24h/,
+    ],
   ])("answers %j with one line and code 2", async (args, message) => {
     const { code, stdout, stderr } = await runCommand(args);
     expect(code).toBe(2);

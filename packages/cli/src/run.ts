@@ -44,10 +44,16 @@ function onOneLine(text: string, command: Command): string {
     .trim()
     .replaceAll("\n", " ");
   if (/^unknown command '[^']*'$/.test(line)) return `${line}: ${knownCommands(command)}`;
+  if (/^too many arguments/.test(line)) return `too many arguments: ${fullName(command)} takes ${argumentsOf(command)}`;
   const option = /^unknown option '--([^']+)'$/.exec(line)?.[1];
   if (option === undefined) return line;
   const [name = ""] = option.split("=", 1);
   return `${line}${optionHint(name, command)}`;
+}
+
+function argumentsOf(command: Command): string {
+  const names = command.registeredArguments.map((argument) => `<${argument.name()}>`);
+  return `${names.length === 0 ? "none" : names.join(" ")}, and options: ${fullName(command)} --help lists them`;
 }
 
 /** The options with the unknown one as a word of their name, such as --secure-port for --port. */

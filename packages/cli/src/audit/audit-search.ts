@@ -38,7 +38,7 @@ export const createAuditSearchCommand = (context: CommandContext): Command =>
         )
         .option(
           "--key <name>",
-          "requests with this access key, by name or ID, with credentials created with it, or with its value after it was deleted",
+          "requests with this access key, by name or ID, or with credentials created with it, also after they were deleted",
         )
         .option("--user <name>", "requests of this user, or as this user")
         .option("--request <name>", "requests with the access that this access request gave")
@@ -67,12 +67,13 @@ export const createAuditSearchCommand = (context: CommandContext): Command =>
       files.length > 0 ? searchAuditLog(await allFiles(files), query) : await askServer(flags, query, context);
     const { stdout, stderr } = context;
     if (requests === true) {
-      await (output === "text" ? writeRequests(records, stdout, stderr) : writeList(records, output, stdout));
+      if (output !== "text") await writeList(records, output, stdout);
+      else if (!(await writeRequests(records, stdout))) stderr.write(noneFound(query));
       return;
     }
     const rows = await summarize(records);
     if (output !== "text") await writeList(rows.map(plain), output, stdout);
-    else if (rows.length === 0) stderr.write("no such requests\n");
+    else if (rows.length === 0) stderr.write(noneFound(query));
     else stdout.write(printSummary(rows));
   });
 
@@ -115,6 +116,21 @@ export async function allFiles(files: readonly string[]): Promise<readonly strin
   return [...new Set(groups.flat())];
 }
 
+/** Names what was asked for: a name with a typing error is found nowhere, too. */
+function noneFound(query: AuditQuery): string {
+  const asked = Object.entries(query).map(([name, value]) => {
+    if (value === true) return `--${name}`;
+    return `--${name} ${typeof value === "number" ? new Date(value).toISOString() : value}`;
+  });
+  if (asked.length === 0) return "the log has no requests\n";
+  const { key } = query;
+  const hint =
+    key === undefined
+      ? ""
+      : `; those that created, rotated or deleted a key of this name: --object ownedaccesskeys/${key}`;
+  return `no requests with ${asked.join(" ")}${hint}\n`;
+}
+
 export const printSummary = (rows: readonly AuditSummary[]): string =>
   printRows(
     ["Key", "User", "Cluster", "Requests", "Refused", "Verbs", "From", "First", "Last"],
@@ -145,7 +161,8 @@ const plain = (row: AuditSummary) => ({ ...row, verbs: [...row.verbs].sort(), so
 /** The rows that are printed with common column widths, because all of them may not fit into memory. */
 const PAGE = 1_000;
 
-async function writeRequests(records: AsyncIterable<AuditRecord>, stdout: Output, stderr: Output): Promise<void> {
+/** Whether there were any. */
+async function writeRequests(records: AsyncIterable<AuditRecord>, stdout: Output): Promise<boolean> {
   let page: (readonly string[])[] = [];
   let isFirst = true;
   const flush = async (): Promise<void> => {
@@ -165,7 +182,7 @@ async function writeRequests(records: AsyncIterable<AuditRecord>, stdout: Output
     if (page.length === PAGE) await flush();
   }
   await flush();
-  if (isFirst) stderr.write("no such requests\n");
+  return !isFirst;
 }
 
 async function writeList(
@@ -201,7 +218,6 @@ export function parseTime(text: string): number {
   if (/^\d{4}-\d\d-\d\d/.test(text)) {
     const time = Date.parse(text);
     if (!Number.isNaN(time)) return time;
-    throw new InvalidArgumentError("Write a time such as 2026-01-31T08:00:00Z, or a duration such as 24h.");
-  }
-  return Date.now() - parseDurationSeconds(text) * 1000;
+  } else if (/^\d/.test(text)) return Date.now() - parseDurationSeconds(text) * 1000;
+  throw new InvalidArgumentError("Write a time such as 2026-01-31T08:00:00Z, or a duration such as 24h.");
 }
