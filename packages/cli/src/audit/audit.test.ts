@@ -146,3 +146,8 @@ it("verifies for programs, too", async () => {
     { faults: 1, holdsThrough: false, remarkable: [{ file: changed, line: 3, isFault: true }] },
   ]);
 });
+
+it("says that the file with the key cannot be read", async () => {
+  const { code, stderr } = await runCommand(["audit", "verify", "--key-file", "absent.key", "audit.log"]);
+  expect([code, stderr]).toEqual([1, "postern: cannot read the key of the audit log in absent.key (ENOENT)\n"]);
+});

@@ -133,7 +133,9 @@ async function verifyLogs(
 const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex");
 
 async function readHmac(path: string): Promise<(text: string) => string> {
-  const text = await readFile(path, "utf8").catch(() => "");
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`cannot read the key of the audit log in ${path} (${error.code})`);
+  });
   if (!/^[0-9a-f]{64}\n?$/.test(text)) throw new UsageError(`${path} does not contain 64 hexadecimal digits`);
   const key = createSecretKey(text.trim(), "hex");
   return (line) => createHmac("sha256", key).update(line, "utf8").digest("hex");
