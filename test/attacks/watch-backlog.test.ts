@@ -14,6 +14,8 @@ let server: AttackedServer;
 let count = 0;
 beforeAll(async () => {
   server = await startAttackedServer([
+    // Cluster threads would have half of the last limit.
+    ...["--cluster-threads", "0"],
     ...["--watch-backlog-mib", String(LIMIT.watch / MiB)],
     ...["--connection-watch-backlog-mib", String(LIMIT.connection / MiB)],
     ...["--total-watch-backlog-mib", String(LIMIT.server / MiB)],

@@ -39,7 +39,9 @@ describe("formats", () => {
     const [json, yaml, names] = await Promise.all(
       ["json", "yaml", "name"].map((format) => succeed(cli(...command, "-o", format))),
     );
-    expect(parse(yaml ?? "")).toEqual(JSON.parse(json ?? ""));
+    // The commands themselves use the key that they list.
+    const unused = (rows: readonly object[]): readonly object[] => rows.map((row) => ({ ...row, lastActivity: "" }));
+    expect(unused(parse(yaml ?? ""))).toEqual(unused(JSON.parse(json ?? "")));
     expect((names ?? "").split("\n").filter((name) => name !== "")).toHaveLength(JSON.parse(json ?? "").length);
   });
 

@@ -7,7 +7,7 @@ import { CONFIG_MAPS, createCluster, metric, pathOf } from "../attacks/testing/t
 import { adminKey, httpClient } from "./testing/http-client.ts";
 import { startPostern, temporaryDirectory } from "./testing/postern-process.ts";
 
-const CLUSTERS = 30;
+const CLUSTERS = 34;
 const IDLE_MS = 2_500;
 
 test("clusters that do not fit at once take turns", async () => {
