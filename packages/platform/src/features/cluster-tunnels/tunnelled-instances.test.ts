@@ -137,6 +137,7 @@ describe("a virtual cluster that an agent connects", () => {
     await agent.closed;
     expect((await askForTunnel(platform, { key })).status).toBeGreaterThanOrEqual(401);
     await platform.send({ method: "DELETE", path: `${INSTANCES}/${name}` });
+    await expect.poll(async () => (await platform.send({ path: `${INSTANCES}/${name}` })).status, WAIT).toBe(404);
     await make(name);
     expect((await askForTunnel(platform, { key })).status).toBeGreaterThanOrEqual(401);
   });
