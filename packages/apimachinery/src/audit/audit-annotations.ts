@@ -12,3 +12,5 @@ export const ACCESS_KEY_ORIGINS_ANNOTATION = "access-key/origins";
 export const ACCESS_REQUEST_ANNOTATION = "access-request/name";
 /** The target of a request through the proxy: `virtualcluster/<project>/<name>`, `space/<project>/<name>` or `cluster/<name>`. */
 export const PROXY_TARGET_ANNOTATION = "proxy/target";
+/** In an audit event, the public handle of the credential that the request was answered with. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go (IssuedCredentialIDAuditAnnotationKey) */
+export const ISSUED_CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/issued-credential-id";

@@ -3,6 +3,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { ControllerAudit } from "../chain/controller-audit.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { DeleteOptions } from "../registry/resource-storage.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -109,18 +110,27 @@ export async function deleteControlled(
   await pause(port);
   const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
   const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-  /** Controllers look again and again at what finalizers hold: one event says that it is being deleted. */
+  await deleteRecorded(resource, context, { ...CONTROLLER_WRITE, ...terms, preconditions }, port.audit);
+}
+
+/** Deletes the object that the context names. Controllers look again and again at what finalizers hold: one event says that it is being deleted. */
+export async function deleteRecorded(
+  resource: Pick<ControlledResource, "definition" | "genericStore">,
+  context: RequestContext,
+  options: DeleteOptions,
+  audit: ControllerAudit | undefined,
+): Promise<void> {
+  const { namespace, name } = context.info;
   const remove = async (audited: RequestContext) => {
-    const options = { ...CONTROLLER_WRITE, ...terms, preconditions };
     const outcome = await resource.genericStore.delete(audited, namespace, name, options);
     return outcome.isUnchanged ? undefined : outcome;
   };
-  if (port.audit === undefined) await remove(context);
-  else await port.audit(context, { requestUri: pathOf(resource, namespace, name), code: 200 }, remove);
+  if (audit === undefined) await remove(context);
+  else await audit(context, { requestUri: pathOf(resource, namespace, name), code: 200 }, remove);
 }
 
 function pathOf(
-  { definition: { group, version, plural } }: ControlledResource,
+  { definition: { group, version, plural } }: Pick<ControlledResource, "definition">,
   namespace: string,
   name: string,
 ): string {

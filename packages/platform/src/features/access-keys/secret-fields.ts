@@ -173,6 +173,3 @@ export const withKey = <T extends KubeObject>(object: T, key: string): T => ({
   ...object,
   spec: { ...specOf(object), key },
 });
-
-/** In an audit event, the public handle of the credential that the request was answered with. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go (IssuedCredentialIDAuditAnnotationKey) */
-export const AUDIT_ISSUED_CREDENTIAL = "authentication.kubernetes.io/issued-credential-id";

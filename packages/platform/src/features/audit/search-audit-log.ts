@@ -6,6 +6,7 @@ import {
   ACCESS_KEY_OWNER_ANNOTATION,
   ACCESS_KEY_PRESENTED_ANNOTATION,
   ACCESS_REQUEST_ANNOTATION,
+  ISSUED_CREDENTIAL_ANNOTATION,
   PROXY_TARGET_ANNOTATION,
 } from "@postern/apimachinery/audit/audit-annotations";
 import { type AuditRecord, actorOf, keyOf } from "@postern/apimachinery/audit/audit-record";
@@ -39,7 +40,6 @@ export type AuditQuery = {
 };
 
 const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
-const ISSUED_ANNOTATION = "authentication.kubernetes.io/issued-credential-id";
 const REFUSAL_ANNOTATION = "authentication.kubernetes.io/refusal";
 /** Below the domain of the server that wrote the log: see audit-sign-in.ts. */
 const SIGN_IN_USER = "/sign-in-user";
@@ -108,7 +108,7 @@ function createIdsOf(key: string | undefined): IdsOf {
       } = annotations;
       const isByKey = name === key || ids.has(used ?? "") || origins?.split(",").includes(key) === true;
       const isOfKey = objectRef?.["resource"] === "ownedaccesskeys" && objectRef["name"] === key;
-      const issued = isByKey || isOfKey ? annotations[ISSUED_ANNOTATION] : undefined;
+      const issued = isByKey || isOfKey ? annotations[ISSUED_CREDENTIAL_ANNOTATION] : undefined;
       for (const id of [isByKey ? used : undefined, issued]) if (id !== undefined && ids.size < MAX_IDS) ids.add(id);
     },
     has: (id) => ids.has(id),

@@ -1,9 +1,8 @@
 // Audit annotations of sign-in: user, provider, access key, or the reason for a refusal. Never codes, tokens or keys.
 
-import { ACCESS_KEY_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
+import { ACCESS_KEY_ANNOTATION, ISSUED_CREDENTIAL_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 
 type Noting = Pick<RequestContext, "audit">;
@@ -42,6 +41,6 @@ export function auditPresented(context: Noting, deps: Names & Pick<SignInRoutesD
 export function auditIssued(context: Noting, deps: Names & Pick<SignInRoutesDeps, "keys">, value: string): void {
   const key = deps.keys.find(value);
   if (key === undefined) return;
-  context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, key.id);
+  context.audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, key.id);
   auditUser(context, deps, key.owner.name);
 }

@@ -7,6 +7,7 @@ import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ControllerAudit } from "@postern/apiserver/chain/controller-audit";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
+import { deleteRecorded } from "@postern/apiserver/controllers/controlled-objects";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeys } from "../feature.ts";
 import type { IssuedGrant } from "../issued-grants.ts";
@@ -122,12 +123,8 @@ export function createKeyMint(
       ),
 
     async revoke(name, signal) {
-      const requestUri = `/apis/${group}/${version}/${plural}/${name}`;
       try {
-        await audit(contextOf("delete", name, signal), { requestUri, code: 200 }, async (context) => {
-          const outcome = await own("OwnedAccessKey").genericStore.delete(context, "", name, { dryRun: false });
-          return outcome.isUnchanged ? undefined : outcome;
-        });
+        await deleteRecorded(own("OwnedAccessKey"), contextOf("delete", name, signal), { dryRun: false }, audit);
       } catch (error) {
         if (!isApiError(error, "NotFound")) throw error;
       }

@@ -2,6 +2,7 @@
 
 import { AGENT_HEADERS, type AgentKey, type AgentProof, JOIN_PATH } from "@postern/api/cluster-tunnel";
 import type { PlatformNames } from "@postern/api/platform-names";
+import { ISSUED_CREDENTIAL_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { textOf } from "@postern/apimachinery/json/lenient-json";
 import { forbiddenPathError, isApiError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
@@ -10,7 +11,6 @@ import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse, textResponse } from "@postern/apiserver/transport/api-response";
 import { stringify } from "yaml";
 import { readJsonBody } from "../../../foundation/http/read-json-body.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import { type AgentManifestOptions, agentManifests } from "../agent-manifests.ts";
 import type { AgentTarget } from "../agent-targets.ts";
 import type { ClusterTunnels } from "../feature.ts";
@@ -108,7 +108,7 @@ async function exchangeToken(body: JsonObject, context: RequestContext, deps: Jo
 
 function answer(issued: AgentKey, { audit }: RequestContext, { names, idOf }: JoinRouteDeps): ApiResponse {
   const id = idOf(issued.key);
-  if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+  if (id !== undefined) audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, id);
   const { cluster, namespace } = issued;
   audit.annotate(names.key("joined-cluster"), namespace === undefined ? cluster : `${namespace}/${cluster}`);
   return jsonResponse(201, JSON.stringify(issued), NO_STORE);

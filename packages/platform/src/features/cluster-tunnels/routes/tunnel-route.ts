@@ -10,6 +10,7 @@ import {
   TUNNEL_SERVERS_PATH,
 } from "@postern/api/cluster-tunnel";
 import type { PlatformNames } from "@postern/api/platform-names";
+import { ISSUED_CREDENTIAL_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import {
   ApiError,
@@ -26,7 +27,6 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { headerOf, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import type { KnownAgent } from "../agent-keys.ts";
 import type { ClusterTunnels } from "../feature.ts";
 import { openTunnel } from "../tunnel.ts";
@@ -95,7 +95,7 @@ async function rotate(
   // The server's signal: a client that leaves must not stop it between two writes.
   const issued = await tunnels.keys.rotate(agent, signal);
   const id = idOf(issued.key);
-  if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+  if (id !== undefined) audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, id);
   const answer = { ...issued, certificateAuthority: certificateAuthority() };
   return jsonResponse(201, JSON.stringify(answer), { "cache-control": "no-store" });
 }

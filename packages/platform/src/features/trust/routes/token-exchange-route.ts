@@ -1,6 +1,7 @@
 // POST /oauth/token: token exchange (RFC 8693) for holders of tokens that a trust rule accepts, beside the grants of other features.
 
 import type { PlatformNames } from "@postern/api/platform-names";
+import { ISSUED_CREDENTIAL_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
@@ -11,7 +12,6 @@ import { MAX_TOKEN_FORM_BYTES, oauthAnswer, type TokenGrants } from "../../../fo
 import { AccessKeyRefusedError } from "../../access-keys/access-key-refusal.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import { confirmationBy, InvalidProofError } from "../../access-keys/proofs/key-request-proof.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import { ExchangeRefusal, type ExchangeTarget, noSuchRule, type TokenExchange } from "../token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust-rule-state.ts";
 
@@ -47,7 +47,7 @@ export function createTokenExchangeRoute(
         confirm,
       });
       const id = format.idOf(value);
-      if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+      if (id !== undefined) audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, id);
       const note = (name: string, text: string): void => audit.annotate(names.key(name), text.slice(0, MAX_AUDITED));
       note("trust-rule", rule.id);
       note("trust-user", rule.owner.name);

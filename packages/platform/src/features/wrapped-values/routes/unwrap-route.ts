@@ -2,7 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import { UNWRAP_PATH, UNWRAPPED_KIND } from "@postern/api/wrapped-value";
-import { ACCESS_KEY_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
+import { ACCESS_KEY_ANNOTATION, ISSUED_CREDENTIAL_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -15,7 +15,6 @@ import type { FeatureRoute } from "../../../foundation/http/feature-route.ts";
 import { readJsonBody } from "../../../foundation/http/read-json-body.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import { sourceRefusalOfKey, sourceText } from "../../access-keys/key-sources.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/secret-fields.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { OneTimeDelivery } from "../feature.ts";
@@ -69,7 +68,10 @@ function createUnwrapRoute({ names, recordEvent }: Foundation, needs: UnwrapNeed
     if (found.outcome === "outside") {
       throw unknownError(new CredentialRefusedError(sourceText(reading.address), undefined));
     }
-    audit.annotate(AUDIT_ISSUED_CREDENTIAL, "keyID" in credential ? credential.keyID : `serial:${credential.serial}`);
+    audit.annotate(
+      ISSUED_CREDENTIAL_ANNOTATION,
+      "keyID" in credential ? credential.keyID : `serial:${credential.serial}`,
+    );
     recordEvent(readingEvent(names, record, reading, "WrappedValueRead"));
     return answer(names, found.content);
   };

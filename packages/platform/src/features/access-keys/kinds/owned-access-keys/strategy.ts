@@ -2,6 +2,7 @@
 
 import { withCondition } from "@postern/api/conditions";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
+import { ISSUED_CREDENTIAL_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
@@ -17,7 +18,7 @@ import type { IssuedGrant, IssuedGrants } from "../../issued-grants.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../key-events.ts";
 import type { KeyQuota } from "../../key-quota.ts";
 import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../key-ttl.ts";
-import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../secret-fields.ts";
+import { keyPlaces, scrubLastApplied } from "../../secret-fields.ts";
 import { type ChosenValuesDeps, createChosenValues } from "./chosen-values.ts";
 import { type CreatorLimitsDeps, checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
 import { checkDelivery, type SecretDeliveryDeps } from "./delivery-secret.ts";
@@ -143,7 +144,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
 
     afterCreate(object, { audit }) {
       const id = keys.byName(object.metadata.name ?? "")?.id;
-      if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+      if (id !== undefined) audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, id);
     },
     afterUpdate(object, old) {
       const [is, was] = [object.spec?.disabled === true, old.spec?.disabled === true];

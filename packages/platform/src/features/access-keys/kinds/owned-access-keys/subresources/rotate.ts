@@ -2,6 +2,7 @@
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { wrappedField } from "@postern/api/wrapped-value";
+import { ISSUED_CREDENTIAL_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { conflictError, invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -18,7 +19,7 @@ import { keyEvent, type RecordKeyEvent } from "../../../key-events.ts";
 import { originsOf } from "../../../key-origins.ts";
 import { retiredByNonce, rotateValue } from "../../../rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../rotation/sealed-record-writer.ts";
-import { AUDIT_ISSUED_CREDENTIAL, specOf, withKey } from "../../../secret-fields.ts";
+import { specOf, withKey } from "../../../secret-fields.ts";
 import { type CreatorLimitsDeps, checkCreator } from "../creator-limits.ts";
 import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../delivery-secret.ts";
 import { othersOf } from "../sealed-fields.ts";
@@ -111,7 +112,7 @@ export const rotate = (deps: RotateDeps): Subresource => {
       if (wrapMs !== undefined && owner !== undefined) await deps.wrapped.makeRoom(owner);
       const value = String(specOf(wanted)["key"]);
       const { id, until, isRepeated, revoked } = await rotateRecord(object, value, spec, context, deps);
-      context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+      context.audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, id);
       // The answer shows the value whatever becomes of the Secret: nothing else has it.
       if (!isRepeated) {
         await deliverValue(object, value, deps).catch(warnOfStaleSecret(context));

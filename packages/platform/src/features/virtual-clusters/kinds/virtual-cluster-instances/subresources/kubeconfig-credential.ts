@@ -5,6 +5,7 @@ import { labelSelectorOf } from "@postern/api/cluster-selector";
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
+import { ISSUED_CREDENTIAL_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { compileLabelRequirements, type Labels } from "@postern/apimachinery/selectors/label-requirement";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -17,7 +18,6 @@ import { isForAudience, platformAudience } from "../../../../access-keys/audienc
 import { originsOf } from "../../../../access-keys/key-origins.ts";
 import { isBoundToSources } from "../../../../access-keys/key-sources.ts";
 import type { ChildKeyRequest, MintAccessKey } from "../../../../access-keys/mint-access-key.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../../../../access-keys/secret-fields.ts";
 import { virtualClusterIdentity } from "../../../../authorization/caller.ts";
 import type { HeldGrant } from "../../../../authorization/granted-access.ts";
 import { heldGrantOf } from "../../../../authorization/held-grant.ts";
@@ -147,7 +147,7 @@ export async function grantCertificate(
     { ...subject, ...life, request: request.certificateRequest },
     context.signal,
   );
-  context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
+  context.audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, `serial:${serial}`);
   await certificates.record({
     serial,
     ...subject,
