@@ -23,7 +23,7 @@ import {
 } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import { readRoleRef } from "@postern/apiserver/authorization/rbac/role-binding";
+import { type RoleRef, readRoleRef } from "@postern/apiserver/authorization/rbac/role-binding";
 import {
   compactRules,
   countPieces,
@@ -53,10 +53,25 @@ export type EscalationCheck = {
    * is no such role.
    */
   binding(binding: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
+  /**
+   * Why the caller may not bind a ClusterRole in a namespace, or everywhere (""); undefined when it may. For objects that give roles without a binding,
+   * whose refusals name them.
+   */
+  whyNotBind(clusterRole: string, namespace: string, context: RequestContext): Promise<string | undefined>;
 };
 
 export function createEscalationCheck(deps: EscalationCheckDeps): EscalationCheck {
   const lastHeld = new LastHeldRules();
+  /** `missing` as of `missingPermissions`. Undefined `rules`: there is no such role, and the caller may not bind one that is yet to come. */
+  const bound = async (roleRef: RoleRef, namespace: string, context: RequestContext) => {
+    const resource = roleRef.kind === "Role" ? "roles" : "clusterroles";
+    const target = { apiGroup: roleRef.apiGroup, resource, namespace, name: roleRef.name };
+    const mayBind = await isAllowed(deps, context, "bind", target);
+    // A role that is yet to come may open anything.
+    const rules = deps.source.rulesOf(roleRef, namespace)?.rules ?? (mayBind ? FULL_AUTHORITY : undefined);
+    const missing = rules && (await missingPermissions(deps, context, namespace, rules, mayBind, lastHeld));
+    return { rules, missing };
+  };
   return {
     async role(role, old, context) {
       if (isExempt(role, old, context)) return;
@@ -89,18 +104,19 @@ export function createEscalationCheck(deps: EscalationCheckDeps): EscalationChec
       const roleRef = readRoleRef(binding["roleRef"]);
       // Anything else is refused by validation, which comes next.
       if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) return;
-      const role = roleRef.kind === "Role" ? "roles" : "clusterroles";
-      const target = { apiGroup: roleRef.apiGroup, resource: role, namespace, name: roleRef.name };
-      const mayBind = await isAllowed(deps, context, "bind", target);
-      const rules = deps.source.rulesOf(roleRef, namespace)?.rules;
-      if (rules === undefined && !mayBind) {
+      const { rules, missing } = await bound(roleRef, namespace, context);
+      if (rules === undefined)
         throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
-      }
-      // A role that is yet to come may open anything.
-      const missing = await missingPermissions(deps, context, namespace, rules ?? FULL_AUTHORITY, mayBind, lastHeld);
       if (missing === undefined) return;
       const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
       throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
+    },
+
+    async whyNotBind(clusterRole, namespace, context) {
+      if (isMaster(context.user)) return undefined;
+      const roleRef = { apiGroup: RBAC_GROUP, kind: "ClusterRole", name: clusterRole };
+      const { rules, missing } = await bound(roleRef, namespace, context);
+      return rules === undefined ? `there is no ClusterRole ${JSON.stringify(clusterRole)}` : missing;
     },
   };
 }

@@ -66,8 +66,17 @@ describe("members get at most the permissions of the user who adds them (securit
 
   test("and neither the platform's admin role, nor one that is not there", async () => {
     const { grant } = platform();
-    await expect(grant("adam", "postern:admin")).rejects.toMatchObject({ code: 403 });
-    await expect(grant("adam", "missing")).rejects.toMatchObject({ code: 404 });
+    await expect(grant("adam", "postern:admin")).rejects.toMatchObject({
+      code: 403,
+      message: expect.stringMatching(
+        /^projects\.management\.postern "a" is forbidden: spec\.members\[2\]\.clusterRole: user "adam" .* is attempting to grant RBAC permissions/,
+      ),
+    });
+    await expect(grant("adam", "missing")).rejects.toMatchObject({
+      code: 403,
+      message:
+        'projects.management.postern "a" is forbidden: spec.members[2].clusterRole: there is no ClusterRole "missing"',
+    });
     await expect(grant("zoe", "postern:project-admin", userInfo("paul"))).rejects.toMatchObject({ code: 403 });
     await expect(grant("adam", "postern:admin", admin)).resolves.toBeUndefined();
   });
@@ -83,7 +92,7 @@ describe("members get at most the permissions of the user who adds them (securit
     const refusal = {
       code: 403,
       message: expect.stringMatching(
-        /^rolebindings\.rbac\.authorization\.k8s\.io "postern:project-admin" is forbidden: /,
+        /^projects\.management\.postern "\w+" is forbidden: spec\.owner\.(?:user|team): user "carl" .* is attempting/,
       ),
     };
     await expect(create({ owner: { user: "carl", team: "" } }, "carl")).rejects.toMatchObject(refusal);

@@ -17,4 +17,5 @@ export function asStanding(context: RequestContext, names: GroupNames): RequestC
 export const standingEscalationCheck = (check: EscalationCheck, names: GroupNames): EscalationCheck => ({
   role: (role, old, context) => check.role(role, old, asStanding(context, names)),
   binding: (binding, old, context) => check.binding(binding, old, asStanding(context, names)),
+  whyNotBind: (role, namespace, context) => check.whyNotBind(role, namespace, asStanding(context, names)),
 });

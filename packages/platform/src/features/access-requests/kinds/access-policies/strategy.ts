@@ -3,8 +3,6 @@
 import type { AccessPolicy } from "@postern/api/access-policy";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Foundation } from "../../../../foundation/foundation.ts";
@@ -31,14 +29,20 @@ export function accessPolicyStrategy(
     };
     const refuse = (why: string) =>
       forbiddenRequestError({ group: names.managementGroup, resource: plural }, name, why);
-    for (const { kind, roles = [] } of policy.spec.targets) {
+    const checked = new Set<string>();
+    for (const [at, { kind, roles = [] }] of policy.spec.targets.entries()) {
       if (kind === "VirtualCluster" && !may("update", "virtualclusterinstances"))
         throw refuse("roles inside virtual clusters are offered by users who may update virtualclusterinstances");
       if (kind === "Cluster" && !(may("update", "clusters") && may("use", "clusters")))
         throw refuse("clusters are offered by users who may update and use clusters");
       if (kind !== "Project") continue;
-      for (const role of new Set(roles.map((given) => projectRoleOf(given, names))))
-        await escalation.binding(asBinding(role, namespace, policy), undefined, context);
+      for (const [index, given] of roles.entries()) {
+        const role = projectRoleOf(given, names);
+        if (checked.has(role)) continue;
+        checked.add(role);
+        const why = await escalation.whyNotBind(role, namespace, context);
+        if (why !== undefined) throw refuse(`spec.targets[${at}].roles[${index}]: ${why}`);
+      }
     }
   };
 
@@ -70,11 +74,3 @@ export function accessPolicyStrategy(
     },
   };
 }
-
-/** The binding that corresponds to the offered role: in the project, or for a policy of the platform everywhere. */
-const asBinding = (role: string, namespace: string, policy: AccessPolicy): KubeObject => ({
-  apiVersion: policy.apiVersion,
-  kind: namespace === "" ? "ClusterRoleBinding" : "RoleBinding",
-  metadata: { name: role, ...(namespace === "" ? {} : { namespace }) },
-  roleRef: { apiGroup: RBAC_GROUP, kind: "ClusterRole", name: role },
-});
