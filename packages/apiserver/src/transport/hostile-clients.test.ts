@@ -35,6 +35,7 @@ describe("bad input", () => {
     ],
     ["a folded header (security book 34)", "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n", 400],
     ["a request without Host", "GET / HTTP/1.1\r\n\r\n", 400],
+    ["a request with two Hosts", "GET / HTTP/1.1\r\nHost: h\r\nhost: i\r\n\r\n", 400],
     ["a target without a path", "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", 400],
     ["more headers than allowed", `GET / HTTP/1.1\r\nHost: h\r\nX: ${"a".repeat(40_000)}\r\n\r\n`, 431],
   ])("answers %s, and closes", async (_title, text, status) => {

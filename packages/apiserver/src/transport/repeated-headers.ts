@@ -1,15 +1,15 @@
-// Keeps each value of a header that names an identity, where Node keeps the first or joins them.
+// Keeps each value of a header that names an identity or the server, where Node keeps the first or joins them.
 
 import type { RequestHeaders } from "./api-request.ts";
 
-/** Node keeps the first `Authorization` and joins repeated unknown headers by comma, which a group name may hold. */
+/** Node keeps the first `Authorization` and `Host`, and joins repeated unknown headers by comma, which a group name may hold. */
 const isIdentityHeader = (name: string): boolean =>
-  name === "authorization" || name.startsWith("impersonate") || name.startsWith("x-remote-");
+  name === "authorization" || name === "host" || name.startsWith("impersonate") || name.startsWith("x-remote-");
 
 const LOWER_CASE_BIT = 0x20;
-const INITIALS: readonly number[] = ["a", "i", "x"].map((letter) => letter.charCodeAt(0));
+const INITIALS: readonly number[] = ["a", "h", "i", "x"].map((letter) => letter.charCodeAt(0));
 
-/** `headers` with a list for each identity header that was sent more than once. `rawHeaders` alternates names and values. */
+/** `headers` with a list for each of these headers that was sent more than once. `rawHeaders` alternates names and values. */
 export function withRepeatedHeaders(headers: RequestHeaders, rawHeaders: readonly string[]): RequestHeaders {
   let values: Map<string, string[]> | undefined;
   let repeated = false;

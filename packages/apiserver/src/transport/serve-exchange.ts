@@ -43,7 +43,9 @@ export function serveExchange(exchange: Exchange, options: ServeOptions): boolea
     return false;
   }
   const target = parseRequestTarget(exchange.target);
-  if (target === undefined || exchange.method === "CONNECT") {
+  // RFC 9112, section 3.2: of two hosts, a proxy in front may have read the other one.
+  const hasHosts = Array.isArray(exchange.headers["host"]);
+  if (target === undefined || exchange.method === "CONNECT" || hasHosts) {
     void respond(exchange, undefined, textResponse(400, "400 Bad Request"), options);
     return false;
   }

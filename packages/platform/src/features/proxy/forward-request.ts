@@ -25,6 +25,8 @@ export type ForwardedRequest = {
   /** Path and query at the target. */
   readonly path: string;
   readonly headers: HeaderList;
+  /** Among the headers; "" for none. */
+  readonly auditId: string;
   /** Ends it early. */
   readonly context: Pick<RequestContext, "signal" | "onAbort">;
 };
@@ -36,9 +38,10 @@ export const forwardRequest = (
   connections: UpstreamConnections,
 ): Awaitable<ApiResponse> =>
   whenDone(bodyOf(forwarded.request), (body) => {
-    const { request, path, headers, context } = forwarded;
+    const { request, path, headers, auditId, context } = forwarded;
     const sent = isOpenApiIndex(withoutQuery(path)) ? withoutHeaders(headers, ["accept-encoding"]) : headers;
-    const asked = { method: request.method, path, headers: sent, signal: context, ...expected };
+    const id = auditId === "" ? {} : { auditId };
+    const asked = { method: request.method, path, headers: sent, signal: context, ...id, ...expected };
     const response =
       body === undefined
         ? connections.send(asked)

@@ -7,12 +7,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { BASE, openSession, serveProxy } from "./testing/serve-proxy.ts";
 
 /** Answers each request by itself. */
-async function serveRaw(answer: (socket: Socket) => void) {
+async function serveRaw(answer: (socket: Socket, request: string) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("error", () => undefined);
-    socket.on("data", () => answer(socket));
+    socket.on("data", (bytes) => answer(socket, bytes.toString("latin1")));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
@@ -103,6 +103,102 @@ test("what a target sends behind a response is no response to the next request",
   const ask = async () => (await http1({ port, path: `${BASE}/api/v1/pods` })).body;
   expect([await ask(), await ask(), await ask()]).toEqual(["answer 1", "answer 2", "answer 3"]);
 });
+
+test.each([
+  "content-length: 2\r\ncontent-length: 5",
+  "content-length: 5, 5",
+  "transfer-encoding: chunked\r\ncontent-length: 5",
+])("a head with two lengths is 502: %j", async (lengths) => {
+  for (const { status, body } of await askBoth(`${head("200 OK", lengths)}hello`)) {
+    expect([status, JSON.parse(body).details.causes[0].reason]).toEqual([502, "InvalidResponse"]);
+  }
+});
+
+/** The last word of a path. */
+const nameIn = (request: string): string => /\/(\w+)[ ?]/.exec(request)?.[1] ?? "";
+
+test("an answer that comes just when a request goes out does not leave the request's own answer to the next", async () => {
+  const asked = new WeakMap<Socket, string[]>();
+  const { target } = await serveRaw((socket, request) => {
+    const requests = asked.get(socket) ?? [];
+    asked.set(socket, [...requests, request]);
+    // The second request finds an answer that came a moment before, and from then on each gets the one of the request before.
+    const answered = requests.length === 0 ? request : requests.length === 1 ? undefined : requests.at(-1);
+    if (answered === undefined) return void socket.write(OK);
+    const id = /audit-id: (\S+)/.exec(answered)?.[1];
+    const name = nameIn(answered);
+    socket.write(`${head("200 OK", `audit-id: ${id}`, `content-length: ${name.length}`)}${name}`);
+  });
+  const { port } = await serveProxy(target);
+  const ask = async (name: string) => (await http1({ port, path: `${BASE}/api/v1/${name}` })).body;
+  expect([await ask("first"), await ask("second"), await ask("third"), await ask("fourth")]).toEqual([
+    "first",
+    "ok",
+    "third",
+    "ok",
+  ]);
+});
+
+test("a target that answers without the Audit-Id of requests keeps its connections", async () => {
+  const asked = new Map<Socket, number>();
+  const { target } = await serveRaw((socket) => {
+    asked.set(socket, (asked.get(socket) ?? 0) + 1);
+    socket.write(OK);
+  });
+  const { port } = await serveProxy(target);
+  for (let count = 0; count < 3; count++) await http1({ port, path: `${BASE}/api/v1/pods` });
+  expect([...asked.values()]).toEqual([3]);
+});
+
+/** Reproducible: a linear congruential generator. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return (state >>> 8) % below;
+  };
+}
+
+test.each([1, 2, 3, 4])(
+  "random bytes of two targets on kept connections reach callers of neither other, nor other requests: seed %i",
+  async (seed) => {
+    const random = createRandom(seed);
+    const forged = "forged by a target";
+    const serve = (own: string) =>
+      serveRaw((socket, request) => {
+        const text = `${own} ${nameIn(request)}`;
+        const id = /audit-id: (\S+)/.exec(request)?.[1];
+        const answer = `${head("200 OK", `audit-id: ${id}`, `content-length: ${text.length}`)}${text}`;
+        const unasked = `${head("200 OK", `content-length: ${forged.length}`)}${forged}`;
+        const noise = Buffer.from(Array.from({ length: random(60) }, () => random(256))).toString("latin1");
+        const behind = ["", "", noise, unasked, unasked.slice(0, random(60)), unasked.slice(random(60)), "\r\n", "H"];
+        const before = ["", "", "", noise, head("103 Early Hints"), "\r\n"];
+        socket.write(`${before[random(before.length)]}${answer}`, "latin1");
+        const rest = behind[random(behind.length)] ?? "";
+        if (random(2) === 0) socket.write(rest, "latin1");
+        else setImmediate(() => socket.write(rest, "latin1"));
+        if (random(10) === 0) socket.end();
+      });
+    const targets = await Promise.all(["one", "other"].map(async (own) => ({ own, ...(await serve(own)) })));
+    const proxies = await Promise.all(targets.map(({ target }) => serveProxy(target)));
+    const session = proxies.map(({ port }) => openSession(port));
+    let answers = 0;
+    for (let count = 0; count < 60; count++) {
+      const at = random(2);
+      const own = targets[at]?.own;
+      const path = `${BASE}/api/v1/n${count}`;
+      const port = proxies[at]?.port ?? 0;
+      const { status, body } = await (random(2) === 0
+        ? http1({ port, path })
+        : http2(session[at] as (typeof session)[number], { ":path": path }));
+      expect([200, 502, 503]).toContain(status);
+      // What comes in the moment between two requests cannot be told from an answer; it never is that of another request.
+      for (const [answered] of body.matchAll(/(?:one|other) n\d+/g)) expect(answered).toBe(`${own} n${count}`);
+      answers += body === `${own} n${count}` ? 1 : 0;
+    }
+    expect(answers).toBeGreaterThan(10);
+  },
+);
 
 test("a head that is longer than any is 502", async () => {
   for (const long of ["a".repeat(100_000), "a: b\r\nx-".repeat(20_000)]) {

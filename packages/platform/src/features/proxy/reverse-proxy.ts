@@ -43,6 +43,7 @@ export function createReverseProxy(connections: UpstreamConnections, deps: Rever
         request,
         path: forwardedPath(path, query),
         headers: headersOf(request, user, audit.auditId),
+        auditId: audit.auditId,
         context,
       };
       const upgrade = forwardableUpgrade(request);

@@ -85,6 +85,7 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
   const upgraded = new Set<Duplex>();
   /** Callbacks that end the lasting requests. */
   const lasting = new Set<(reason: Error) => void>();
+  const echo = { isKnown: false };
   let retired = false;
   const closeWhenIdle = (): void => {
     if (retired && slots.active === 0) pool.close();
@@ -113,7 +114,7 @@ export function createUpstreamConnections(target: UpstreamTarget, deps: Upstream
     try {
       // An upgraded connection serves this request alone, and is never used again.
       const take = isUpgrade ? pool.open : pool.take;
-      const deps = { scheduler, limits, onUpgraded, onClosed: release, onAnswer, onFailure };
+      const deps = { scheduler, limits, echo, onUpgraded, onClosed: release, onAnswer, onFailure };
       exchange(take, basePath + asked.path, asked, deps);
     } catch (error) {
       release();

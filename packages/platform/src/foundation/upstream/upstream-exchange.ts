@@ -24,6 +24,8 @@ export type UpstreamRequest = {
   readonly path: string;
   /** Complete, but for Host and what frames the body. A length is that of a stream. */
   readonly headers: OutgoingHttpHeaders | HeaderList;
+  /** The Audit-Id among the headers. API servers of Kubernetes answer with the one that they were asked with. */
+  readonly auditId?: string;
   /** The protocol for which the request asks to leave HTTP. */
   readonly upgrade?: string;
   /** Whether it may take as long as it likes. */
@@ -53,6 +55,8 @@ export type ExchangeDeps = {
   readonly onClosed: () => void;
   /** Receives the head of the response. */
   readonly onAnswer: (answer: UpstreamAnswer) => void;
+  /** Whether the target has answered with the Audit-Id of a request before: shared by its exchanges. */
+  readonly echo: { isKnown: boolean };
   /** Receives, in its place, a FailedRequestError, or the reason of the signal, which goes on to cut the response or the upgraded connection after that. */
   readonly onFailure: (error: unknown) => void;
 };
@@ -81,6 +85,7 @@ class Exchange implements Dispatcher.DispatchHandler, ResponseFlow {
   #isSent = false;
   #isOver = false;
   #interim = 0;
+  #isLast = false;
   #response: UpstreamResponse | undefined;
   /** For which we ended it. */
   #reason: Error | undefined;
@@ -133,6 +138,7 @@ class Exchange implements Dispatcher.DispatchHandler, ResponseFlow {
     if (this.#asked.lasts === true) this.#endDeadline();
     this.#controller = controller;
     this.#response = new UpstreamResponse(statusCode, withFirstValues(headers), this);
+    this.#isLast = !this.#isEchoed(headers["audit-id"]);
     this.#deps.onAnswer({ type: "response", response: this.#response });
   }
 
@@ -142,9 +148,23 @@ class Exchange implements Dispatcher.DispatchHandler, ResponseFlow {
 
   onResponseEnd(): void {
     this.#finish();
-    this.#connection?.release();
+    if (this.#isLast) this.#connection?.destroy(new Error("the answer was not to this request"));
+    else this.#connection?.release();
     this.#deps.onClosed();
     this.#response?.end();
+  }
+
+  /**
+   * False for an answer that came unasked, just when this request went out. The answer to this request would be that to the next one on the connection, which
+   * may be another user's. The value of a pod behind the proxy of an API server stands beside that of the API server.
+   */
+  #isEchoed(answered: string | readonly string[] | undefined): boolean {
+    const { auditId } = this.#asked;
+    if (auditId === undefined) return true;
+    const { echo } = this.#deps;
+    if (answered?.includes(auditId) !== true) return !echo.isKnown;
+    echo.isKnown = true;
+    return true;
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

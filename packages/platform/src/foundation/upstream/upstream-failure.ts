@@ -89,9 +89,12 @@ export function faultOf(error: ApiError): UpstreamFault {
 export const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
+/** Undici gives the last of these also for a head that has two lengths. */
+const INVALID_HTTP: readonly string[] = ["UND_ERR_HEADERS_OVERFLOW", "UND_ERR_RES_CONTENT_LENGTH_MISMATCH"];
+
 const isInvalidHttp = (error: unknown): boolean =>
   (error instanceof Error && error.name === "HTTPParserError") ||
-  codeOf(error) === "UND_ERR_HEADERS_OVERFLOW" ||
+  INVALID_HTTP.includes(codeOf(error)) ||
   isMessage(error, "bad response");
 
 /** Undici has one code for all that happens to a connection. */

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type TlsOptions } from "node:tls";
+import { deferred } from "@postern/apiserver/transport/testing/deferred";
 import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { CostlyTlsError, upstreamTls } from "./upstream-tls.ts";
@@ -57,6 +58,22 @@ describe("TLS towards a target", () => {
       expect(await handshakeWith({ ...rsa, dhparam, ciphers, maxVersion: "TLSv1.2" })).toMatch(/^ERR_SSL_/);
     for (const ecdhCurve of ["ffdhe8192", "ffdhe2048"])
       expect(await handshakeWith({ ecdhCurve, minVersion: "TLSv1.3" })).toMatch(/^ERR_SSL_/);
+  });
+
+  it("makes one handshake for a connection, however often a server of TLS 1.2 asks for another", async () => {
+    const refused = deferred<Error | null>();
+    const server = createServer({ key, cert, maxVersion: "TLSv1.2" }, (socket) => {
+      socket.on("error", () => undefined).once("error", refused.resolve);
+      socket.renegotiate({}, refused.resolve);
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const tls = upstreamTls({ certificateAuthorityPem: cert, credential: {} });
+    const socket = connect({ port, host: "127.0.0.1", ...tls }).on("error", () => undefined);
+    onTestFinished(() => void socket.destroy());
+    socket.resume();
+    expect(await refused.promise).toMatchObject({ code: "ERR_SSL_NO_RENEGOTIATION" });
   });
 
   it("refuses bundles of more certificates than OpenSSL reads at once", () => {

@@ -1,6 +1,6 @@
 // TLS towards a target. Tenants name targets, and their certificates and keys: what a handshake costs has limits.
 
-import { createPrivateKey } from "node:crypto";
+import { constants, createPrivateKey } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { CIPHER_SUITES, KEY_EXCHANGE_GROUPS } from "@postern/apiserver/transport/key-exchange";
 import type { UpstreamTarget } from "./upstream-target.ts";
@@ -36,6 +36,8 @@ export function upstreamTls({
     minVersion: "TLSv1.2",
     ciphers: CIPHER_SUITES,
     ecdhCurve: KEY_EXCHANGE_GROUPS,
+    // As for Go: a server of TLS 1.2 could ask for one handshake after the other.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     // As for Go, and so for kubectl: an authority that is named need not be a root.
     ...(certificateAuthorityPem === undefined ? {} : { ca: certificateAuthorityPem, allowPartialTrustChain: true }),
     ...(clientCertificate === undefined

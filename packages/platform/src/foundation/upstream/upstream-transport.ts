@@ -1,6 +1,10 @@
 // A transport for the API client over upstream connections, with their address rules, limits and trust.
 
+import { JsonSyntaxError } from "@postern/apimachinery/json/json-syntax-error";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { findMetadataError } from "@postern/apimachinery/schema/find-metadata-error";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
+import { isStatus } from "@postern/client/response-error";
 import type { Transport } from "@postern/client/transport/transport";
 import type { UpstreamConnections } from "./upstream-connections.ts";
 import { badGatewayError, credentialRefusedError, upstreamError } from "./upstream-failure.ts";
@@ -10,16 +14,54 @@ import type { UpstreamResponse } from "./upstream-response.ts";
 const MAX_ANSWER_BYTES = 8 << 20;
 
 /**
- * A client that authenticates with the credential of the target. It never retries: its caller handles what the target refuses.
+ * A client that authenticates with the credential of the target. It never retries: its caller handles what the target refuses. Rejects with ApiError 502 for what is
+ * neither an object of Kubernetes nor a list of them: a target that a tenant runs may answer anything, where callers read fields.
  */
 export function createUpstreamClient(connections: UpstreamConnections, userAgent: string): ApiClient {
   const { bearerToken } = connections.target.credential;
-  return createApiClient({
+  const client = createApiClient({
     transport: createUpstreamTransport(connections),
     userAgent,
     ...(bearerToken === undefined ? {} : { token: bearerToken }),
   });
+  return {
+    stream: (request) => client.stream(request),
+    async request(request) {
+      try {
+        return asAnswer(await client.request(request));
+      } catch (error) {
+        throw error instanceof JsonSyntaxError ? strangeAnswerError(error) : error;
+      }
+    },
+  };
 }
+
+/** `/version` answers without metadata, and a deletion a Status, or nothing. */
+function asAnswer(value: JsonValue | undefined): JsonObject {
+  if (isStatus(value)) return { ...value };
+  const answer = asObject(value ?? {});
+  const items = answer["items"];
+  if (items === undefined) return answer;
+  if (!Array.isArray(items)) throw strangeAnswerError();
+  return { ...answer, items: items.map(asObject) };
+}
+
+/** With metadata, and without members that are null. The parts of it that callers read have their types. */
+function asObject(value: JsonValue): JsonObject {
+  const { metadata = {}, spec = {}, status = {}, ...rest } = membersOf(value);
+  const { conditions = [] } = membersOf(status);
+  const areObjects = Array.isArray(conditions) && [spec, ...conditions].every(isJsonObject);
+  if (!areObjects || findMetadataError(metadata) !== undefined) throw strangeAnswerError();
+  return { ...rest, metadata: membersOf(metadata), spec, status };
+}
+
+function membersOf(value: JsonValue): JsonObject {
+  if (!isJsonObject(value)) throw strangeAnswerError();
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+}
+
+const strangeAnswerError = (cause?: unknown) =>
+  badGatewayError({ reason: "InvalidResponse", message: "its response is not an object of Kubernetes" }, cause);
 
 /** Disposing it leaves the connections alone. */
 export function createUpstreamTransport(connections: UpstreamConnections): Transport {

@@ -54,7 +54,9 @@ export async function serveProxy(target: UpstreamTarget, options: ServeProxyOpti
     const request = mountRequest(outer, BASE);
     if (request === undefined) throw new Error("a test asked for a path that is not proxied");
     const { info } = resolveRequest(request);
-    const context = createTestContext({ url: "/" }).with({ request, info });
+    const made = createTestContext({ url: "/" });
+    const audit = { ...made.audit, auditId: `audit-${requests.length}` };
+    const context = made.with({ request, info, audit });
     try {
       return await proxy(context, options.user ?? alice);
     } catch (error) {

@@ -184,8 +184,9 @@ async function untilSigned(
       send(client, { method: "GET", path, signal }),
     );
     throwIfRefused(request);
-    const { certificate = "" } = request.status ?? {};
-    if (certificate !== "") return Buffer.from(certificate, "base64").toString("latin1");
+    const { certificate } = request.status ?? {};
+    if (typeof certificate === "string" && certificate !== "")
+      return Buffer.from(certificate, "base64").toString("latin1");
     await pause(scheduler, wait, signal);
   }
 }
