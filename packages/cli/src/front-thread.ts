@@ -5,16 +5,19 @@ import type { FurtherFrontData } from "@postern/platform/fronts/front-methods";
 import type { StartFrontThread } from "@postern/platform/fronts/front-thread";
 import { runFurtherFront } from "@postern/platform/further-front";
 import { takeProcessErrors } from "./take-process-errors.ts";
+import { withWholeYoungGeneration } from "./young-generation.ts";
 
 /** MiB of short-lived objects: as many as the main thread has (ADR 128). */
 const YOUNG_MIB = 48;
 
-export const startFrontThread: StartFrontThread = (options) =>
-  new Worker(new URL(import.meta.url), {
-    ...options,
-    execArgv: [],
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
-  });
+export const startFrontThread: StartFrontThread = withWholeYoungGeneration(
+  (options) =>
+    new Worker(new URL(import.meta.url), {
+      ...options,
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+    }),
+);
 
 const isFront = (data: unknown): data is FurtherFrontData =>
   typeof data === "object" && data !== null && "isFront" in data;
