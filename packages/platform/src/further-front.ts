@@ -63,7 +63,7 @@ export async function runFurtherFront(
       },
       async close() {
         await server?.close();
-        return undefined;
+        return await onMetrics();
       },
     },
     notes: {

@@ -14,7 +14,7 @@ import { ensurePrivateDirectory } from "./foundation/pki/private-file.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { readServerSecrets } from "./foundation/store/server-keys.ts";
 import { assertThreadsAreServed } from "./fronts/can-share-port.ts";
-import { createFrontPool, showFronts } from "./fronts/front-pool.ts";
+import { FrontPool, showFronts } from "./fronts/front-pool.ts";
 import { shareOf } from "./fronts/front-share.ts";
 import type { StartFrontThread } from "./fronts/front-thread.ts";
 import { lockDataDirectory } from "./server/lock-data-directory.ts";
@@ -103,7 +103,7 @@ async function start(
     table === undefined
       ? void showFronts(metrics, () => 1)
       : teardown.use(
-          createFrontPool({
+          new FrontPool({
             ...runtime,
             data: {
               configuration: whole,

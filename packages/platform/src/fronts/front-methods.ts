@@ -34,8 +34,8 @@ export type FurtherCalls = {
   readonly metrics: { readonly args: undefined; readonly result: FrontMetrics };
   readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
   readonly writeUses: { readonly args: readonly string[] | undefined; readonly result: undefined };
-  /** Resolves once its requests are finished and all is closed. */
-  readonly close: { readonly args: undefined; readonly result: undefined };
+  /** Resolves with its last counts, once its requests are finished and all is closed. */
+  readonly close: { readonly args: undefined; readonly result: FrontMetrics };
 };
 export type FurtherNotes = { readonly serving: ServingIdentity };
 

@@ -1,4 +1,4 @@
-// The further fronts as the first one sees them: started, watched, started again when one ends, and closed.
+// The further fronts as the first one sees them: what it gives them, and what it adds up.
 
 import { hostname } from "node:os";
 import type { Logger } from "@postern/apiserver/logging/logger";
@@ -10,14 +10,16 @@ import { createLimitLocks } from "@postern/apiserver/registry/store/limit-locks"
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import { publishServer } from "@postern/stores/sqlite/server-table";
 import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
-import { createUsedProofs, type UsedProof, type UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
+import { createUsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import { type ActivitySnapshot, addActivity } from "../features/activity/activity-snapshot.ts";
+import type { CallHandlers } from "../features/virtual-clusters/embedded/threads/link.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
 import { writeAudit } from "./audit-through-first.ts";
 import type { FirstFront } from "./front.ts";
-import type { FurtherFrontData } from "./front-methods.ts";
-import { type FrontThread, type StartFrontThread, startFront } from "./front-thread.ts";
+import type { FirstCalls, FurtherFrontData } from "./front-methods.ts";
+import { FrontPlace } from "./front-place.ts";
+import { type FrontEnd, type FrontThread, type StartFrontThread, startFront } from "./front-thread.ts";
 import { createThreadLimits, type ThreadLimits } from "./limits-of-threads.ts";
 import { type FrontMetrics, lastingMetrics, sharedMetrics, sumMetrics } from "./sum-metrics.ts";
 
@@ -36,20 +38,6 @@ export type FrontPoolDeps = {
 /** The start of the first front gives these. */
 type Parts = Parameters<FirstFront["start"]>[0];
 
-type Place = {
-  readonly number: number;
-  thread: FrontThread | undefined;
-  startedAt: number;
-  /** The next try waits for so long. */
-  pauseMs: number;
-  /** Its metrics at the last scrape. */
-  latest: FrontMetrics;
-};
-
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 30_000;
-/** After so long a thread is like any other again. */
-const SOUND_MS = 60_000;
 const LAST_WRITE_MS = 1_000;
 /** A scrape does not wait longer for a front. */
 const SCRAPE_MS = 2_000;
@@ -75,203 +63,185 @@ export function showFronts({ registry }: Pick<ServerMetrics, "registry">, runnin
   });
 }
 
-export function createFrontPool(deps: FrontPoolDeps): FirstFront & AsyncDisposable {
-  const { data, metrics, logger, clock, scheduler, random } = deps;
-  const { configuration, table } = data;
-  const places: Place[] = Array.from({ length: configuration.threads - 1 }, (_, index) => ({
-    number: index + 1,
-    thread: undefined,
-    startedAt: 0,
-    pauseMs: FIRST_PAUSE_MS,
-    latest: [],
-  }));
+/** A place, with the metrics of its thread at the last scrape. */
+type Seat = { readonly number: number; readonly place: FrontPlace; latest: FrontMetrics };
+
+export class FrontPool implements FirstFront, AsyncDisposable {
+  readonly isFirst = true;
+  readonly ticketKeys: Uint8Array;
+  readonly usedProofs = createUsedProofs();
+  readonly limitLocks = createLimitLocks();
+  readonly #deps: FrontPoolDeps;
+  readonly #seats: readonly Seat[];
   /** Counts of fronts that have ended. */
-  let past: FrontMetrics = [];
-  const usedProofs = createUsedProofs();
-  const timers = new Set<Disposable>();
-  const limitLocks = createLimitLocks();
-  let parts: Parts | undefined;
-  let serving: ServingIdentity | undefined;
-  let isClosing = false;
-  let closing: Promise<void> | undefined;
-  const restarts = showFronts(metrics, () => 1 + places.filter(({ thread }) => thread?.isReady === true).length);
-  const restartsBy = {
-    stalled: restarts.series({ reason: "stalled" }),
-    crashed: restarts.series({ reason: "crashed" }),
+  #past: FrontMetrics = [];
+  /** Locks of threads that have ended. */
+  readonly #locked = new Set<Disposable>();
+  #parts: Parts | undefined;
+  #serving: ServingIdentity | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(deps: FrontPoolDeps) {
+    this.#deps = deps;
+    const { ticketKeys, configuration } = deps.data;
+    this.ticketKeys = ticketKeys;
+    this.#seats = Array.from({ length: configuration.threads - 1 }, (_, index) => this.#seatOf(index + 1));
+    const restarts = showFronts(deps.metrics, () => 1 + this.#seats.filter(({ place }) => place.isServing).length);
+    this.#restarts = {
+      stalled: restarts.series({ reason: "stalled" }),
+      crashed: restarts.series({ reason: "crashed" }),
+    };
+  }
+  readonly #restarts: Readonly<Record<FrontEnd, { inc(): void }>>;
+
+  async start(parts: Parts): Promise<void> {
+    this.#parts = parts;
+    await Promise.all(this.#seats.map(({ place }) => place.start()));
+  }
+
+  // The functions of the port are passed on without their object.
+  replaceServing = (serving: ServingIdentity): void => {
+    this.#serving = serving;
+    for (const { place } of this.#seats) place.thread?.link.note("serving", serving);
   };
 
-  function begin(place: Place, given: Parts): FrontThread {
-    const { port, serving: first, audit, link, activity, writeUses } = given;
-    const { number } = place;
-    place.startedAt = clock.elapsed();
-    const store = deps.store();
+  scrape = async (): Promise<string> => {
+    const [own] = await Promise.all([
+      metricValuesOf(this.#deps.metrics.registry),
+      ...this.#seats.map((seat) => this.#readMetrics(seat)),
+    ]);
+    return await sumMetrics([own, ...this.#seats.map(({ latest }) => latest), this.#past]);
+  };
+
+  /** A front that stands still is left out. */
+  readActivity = async (own: ActivitySnapshot): Promise<ActivitySnapshot> => {
+    const signal = AbortSignal.timeout(SCRAPE_MS);
+    const others = await this.#askAll(({ link }) => link.call("activity", undefined, { signal }));
+    return addActivity(own, ...others);
+  };
+
+  gatherUses: GatherUses = async (uids) => {
+    const signal = AbortSignal.timeout(GATHER_MS);
+    await this.#askAll(({ link }) => link.call("writeUses", uids, { signal }));
+  };
+
+  beginClose(): void {
+    void this.closed();
+  }
+
+  closed(): Promise<void> {
+    this.#closing ??= Promise.all(this.#seats.map(({ place }) => place.close())).then(() => undefined);
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#seats.map(({ place }) => place.terminate()));
+    // The end of a thread plans when its locks are free.
+    for (const timer of this.#locked) timer[Symbol.dispose]();
+  }
+
+  #seatOf(number: number): Seat {
+    const { logger, clock, scheduler } = this.#deps;
+    const component = `front-${number}`;
+    const place = new FrontPlace({
+      begin: (onEnd) => this.#begin(seat, onEnd),
+      onLost: (reason, error) => {
+        this.#restarts[reason].inc();
+        logger.error({ error, component, cause: reason }, "a front ended, and is started again");
+      },
+      onFailure: (error) => logger.error({ error, component }, "a front does not start"),
+      clock,
+      scheduler,
+    });
+    const seat: Seat = { number, place, latest: [] };
+    return seat;
+  }
+
+  #begin(seat: Seat, onEnd: (reason: FrontEnd, error: unknown) => void): FrontThread {
+    const { data, scheduler, random, logger, startThread, isMemoryShort } = this.#deps;
+    const { number } = seat;
+    const parts = this.#parts;
+    if (parts === undefined) throw new Error("a front begins once the first one serves");
+    const store = this.#deps.store();
     const connection = store.connect?.();
     const id = `${hostname()}-${process.pid}-${Buffer.from(random.bytes(6)).toString("hex")}`;
-    const limits = createThreadLimits(limitLocks);
-    const thread = startFront({
-      startThread: deps.startThread,
+    const limits = createThreadLimits(this.limitLocks);
+    return startFront({
+      startThread,
       data: {
         ...data,
         isFront: true,
         number,
         id,
-        port,
-        serving: serving ?? first,
+        port: parts.port,
+        serving: this.#serving ?? parts.serving,
         ...(connection === undefined ? {} : { connection }),
       },
-      calls: firstCalls({
-        audit,
-        link,
-        usedProofs,
-        scrape,
-        activity: () => readActivity(activity()),
-        gatherUses: async (uids) => void (await Promise.all([writeUses(uids), gatherUses(uids)])),
-        limits,
-      }),
+      calls: this.#callsOf(parts, limits),
       notes: { releaseLimits: limits.release },
-      isMemoryShort: deps.isMemoryShort,
+      isMemoryShort,
       scheduler,
+      onLastMetrics: (metrics) => {
+        seat.latest = sharedMetrics(metrics, number);
+      },
       onEnd: (reason, error) => {
         // Nothing waits for it any more: neither revocations nor scrapes.
-        publishServer(table, number, 0);
-        store.forget?.(id).catch((error: unknown) => {
-          logger.debug({ error, component: `front-${number}` }, "others wait until its lease expires");
+        publishServer(data.table, number, 0);
+        store.forget?.(id).catch((failure: unknown) => {
+          logger.debug({ error: failure, component: `front-${number}` }, "others wait until its lease expires");
         });
-        past = lastingMetrics(past, place.latest);
-        place.latest = [];
-        place.thread = undefined;
-        endLimits(limits);
-        if (isClosing || !thread.wasReady) return;
-        restartsBy[reason].inc();
-        logger.error({ error, component: `front-${number}`, cause: reason }, "a front ended, and is started again");
-        restart(place);
+        this.#past = lastingMetrics(this.#past, seat.latest);
+        seat.latest = [];
+        this.#endLimits(limits);
+        onEnd(reason, error);
       },
       onError: (error) => logger.error({ error, component: `front-${number}` }, "a message of a front failed"),
     });
-    place.thread = thread;
-    return thread;
+  }
+
+  #callsOf({ audit, link, activity, writeUses }: Parts, limits: ThreadLimits): CallHandlers<FirstCalls> {
+    return {
+      async audit(lines) {
+        await writeAudit(audit, lines);
+        return undefined;
+      },
+      isLinkValid: (secret) => link.isValid(secret),
+      takeLink: (secret) => link.take(secret),
+      takeProof: (proof) => this.usedProofs.take(proof),
+      gatherUses: async (uids) => {
+        await Promise.all([writeUses(uids), this.gatherUses(uids)]);
+        return undefined;
+      },
+      holdLimits: limits.hold,
+      scrape: this.scrape,
+      activity: () => this.readActivity(activity()),
+    };
   }
 
   /** A write of the thread may still be on its way to the store: nothing is counted before. */
-  function endLimits(limits: ThreadLimits): void {
-    const later = scheduler.schedule(LAST_WRITE_MS, () => {
-      timers.delete(later);
+  #endLimits(limits: ThreadLimits): void {
+    const later = this.#deps.scheduler.schedule(LAST_WRITE_MS, () => {
+      this.#locked.delete(later);
       limits[Symbol.dispose]();
     });
-    timers.add(later);
+    this.#locked.add(later);
   }
 
-  function restart(place: Place): void {
-    if (clock.elapsed() - place.startedAt > SOUND_MS) place.pauseMs = FIRST_PAUSE_MS;
-    const later = scheduler.schedule(place.pauseMs, () => {
-      timers.delete(later);
-      if (isClosing || parts === undefined) return;
-      begin(place, parts).ready.catch((error: unknown) => {
-        if (isClosing) return;
-        logger.error({ error, component: `front-${place.number}` }, "a front does not start");
-        restart(place);
-      });
-    });
-    timers.add(later);
-    place.pauseMs = Math.min(place.pauseMs * 2, LONGEST_PAUSE_MS);
-  }
-
-  async function readMetrics(place: Place): Promise<void> {
-    const { thread } = place;
-    if (thread?.isReady !== true) return;
+  async #readMetrics(seat: Seat): Promise<void> {
+    const { thread } = seat.place;
+    if (thread === undefined) return;
     const timeout = AbortSignal.timeout(SCRAPE_MS);
     try {
       const read = await thread.link.call("metrics", undefined, { signal: timeout });
-      if (place.thread === thread) place.latest = sharedMetrics(read, place.number);
+      if (seat.place.thread === thread) seat.latest = sharedMetrics(read, seat.number);
     } catch {
       // The last ones: a counter that goes back would count twice.
     }
   }
 
-  async function scrape(): Promise<string> {
-    const [own] = await Promise.all([metricValuesOf(metrics.registry), ...places.map(readMetrics)]);
-    return await sumMetrics([own, ...places.map(({ latest }) => latest), past]);
+  /** The answers of all that give one. */
+  async #askAll<T>(ask: (thread: FrontThread) => Promise<T>): Promise<readonly T[]> {
+    const asked = this.#seats.flatMap(({ place: { thread } }) => (thread === undefined ? [] : [ask(thread)]));
+    return (await Promise.allSettled(asked)).flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
-
-  /** A front that stands still is left out. */
-  async function readActivity(own: ActivitySnapshot): Promise<ActivitySnapshot> {
-    const others = await Promise.all(
-      places.map(async ({ thread }) => {
-        if (thread?.isReady !== true) return [];
-        const signal = AbortSignal.timeout(SCRAPE_MS);
-        return await thread.link.call("activity", undefined, { signal }).catch(() => []);
-      }),
-    );
-    return addActivity(own, ...others.flat());
-  }
-
-  const gatherUses: GatherUses = async (uids) => {
-    const signal = AbortSignal.timeout(GATHER_MS);
-    await Promise.all(
-      places.map(({ thread }) =>
-        thread?.isReady === true ? thread.link.call("writeUses", uids, { signal }).catch(() => undefined) : undefined,
-      ),
-    );
-  };
-
-  function close(): Promise<void> {
-    isClosing = true;
-    closing ??= Promise.all(places.map(({ thread }) => thread?.close())).then(() => undefined);
-    return closing;
-  }
-
-  return {
-    isFirst: true,
-    ticketKeys: data.ticketKeys,
-    usedProofs,
-    async start(given) {
-      parts = given;
-      await Promise.all(places.map((place) => begin(place, given).ready));
-    },
-    replaceServing(next) {
-      serving = next;
-      for (const { thread } of places) thread?.link.note("serving", next);
-    },
-    scrape,
-    readActivity,
-    gatherUses,
-    limitLocks,
-    beginClose: () => void close(),
-    closed: close,
-    async [Symbol.asyncDispose]() {
-      isClosing = true;
-      await Promise.all(places.map(({ thread }) => thread?.terminate()));
-      // The end of a thread plans when its locks are free.
-      for (const timer of timers) timer[Symbol.dispose]();
-    },
-  };
 }
-
-const firstCalls = ({
-  audit,
-  link,
-  usedProofs,
-  scrape,
-  activity,
-  gatherUses,
-  limits,
-}: Pick<Parts, "audit" | "link"> & {
-  readonly usedProofs: UsedProofs;
-  readonly scrape: () => Promise<string>;
-  readonly activity: () => Promise<ActivitySnapshot>;
-  readonly gatherUses: GatherUses;
-  readonly limits: ThreadLimits;
-}) => ({
-  async audit(lines: string): Promise<undefined> {
-    await writeAudit(audit, lines);
-  },
-  isLinkValid: (secret: string) => link.isValid(secret),
-  takeLink: (secret: string) => link.take(secret),
-  takeProof: (proof: UsedProof) => usedProofs.take(proof),
-  async gatherUses(uids: readonly string[] | undefined): Promise<undefined> {
-    await gatherUses(uids);
-  },
-  holdLimits: limits.hold,
-  scrape,
-  activity,
-});

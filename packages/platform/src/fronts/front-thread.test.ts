@@ -52,6 +52,7 @@ function start(isShort = false) {
     notes: { releaseLimits: never },
     isMemoryShort: () => isShort,
     scheduler: time.scheduler,
+    onLastMetrics: never,
     onEnd,
     onError: never,
   });

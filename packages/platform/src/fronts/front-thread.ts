@@ -19,6 +19,7 @@ import {
   type FurtherNotes,
   setMemoryShort,
 } from "./front-methods.ts";
+import type { FrontMetrics } from "./sum-metrics.ts";
 
 /** Starts the thread that runs `runFurtherFront` with the data. */
 export type StartFrontThread = (options: {
@@ -53,11 +54,13 @@ export function startFront(deps: {
   readonly notes: NoteHandlers<Omit<FirstNotes, "ready">>;
   readonly isMemoryShort: () => boolean;
   readonly scheduler: Scheduler;
+  /** Called with its counts when its requests are finished. */
+  readonly onLastMetrics: (metrics: FrontMetrics) => void;
   /** Called once, when nothing of it runs any more. */
   readonly onEnd: (reason: FrontEnd, error: unknown) => void;
   readonly onError: (error: unknown) => void;
 }): FrontThread {
-  const { startThread, data, calls, notes, isMemoryShort, scheduler, onEnd, onError } = deps;
+  const { startThread, data, calls, notes, isMemoryShort, scheduler, onLastMetrics, onEnd, onError } = deps;
   const state = createFrontState();
   const worker = startThread({
     workerData: { ...data, state },
@@ -137,7 +140,7 @@ export function startFront(deps: {
     },
     async close() {
       // One that is not ready has no requests.
-      if (isReady) await link.call("close", undefined).catch(() => undefined);
+      if (isReady) await link.call("close", undefined).then(onLastMetrics, () => undefined);
       await terminate();
     },
     terminate,

@@ -1,0 +1,100 @@
+// The place of one further front: a thread is started in it, started again when it ends by itself, and ended when it is not needed.
+
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { FrontEnd, FrontThread } from "./front-thread.ts";
+
+export type FrontPlaceDeps = {
+  /** Starts a thread. `onEnd` is called once, when nothing of it runs any more. */
+  readonly begin: (onEnd: (reason: FrontEnd, error: unknown) => void) => FrontThread;
+  /** A thread that served ended by itself. Another is started. */
+  readonly onLost: (reason: FrontEnd, error: unknown) => void;
+  /** A thread that takes the place of another did not start. It is tried again. */
+  readonly onFailure: (error: unknown) => void;
+  readonly clock: Pick<Clock, "elapsed">;
+  readonly scheduler: Scheduler;
+};
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 30_000;
+/** After so long a thread is like any other again. */
+const SOUND_MS = 60_000;
+
+/** `starting`: for the first time. `kept`: another thread takes the place of one that ends, also while that starts. */
+type State = "empty" | "starting" | "kept" | "ending";
+
+export class FrontPlace {
+  readonly #deps: FrontPlaceDeps;
+  #state: State = "empty";
+  #thread: FrontThread | undefined;
+  #startedAt = 0;
+  /** The next try waits for so long. */
+  #pauseMs = FIRST_PAUSE_MS;
+  #waiting: Disposable | undefined;
+
+  constructor(deps: FrontPlaceDeps) {
+    this.#deps = deps;
+  }
+
+  /** The thread while it answers calls. */
+  get thread(): FrontThread | undefined {
+    return this.#thread?.isReady === true ? this.#thread : undefined;
+  }
+
+  /** Whether it takes new connections. */
+  get isServing(): boolean {
+    return this.#state === "kept" && this.thread !== undefined;
+  }
+
+  /** Whether nothing of it runs, and nothing is started. */
+  get isEmpty(): boolean {
+    return this.#state === "empty";
+  }
+
+  /** The place is empty. Resolves once the thread serves. Rejects where it does not start: the place is empty again when the thread has ended. */
+  async start(): Promise<void> {
+    this.#state = "starting";
+    this.#pauseMs = FIRST_PAUSE_MS;
+    await this.#begin().ready;
+    if (this.#state === "starting") this.#state = "kept";
+  }
+
+  /** Resolves once its requests are finished, and nothing of it runs. */
+  close(): Promise<void> {
+    return this.#end((thread) => thread.close());
+  }
+
+  terminate(): Promise<void> {
+    return this.#end((thread) => thread.terminate());
+  }
+
+  async #end(how: (thread: FrontThread) => Promise<void>): Promise<void> {
+    this.#waiting?.[Symbol.dispose]();
+    this.#waiting = undefined;
+    this.#state = this.#thread === undefined ? "empty" : "ending";
+    if (this.#thread !== undefined) await how(this.#thread);
+  }
+
+  #begin(): FrontThread {
+    this.#startedAt = this.#deps.clock.elapsed();
+    const thread = this.#deps.begin((reason, error) => {
+      this.#thread = undefined;
+      if (this.#state !== "kept") this.#state = "empty";
+      // Not before: both have one place in the table of servers.
+      else
+        this.#startLater(thread.wasReady ? () => this.#deps.onLost(reason, error) : () => this.#deps.onFailure(error));
+    });
+    this.#thread = thread;
+    return thread;
+  }
+
+  #startLater(report: () => void): void {
+    const { clock, scheduler } = this.#deps;
+    if (clock.elapsed() - this.#startedAt > SOUND_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    this.#waiting = scheduler.schedule(this.#pauseMs, () => {
+      this.#waiting = undefined;
+      this.#begin();
+    });
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    report();
+  }
+}
