@@ -11,7 +11,7 @@ import {
   searchAuditLog,
   summarize,
 } from "@postern/platform/features/audit/search-audit-log";
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { stringify } from "yaml";
 import type { CommandContext, Output } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
@@ -39,6 +39,12 @@ export const createAuditSearchCommand = (context: CommandContext): Command =>
         .option(
           "--key <name>",
           "requests with this access key, by name or ID, or with credentials created with it, also after they were deleted",
+        )
+        .addOption(
+          new Option(
+            "--trust-rule <name>",
+            "exchanges by this trust rule, such as deploy or p-shop/deploy, and requests with the keys that it issued",
+          ).conflicts("key"),
         )
         .option("--user <name>", "requests of this user, or as this user")
         .option("--request <name>", "requests with the access that this access request gave")
@@ -120,7 +126,8 @@ export async function allFiles(files: readonly string[]): Promise<readonly strin
 function noneFound(query: AuditQuery): string {
   const asked = Object.entries(query).map(([name, value]) => {
     if (value === true) return `--${name}`;
-    return `--${name} ${typeof value === "number" ? new Date(value).toISOString() : value}`;
+    const flag = name === "trustRule" ? "trust-rule" : name;
+    return `--${flag} ${typeof value === "number" ? new Date(value).toISOString() : value}`;
   });
   if (asked.length === 0) return "the log has no requests\n";
   const { key } = query;

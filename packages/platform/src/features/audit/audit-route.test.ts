@@ -133,6 +133,7 @@ describe("GET /audit/events", () => {
       ["?parts=201", "parts"],
       [`?key=${"k".repeat(513)}`, "key"],
       ["?users=jane", "users"],
+      ["?key=ci&trustRule=deploy", "trustRule"],
       ["?user=jane&Refused=true", "Refused"],
       ["?user=jane&user=admin", "user"],
     ]) {

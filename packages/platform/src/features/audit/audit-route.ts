@@ -72,7 +72,7 @@ async function newest(records: AsyncIterable<AuditRecord>, limit: number, counts
   return { items: kept, isTruncated: isTruncated || items.length > limit };
 }
 
-const TEXTS = ["key", "user", "request", "cluster", "verb", "object"] as const;
+const TEXTS = ["key", "trustRule", "user", "request", "cluster", "verb", "object"] as const;
 const TIMES = ["since", "until"] as const;
 /** `timeout` belongs to every request. */
 const FLAGS = ["refused", "changes", "pages"] as const;
@@ -89,6 +89,7 @@ function readQuery(query: URLSearchParams): AuditQuery & { readonly limit: numbe
     if (text.length > MAX_TEXT) throw badRequestError(`${name}: must have at most ${MAX_TEXT} characters`);
     return text === "" ? [] : [[name, text] as const];
   });
+  if (query.has("key") && query.has("trustRule")) throw badRequestError("trustRule: must not be given with key");
   const times = TIMES.flatMap((name) => {
     const text = query.get(name) ?? "";
     if (text === "") return [];

@@ -137,3 +137,56 @@ it("a request with what a deleted key had created is found by the name of the ke
     expect(found).not.toContain("after stranger");
   }
 });
+
+it("requests with the keys of a trust rule are found by the rule, also after their keys were deleted", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const credential = "authentication.kubernetes.io/credential-id";
+  const issued = "authentication.kubernetes.io/issued-credential-id";
+  const exchange = (rule: string, id: string) => ({
+    auditID: `exchange ${id}`,
+    annotations: { "example.com/trust-rule": rule, [issued]: id },
+  });
+  const use = (auditID: string, name: string, id: string, more = {}) => ({
+    auditID,
+    annotations: { "access-key/name": name, [credential]: id, ...more },
+  });
+  const lines = [
+    exchange("trustrules/p-shop/deploy", "first"),
+    exchange("trustrules/p-bank/deploy", "second"),
+    exchange("clustertrustrules/deploy-all", "third"),
+    use("job of shop", "deploy-1", "first", { [issued]: "child" }),
+    use("job of bank", "deploy-2", "second"),
+    use("with the kubeconfig of a job", "demo-1", "child", { "access-key/origins": "deploy-1,admin" }),
+    use("with a value that the log does not show", "demo-2", "other", { "access-key/origins": "deploy-1,admin" }),
+    use("of the administrator", "admin", "fourth"),
+    ...["child", "second", "third"].map((id) => ({
+      auditID: `after ${id}`,
+      annotations: { "access-key/presented-id": id },
+    })),
+  ];
+  await writeFile(file, lines.map((line) => `${JSON.stringify({ stage: "ResponseComplete", ...line })}\n`).join(""));
+  const search = async (trustRule: string) => {
+    const found: string[] = [];
+    for await (const { auditID } of searchAuditLog([file], { trustRule })) found.push(auditID);
+    return found;
+  };
+  const ofShop = [
+    "exchange first",
+    "job of shop",
+    "with the kubeconfig of a job",
+    "with a value that the log does not show",
+    "after child",
+  ];
+  expect(await search("p-shop/deploy")).toEqual(ofShop);
+  expect(await search("trustrules/p-shop/deploy")).toEqual(ofShop);
+  expect(await search("p-bank/deploy")).toEqual(["exchange second", "job of bank", "after second"]);
+  expect(await search("deploy")).toEqual([...ofShop, "exchange second", "job of bank", "after second"].sort(byLine));
+  expect(await search("deploy-all")).toEqual(["exchange third", "after third"]);
+  expect(await search("shop")).toEqual([]);
+
+  function byLine(a: string, b: string): number {
+    const at = (id: string) => lines.findIndex(({ auditID }) => auditID === id);
+    return at(a) - at(b);
+  }
+});

@@ -20,6 +20,11 @@ export type AuditQuery = {
    * was created with it, such as after the key was deleted.
    */
   readonly key?: string | undefined;
+  /**
+   * Name of a trust rule, with or without its namespace: the exchanges by it, and what was done with the keys that it issued, and with what these created.
+   * Not together with `key`.
+   */
+  readonly trustRule?: string | undefined;
   readonly user?: string | undefined;
   /** Name of an access request: what was done with the access that it gave. */
   readonly request?: string | undefined;
@@ -44,6 +49,8 @@ const REFUSAL_ANNOTATION = "authentication.kubernetes.io/refusal";
 /** Below the domain of the server that wrote the log: see audit-sign-in.ts. */
 const SIGN_IN_USER = "/sign-in-user";
 const SIGN_IN_REFUSAL = "/sign-in-refusal";
+/** The ID of the rule of a token exchange, such as `trustrules/p-shop/deploy`. */
+const TRUST_RULE = "/trust-rule";
 
 /** The oldest file first. Lines that are no events are passed over. Rejects with the reason of the signal. */
 export async function* searchAuditLog(
@@ -54,66 +61,86 @@ export async function* searchAuditLog(
   const { since } = query;
   // A watch is written when it begins and when it ends: it is one request.
   const begun = new Set<string>();
-  const ids = createIdsOf(query.key);
+  const lineage = lineageOf(query);
   const needles = [query.user, query.request, query.cluster, query.object?.split("/").at(-1)].flatMap((text) =>
     text === undefined ? [] : [needleOf(text)],
   );
   const mayHold = (line: Buffer): boolean =>
     needles.every((needle) => line.includes(needle)) &&
-    ids.mayBeIn(line) &&
+    lineage.mayBeIn(line) &&
     (query.changes !== true || mayBeChange(line));
   for (const file of files) {
     if (since !== undefined && ((await lastEventTime(file)) ?? Number.POSITIVE_INFINITY) < since) continue;
     for await (const line of linesOf(file, mayHold, signal)) {
       const event = parsed(line);
       if (event === undefined || event.stage === "RequestReceived") continue;
-      ids.learn(event);
+      const isOfLineage = lineage.takes(event);
       const { auditID = "", stage } = event;
       if (stage === "ResponseStarted") begun.add(auditID);
       else if (begun.delete(auditID)) continue;
       if (query.changes === true && !isChange(event)) continue;
       if (query.pages === false && isOfPage(event) && !isChange(event)) continue;
       const record = toRecord(event);
-      if (matches(record, query, ids)) yield record;
+      if (isOfLineage && matches(record, query)) yield record;
     }
   }
 }
 
 const needleOf = (text: string): Buffer => Buffer.from(JSON.stringify(text).slice(1, -1));
 
-/**
- * The handles that a key had, and those of what was created with it, as far as the events before say. A request with a deleted key has its handle, and
- * neither its name nor its origins.
- */
-type IdsOf = {
+/** A key, or those of a trust rule, with all that was created with them. */
+type Lineage = {
   mayBeIn(line: Buffer): boolean;
-  learn(event: LoggedEvent): void;
-  has(id: string): boolean;
+  /** Whether an event belongs to it. Learns names and handles from it, since a request with a deleted key has its handle alone. */
+  takes(event: LoggedEvent): boolean;
 };
 
-/** A key that creates others all day would fill the memory of the search; later ones are found by their own names and handles. */
+/** Keys that create others all day would fill the memory of the search; later ones are found by their own names and handles. */
 const MAX_IDS = 100_000;
 
-function createIdsOf(key: string | undefined): IdsOf {
-  if (key === undefined) return { mayBeIn: () => true, learn: () => undefined, has: () => false };
-  const needles = [needleOf(key), Buffer.from(ACCESS_KEY_PRESENTED_ANNOTATION)];
-  const ids = new Set([key]);
+function lineageOf({ key, trustRule }: Pick<AuditQuery, "key" | "trustRule">): Lineage {
+  if (key === undefined && trustRule === undefined) return { mayBeIn: () => true, takes: () => true };
+  const root = key ?? trustRule ?? "";
+  // Requests with an issued key do not name the rule.
+  const others = key === undefined ? [CREDENTIAL_ANNOTATION] : [];
+  const needles = [needleOf(root), ...[...others, ACCESS_KEY_PRESENTED_ANNOTATION].map((text) => Buffer.from(text))];
+  const names = new Set(key === undefined ? [] : [key]);
+  const ids = new Set(names);
+  const note = (known: Set<string>, text: string | undefined): void => {
+    if (text !== undefined && known.size < MAX_IDS) known.add(text);
+  };
   return {
     mayBeIn: (line) => needles.some((needle) => line.includes(needle)),
-    learn({ annotations = {}, objectRef }) {
+    takes(event) {
+      const { annotations = {}, objectRef } = event;
       const {
         [ACCESS_KEY_ANNOTATION]: name,
-        [CREDENTIAL_ANNOTATION]: used,
         [ACCESS_KEY_ORIGINS_ANNOTATION]: origins,
+        [ACCESS_KEY_PRESENTED_ANNOTATION]: presented,
+        [CREDENTIAL_ANNOTATION]: used,
+        [ISSUED_CREDENTIAL_ANNOTATION]: issued,
       } = annotations;
-      const isByKey = name === key || ids.has(used ?? "") || origins?.split(",").includes(key) === true;
+      const isByKey =
+        names.has(name ?? "") ||
+        ids.has(used ?? "") ||
+        origins?.split(",").some((origin) => names.has(origin)) === true;
+      const isByRule = trustRule !== undefined && isRule(annotationLike(annotations, TRUST_RULE), trustRule);
       const isOfKey = objectRef?.["resource"] === "ownedaccesskeys" && objectRef["name"] === key;
-      const issued = isByKey || isOfKey ? annotations[ISSUED_CREDENTIAL_ANNOTATION] : undefined;
-      for (const id of [isByKey ? used : undefined, issued]) if (id !== undefined && ids.size < MAX_IDS) ids.add(id);
+      if (isByKey) note(ids, used);
+      // Its children name it among their origins.
+      if (isByKey && key === undefined) note(names, name);
+      if (isByKey || isByRule || isOfKey) note(ids, issued);
+      return isByKey || isByRule || ids.has(presented ?? "");
     },
-    has: (id) => ids.has(id),
   };
 }
+
+const isRule = (id: string | undefined, wanted: string): boolean =>
+  id === wanted || id?.endsWith(`/${wanted}`) === true;
+
+/** Some names are below the domain of the server that wrote the log. */
+const annotationLike = (annotations: LoggedEvent["annotations"] = {}, suffix: string): string | undefined =>
+  Object.entries(annotations).find(([name]) => name.endsWith(suffix))?.[1];
 
 /** How browsers name themselves; some send the name that the console gives. */
 const PAGES = /^(?:Mozilla\/|postern-console)/;
@@ -147,11 +174,10 @@ function parsed(line: string): LoggedEvent | undefined {
 
 function toRecord(event: LoggedEvent): AuditRecord {
   const { annotations = {}, objectRef, user, impersonatedUser, sourceIPs, responseStatus } = event;
-  const ofSignIn = (suffix: string) => Object.entries(annotations).find(([name]) => name.endsWith(suffix))?.[1];
-  const refusal = annotations[REFUSAL_ANNOTATION] ?? ofSignIn(SIGN_IN_REFUSAL);
+  const refusal = annotations[REFUSAL_ANNOTATION] ?? annotationLike(annotations, SIGN_IN_REFUSAL);
   const { code = 0, message = "" } = responseStatus ?? {};
   const accessRequest = annotations[ACCESS_REQUEST_ANNOTATION];
-  const signedInUser = ofSignIn(SIGN_IN_USER);
+  const signedInUser = annotationLike(annotations, SIGN_IN_USER);
   const owner = annotations[ACCESS_KEY_OWNER_ANNOTATION];
   const presentedID = annotations[ACCESS_KEY_PRESENTED_ANNOTATION];
   return {
@@ -184,12 +210,8 @@ function objectText({ resource = "", subresource, apiGroup, namespace, name }: {
 
 function matches(
   record: AuditRecord,
-  { key, user, request, cluster, verb, object, since, until, refused }: AuditQuery,
-  ids: Pick<IdsOf, "has">,
+  { user, request, cluster, verb, object, since, until, refused }: AuditQuery,
 ): boolean {
-  const isOfKey =
-    [record.key, record.keyID, ...record.origins].includes(key ?? "") || ids.has(record.presentedID ?? "");
-  if (key !== undefined && !isOfKey) return false;
   if (user !== undefined && !isAbout(user, record)) return false;
   if (request !== undefined && record.accessRequest !== request) return false;
   if (cluster !== undefined && record.cluster !== cluster && !record.cluster.endsWith(`/${cluster}`)) return false;

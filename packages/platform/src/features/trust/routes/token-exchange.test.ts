@@ -13,7 +13,10 @@ let count = 0;
 
 beforeAll(async () => {
   issuer = await serveIssuer();
-  platform = await startPlatform({ "proxy-allowed-addresses": ["127.0.0.1/32"] });
+  platform = await startPlatform({
+    "proxy-allowed-addresses": ["127.0.0.1/32"],
+    "audit-log-mode": "blocking",
+  });
   await platform.create("users", { metadata: { name: "deployer" }, spec: { kind: "Bot" } });
 });
 afterAll(async () => {
@@ -106,6 +109,11 @@ describe("POST /oauth/token", () => {
       claims: { repository_id: "74", ref: "refs/heads/main" },
     });
     expect(made.spec.scope).toEqual({ projects: [{ project: "default" }] });
+    const ofRule = await platform.send({ path: `/audit/events?trustRule=${rule.metadata.name}` });
+    expect(ofRule.body.items.map(({ verb, object, key }: any) => [verb, object, key])).toEqual([
+      ["create", "selves.management.postern", made.metadata.name],
+      ["post", "/oauth/token", ""],
+    ]);
     // Soon its status says that the keys were fetched.
     await platform.until({ path: `clustertrustrules/${rule.metadata.name}` }, ({ body }) =>
       (body.status?.conditions ?? []).some(({ type, status }: any) => type === "Ready" && status === "True"),
