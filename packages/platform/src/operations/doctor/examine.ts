@@ -24,7 +24,11 @@ export async function examineRunning(configuration: Configuration, now: number):
 /** `now` in milliseconds since the epoch. */
 export async function examine(configuration: Configuration, now: number): Promise<readonly Finding[]> {
   const outside = await examineRunning(configuration, now);
-  if (!(await isDirectory(configuration.dataDir))) return outside;
+  if (!(await isDirectory(configuration.dataDir))) {
+    // An etcd is there before the first start of a server, too.
+    const isApart = configuration.store.kind === "etcd";
+    return isApart ? [...outside, ...(await checkStore(configuration)).findings] : outside;
+  }
   const isRunning = await isServerRunning(configuration);
   const store = await checkStore(configuration);
   const inside = isRunning ? await checkServer(configuration) : [];
