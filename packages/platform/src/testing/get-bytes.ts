@@ -1,6 +1,6 @@
 // One request without a credential, and the bytes of its answer as they were sent.
 
-import { request } from "node:https";
+import { Agent, request } from "node:https";
 
 export type BytesAnswer = {
   readonly status: number;
@@ -8,9 +8,12 @@ export type BytesAnswer = {
   readonly body: Buffer;
 };
 
+/** Each request has a connection of its own. A server closes some of those that one address opens at once. */
+const FEW_AT_ONCE = new Agent({ maxSockets: 32 });
+
 export const getBytes = (url: URL, headers: Record<string, string> = {}, method = "GET"): Promise<BytesAnswer> =>
   new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers, rejectUnauthorized: false }, (answer) => {
+    const sent = request(url, { method, headers, rejectUnauthorized: false, agent: FEW_AT_ONCE }, (answer) => {
       const chunks: Buffer[] = [];
       answer.on("data", (chunk: Buffer) => chunks.push(chunk));
       answer.on("error", reject);
