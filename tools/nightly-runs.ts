@@ -28,6 +28,9 @@ const onNode = (node: 24 | 26, project: "unit" | "system"): Run => ({
   node,
 });
 
+/** Servers of tests have three threads that serve requests, and of these and the cluster threads 20 end in a minute. */
+const ENDING_THREADS = { FRONT_THREADS: 3, THREADS_END: 20 } as const;
+
 /** Each part takes some minutes. Some edges have ten inputs per case, with the following seeds. */
 const FUZZ = { parts: 10, cases: 2_000, seedsOfCase: 10 } as const;
 
@@ -126,8 +129,29 @@ export const NIGHTLY_RUNS: readonly Run[] = [
   {
     name: "threads that serve requests and end at random",
     project: "long",
-    paths: ["test/crash/ended-fronts.test.ts"],
-    environment: { CRASH_HTTP_OPERATIONS: 20_000, REVOCATIONS: 30 },
+    paths: ["test/crash/ended-fronts.test.ts", "test/crash/ended-together.test.ts"],
+    environment: { CRASH_HTTP_OPERATIONS: 20_000, REVOCATIONS: 30, ENDS_SECONDS: 300 },
+    node: 24,
+  },
+  {
+    name: "linearizable servers and revocations while threads end",
+    project: "long",
+    paths: ["linearizable-servers", "crash/revocation", "lost-store", "leader-standstill"],
+    environment: { ...ENDING_THREADS, CRASH_HTTP_OPERATIONS: 20_000, REVOCATIONS: 30, REVOCATIONS_WITH_FAULTS: 30 },
+    node: 24,
+  },
+  {
+    name: "kill -9 of a server whose threads end",
+    project: "system",
+    paths: ["test/crash/server-kill-nine.test.ts"],
+    environment: { ...ENDING_THREADS, CRASH_SERVER_KILLS: 50 },
+    node: 24,
+  },
+  {
+    name: "threads that lose etcd",
+    project: "long",
+    paths: ["test/crash/partition-threads.test.ts"],
+    environment: {},
     node: 24,
   },
   {

@@ -6,7 +6,6 @@ import { request } from "node:https";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import {
   startWebhookServer,
@@ -15,10 +14,9 @@ import {
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { ENDED_THREADS, type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
 import { CONFIG_MAPS, createCluster, INSTANCES, metric, POLL, pathOf } from "./testing/threads/clusters.ts";
 
-const PRELOAD = fileURLToPath(new URL("../crash/testing/ended-threads.mjs", import.meta.url));
 const SEED = Number(process.env["TEST_SEED"]);
 const REQUESTS = Number(process.env["GONE_CLIENTS"] ?? 400);
 const AT_ONCE = 20;
@@ -50,7 +48,7 @@ describe.each([0, 1, 2])("with %i cluster threads", (threads) => {
     await using server = await startPostern(
       join(directory.path, "data"),
       ["--cluster-threads", String(threads), "--proxy-allowed-addresses", "127.0.0.1"],
-      { env: { NODE_OPTIONS: `--import=${PRELOAD}` } },
+      { env: { NODE_OPTIONS: `--import=${ENDED_THREADS}` } },
     );
     const [send, key] = [await httpClient(server), await adminKey(server)];
     for (const name of CLUSTERS) await prepare(send, key, name);

@@ -2,14 +2,12 @@
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { CONFIG_MAPS, createCluster, metric, POLL, pathOf } from "../attacks/testing/threads/clusters.ts";
 import { adminKey, type HttpClient, httpClient, openResponse } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { ENDED_THREADS, type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
 
-const PRELOAD = fileURLToPath(new URL("testing/ended-threads.mjs", import.meta.url));
 const CLUSTERS = ["one", "two", "three"];
 const WRITERS = 3;
 const ENDS = Number(process.env["THREAD_ENDS"] ?? 6);
@@ -23,7 +21,7 @@ describe.each([1, 2])("with %i cluster threads", (threads) => {
     await using server = await startPostern(
       join(directory.path, "data"),
       ["--cluster-threads", String(threads), "--store", "sqlite"],
-      { env: { NODE_OPTIONS: `--import=${PRELOAD}` } },
+      { env: { NODE_OPTIONS: `--import=${ENDED_THREADS}` } },
     );
     const [send, key] = [await httpClient(server), await adminKey(server)];
     for (const name of CLUSTERS) await createCluster(send, key, name);

@@ -3,7 +3,6 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
@@ -11,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { metric } from "../attacks/testing/threads/clusters.ts";
 import { NODE_WITH_THREADS, WHY_NO_THREADS } from "../e2e/testing/front-threads.ts";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { ENDED_THREADS, type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
 import { apiClient } from "./testing/api-client.ts";
 import { expectLinearizable } from "./testing/expect-linearizable.ts";
 import { objectRegister } from "./testing/object-register.ts";
@@ -20,7 +19,6 @@ import { REVOCATION_KINDS } from "./testing/revocation-kinds.ts";
 import { playRound } from "./testing/revocation-round.ts";
 import { createRevocationTally } from "./testing/revocation-tally.ts";
 
-const PRELOAD = fileURLToPath(new URL("testing/ended-threads.mjs", import.meta.url));
 const OPERATIONS = Number(process.env["CRASH_HTTP_OPERATIONS"] ?? 1_000);
 const REVOCATIONS = Number(process.env["REVOCATIONS"] ?? 3);
 const seed = Number(process.env["TEST_SEED"]);
@@ -43,7 +41,7 @@ async function onThreads(
   await using server = await startPostern(
     join(directory.path, "data"),
     ["--threads", String(threads), ...store, ...MANY_FROM_ONE_ADDRESS],
-    { env: { NODE_OPTIONS: `--import=${PRELOAD}`, ENDED_THREADS: "front-" }, node: NODE_WITH_THREADS ?? "" },
+    { env: { NODE_OPTIONS: `--import=${ENDED_THREADS}`, ENDED_THREADS: "front-" }, node: NODE_WITH_THREADS ?? "" },
   );
   const [send, key] = [await httpClient(server), await adminKey(server)];
   let isOver = false;

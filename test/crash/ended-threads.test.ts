@@ -4,13 +4,12 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { metric } from "../attacks/testing/threads/clusters.ts";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { ENDED_THREADS, type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
 import { apiClient } from "./testing/api-client.ts";
 import { expectLinearizable } from "./testing/expect-linearizable.ts";
 import { objectRegister } from "./testing/object-register.ts";
@@ -19,7 +18,6 @@ import { REVOCATION_KINDS } from "./testing/revocation-kinds.ts";
 import { playRound } from "./testing/revocation-round.ts";
 import { createRevocationTally } from "./testing/revocation-tally.ts";
 
-const PRELOAD = fileURLToPath(new URL("testing/ended-threads.mjs", import.meta.url));
 const SECRETS = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/default/secrets";
 const OPERATIONS = Number(process.env["CRASH_HTTP_OPERATIONS"] ?? 1_000);
 const REVOCATIONS = Number(process.env["REVOCATIONS"] ?? 5);
@@ -41,7 +39,7 @@ async function whileThreadsEnd(threads: number, work: (attacked: Attacked) => Pr
   await using server = await startPostern(
     join(directory.path, "data"),
     ["--cluster-threads", String(threads), "--store", "sqlite", ...MANY_FROM_ONE_ADDRESS],
-    { env: { NODE_OPTIONS: `--import=${PRELOAD}` } },
+    { env: { NODE_OPTIONS: `--import=${ENDED_THREADS}` } },
   );
   const [send, key] = [await httpClient(server), await adminKey(server)];
   let isOver = false;

@@ -6,7 +6,6 @@ import { copyFile, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { fileURLToPath } from "node:url";
 import { serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from "jose";
@@ -16,12 +15,19 @@ import { CONFIG_MAPS, createCluster, INSTANCES, metric, POLL, pathOf } from "../
 import { makeCompanyPki } from "./testing/company-pki.ts";
 import { type Connections, NODE_WITH_THREADS, openConnections, WHY_NO_THREADS } from "./testing/front-threads.ts";
 import { adminKey, type HttpClient, openResponse } from "./testing/http-client.ts";
-import { ENTRY, NODE, type PosternProcess, startPostern, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import {
+  ENDED_THREADS,
+  ENTRY,
+  NODE,
+  type PosternProcess,
+  startPostern,
+  temporaryDirectory,
+  tool,
+} from "./testing/postern-process.ts";
 
 const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
 const PROJECTS = "/apis/management.postern/v1/projects";
 const CONNECTIONS = 12;
-const ENDING = fileURLToPath(new URL("../crash/testing/ended-threads.mjs", import.meta.url));
 
 if (NODE_WITH_THREADS === undefined) process.stdout.write(`${WHY_NO_THREADS}\n`);
 
@@ -39,7 +45,7 @@ const start = (dataDir: string, threads: number, flags: readonly string[]): Prom
     ],
     {
       node: NODE_WITH_THREADS ?? "",
-      env: { NODE_OPTIONS: `--import=${ENDING}`, ENDED_THREADS: "front-" },
+      env: { NODE_OPTIONS: `--import=${ENDED_THREADS}`, ENDED_THREADS: "front-" },
     },
   );
 

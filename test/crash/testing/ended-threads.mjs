@@ -1,23 +1,53 @@
 // Loaded into a server before anything else: on SIGUSR2 one of its cluster threads ends, drawn at random; with ENDED_THREADS=front- one that serves requests.
+// With ENDED_THREADS_PER_MINUTE they end by themselves, so many in all threads together where all run. TEST_SEED says when, and which.
 
 import { syncBuiltinESMExports } from "node:module";
 import workers from "node:worker_threads";
 
+const {
+  ENDED_THREADS: names = "shared-",
+  ENDED_THREADS_PER_MINUTE: rate,
+  POSTERN_THREADS: fronts = "1",
+  TEST_SEED: seed,
+} = process.env;
+const prefixes = names.split(",");
 const running = new Set();
 
 workers.Worker = class extends workers.Worker {
   constructor(script, options) {
     super(script, options);
-    if (!options?.name?.startsWith(process.env.ENDED_THREADS ?? "shared-")) return;
+    if (!prefixes.some((prefix) => options?.name?.startsWith(prefix))) return;
     running.add(this);
     this.once("exit", () => running.delete(this));
   }
 };
 syncBuiltinESMExports();
 
-if (workers.isMainThread) {
-  process.on("SIGUSR2", () => {
-    const drawn = [...running][Math.floor(Math.random() * running.size)];
-    void drawn?.terminate();
-  });
+/** Mulberry32, with other numbers in each thread; without a seed by chance. */
+let state = (seed === undefined ? Math.random() * 2 ** 32 : Number(seed) + workers.threadId) | 0;
+function random() {
+  state = (state + 0x6d2b79f5) | 0;
+  let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 }
+
+function endOne() {
+  const drawn = [...running][Math.floor(random() * running.size)];
+  void drawn?.terminate();
+}
+
+/** Each thread that serves requests has cluster threads of its own. */
+const meanPauseMs = (60_000 * Number(fronts)) / Number(rate);
+
+function endLater() {
+  const end = () => {
+    endOne();
+    endLater();
+  };
+  setTimeout(end, 2 * random() * meanPauseMs).unref();
+}
+
+if (workers.isMainThread) process.on("SIGUSR2", endOne);
+// A cluster thread starts none.
+if (rate !== undefined && !/^(shared|alone)-/.test(workers.threadName ?? "")) endLater();

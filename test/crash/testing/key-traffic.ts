@@ -93,8 +93,9 @@ export function startKeyTraffic(
       try {
         await act(own);
       } catch (error) {
-        if (error instanceof StorageUnavailableError || error instanceof NothingDoneError) return;
-        throw error;
+        if (error instanceof NothingDoneError) return;
+        // The thread may have ended that served the connection.
+        if (!(error instanceof StorageUnavailableError)) throw error;
       }
     }
   };
@@ -111,11 +112,24 @@ const disabling = (key: string): ApiRequest => ({
   contentType: "application/merge-patch+json",
 });
 
+const RETRY_MS = 100;
+const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const whenUnanswered = (error: unknown): undefined => {
+  if (!(error instanceof StorageUnavailableError)) throw error;
+};
+
 /** Throws where the server does not keep what was promised of a key. */
 export async function expectKept(client: ApiClient, key: PromisedKey): Promise<void> {
-  const status = key.opensCluster
-    ? (await client.send(`${INSTANCE}/api/v1/namespaces`, { key: key.value })).status
-    : await statusFor(client, key.value);
+  const ask = async (): Promise<number | undefined> =>
+    key.opensCluster
+      ? (await client.send(`${INSTANCE}/api/v1/namespaces`, { key: key.value })).status
+      : await statusFor(client, key.value);
+  let status = await ask().catch(whenUnanswered);
+  // A server or a cluster that starts says that it does not know.
+  while (status === undefined || status === 503) {
+    await pause(RETRY_MS);
+    status = await ask().catch(whenUnanswered);
+  }
   const isAccepted = status === 200 || status === 201;
   if (isAccepted !== key.isGood || (!isAccepted && status !== 401)) {
     throw new Error(

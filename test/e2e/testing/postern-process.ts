@@ -17,14 +17,23 @@ export const REPOSITORY = new URL("../../../", import.meta.url).pathname;
 export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
 /** The Node that runs the command. `npm test` names the Node that it was started on, and runs the tests themselves on a newer one (ADR 118). */
 export const NODE = process.env["NODE_OF_SERVERS"] ?? process.execPath;
-/** CLUSTER_THREADS=2 runs the tests with virtual clusters in threads, FRONT_THREADS=2 with so many that serve requests; NODE_OF_SERVERS has to be new enough. */
-const { CLUSTER_THREADS: count, FRONT_THREADS: fronts } = process.env;
+/** Loaded into a server, it ends threads. */
+export const ENDED_THREADS = join(REPOSITORY, "test/crash/testing/ended-threads.mjs");
+/** CLUSTER_THREADS=2 runs the tests with virtual clusters in threads, FRONT_THREADS=2 with so many that serve requests; NODE_OF_SERVERS has to be new enough. With THREADS_END=20 so many of both end in a minute. */
+const { CLUSTER_THREADS: count, FRONT_THREADS: fronts, THREADS_END: ends } = process.env;
 /** Those of a server that serve requests, where the flags of a test say nothing else: what each of them counts is counted so many times. */
 export const FRONT_THREADS = Number(fronts ?? 1);
 const threadsOf = (store: readonly string[]) => ({
   ...(count === undefined ? {} : { POSTERN_CLUSTER_THREADS: count }),
   // Threads do not share memory.
   ...(fronts === undefined || store.includes("memory") ? {} : { POSTERN_THREADS: fronts }),
+  ...(ends === undefined ? {} : endedThreads(ends)),
+});
+const endedThreads = (perMinute: string) => ({
+  NODE_OPTIONS: `--import=${ENDED_THREADS}`,
+  ENDED_THREADS: "front-,shared-,alone-",
+  ENDED_THREADS_PER_MINUTE: perMinute,
+  TEST_SEED: process.env["TEST_SEED"],
 });
 const TURN_MS = 100;
 /** So many turns of this process, which do not pass while it is stopped together with the server: as long as a test has. */
