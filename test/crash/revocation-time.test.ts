@@ -2,7 +2,7 @@
 
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { expect, it } from "vitest";
-import { createKey, deleteKey, expectSuccess, statusFor } from "./testing/keys.ts";
+import { answerFor, createKey, revokeKey, statusFor } from "./testing/keys.ts";
 import { startReplicas } from "./testing/replicas.ts";
 
 const KEYS = 30;
@@ -17,9 +17,11 @@ it.skipIf(whyNoEtcd() !== undefined)(
     const [near, far] = servers;
     const took: number[] = [];
     let late = 0;
-    for (let number = 0; number < KEYS; number++) {
+    for (let number = 0; took.length < KEYS; number++) {
       const name = `timed-${number}`;
-      const key = await createKey(near.client, adminKey, name);
+      const key = await createKey(near.client, adminKey, name).catch(() => undefined);
+      // The thread may have ended that served the connection.
+      if (key === undefined) continue;
       await expect.poll(() => statusFor(far.client, key), WAIT).toBe(201);
       let isOver = false;
       let lastAccepted = Number.NEGATIVE_INFINITY;
@@ -30,10 +32,10 @@ it.skipIf(whyNoEtcd() !== undefined)(
         }
       });
       const sentAt = performance.now();
-      await expectSuccess(deleteKey(near.client, adminKey, name));
+      await revokeKey(near.client, adminKey, name);
       const answeredAt = performance.now();
       took.push(answeredAt - sentAt);
-      expect(await statusFor(near.client, key)).toBe(401);
+      expect(await answerFor(near.client, key)).toBe(401);
       await expect.poll(() => statusFor(far.client, key), WAIT).toBe(401);
       isOver = true;
       await Promise.all(tries);
