@@ -286,6 +286,29 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
     }
   });
 
+  it("bytes of a project are never passed, whichever connections ask at the same moment", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    for (const [round, length] of [20_000, 300_000].entries()) {
+      const name = `heavy-${round}`;
+      const project = { "storage.bytes": String(10 * length) };
+      await send(PROJECTS, { key: admin, body: { metadata: { name }, spec: { quotas: { project } } } });
+      for (const client of clients)
+        await expect.poll(async () => (await client(`${PROJECTS}/${name}`, { key: admin })).status, POLL).toBe(200);
+      const path = `/api/v1/namespaces/p-${name}/secrets`;
+      const stringData = { value: "x".repeat((length * 3) / 4) };
+      const answers = await Promise.all(
+        clients.flatMap((client) =>
+          [0, 1].map(() => client(path, { key: admin, body: { metadata: { generateName: "heavy-" }, stringData } })),
+        ),
+      );
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 507]));
+      expect(answers.filter(({ status }) => status === 201).length).toBeGreaterThan(5);
+      const { text } = await send(path, { key: admin, body: { metadata: { name: "one-more" }, stringData } });
+      const [, used, limit] = /(\d+) bytes of (\d+)/.exec(text) ?? [];
+      expect(Number(used), text).toBeLessThanOrEqual(Number(limit));
+    }
+  });
+
   it("a provider that refuses the client does so for all threads, and in its status", async ({ skip }) => {
     if (isMissing !== undefined) return skip(isMissing);
     await using issuer = await serveIssuer();

@@ -17,7 +17,8 @@ workers.Worker = class extends workers.Worker {
   constructor(script, options) {
     super(script, options);
     if (!prefixes.some((prefix) => options?.name?.startsWith(prefix))) return;
-    running.add(this);
+    // A server whose thread ends while it starts does not start.
+    this.once("message", () => running.add(this));
     this.once("exit", () => running.delete(this));
   }
 };

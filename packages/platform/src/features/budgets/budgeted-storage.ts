@@ -219,6 +219,8 @@ const isMoved = (budgets: readonly Budget[], before: readonly Budget[]): boolean
 
 /** More writes than threads have in progress together by default. */
 const AT_ONCE = 256;
+/** Threads write what is larger one after the other. */
+const SMALL_BYTES = 32 << 10;
 
 /** The limit of one account. `full` says which limit is reached, and how to proceed. */
 export function limitedBudget(
@@ -230,8 +232,11 @@ export function limitedBudget(
   return {
     account,
     isNear(growth, pending) {
-      const { objects } = used();
-      return growth.objects > 0 && objects + pending.objects + AT_ONCE > limit().objects;
+      const now = used();
+      const allowed = limit();
+      const isLastObject = growth.objects > 0 && now.objects + pending.objects + AT_ONCE > allowed.objects;
+      const bytes = now.bytes + pending.bytes + growth.bytes;
+      return isLastObject || growth.bytes > SMALL_BYTES || bytes + AT_ONCE * SMALL_BYTES > allowed.bytes;
     },
     check(growth, pending) {
       const now = used();

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createPlatformNames } from "@postern/api/platform-names";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createLimitLocks, type LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
@@ -84,16 +85,28 @@ it("counts again after a restart", async () => {
   await expect(again.budgets.storage.create(at("core/secrets", "p-web", "b"), value(200))).rejects.toThrow("is full");
 });
 
-it("threads together do not pass the number of objects", async () => {
+const MANY = 1_000_000;
+
+it.each([
+  ["the number of objects", 2, { objects: 20, bytes: MANY }, 20],
+  ["the bytes of small objects", 100, { objects: MANY, bytes: 1_000 }, 10],
+  ["the bytes of large objects", MIB, { objects: MANY, bytes: 10 * MIB }, 10],
+])("threads together do not pass %s", async (_what, length, quota, places) => {
   const [storage, locks] = [createMemoryStorage(), createLimitLocks()];
+  const create = storage.create.bind(storage);
+  // All threads ask before the first write is there.
+  Object.assign(storage, {
+    create: async (...call: Parameters<typeof create>) => await nextTurn().then(() => create(...call)),
+  });
   const threads = await Promise.all([1, 2, 3].map(() => createBudgets(2 ** 40, storage, locks)));
+  for (const { quotas } of threads) quotas.set("web", quota);
   const writes = threads.flatMap(({ budgets }, thread) =>
     Array.from({ length: 12 }, (_, index) =>
-      budgets.storage.create(at("core/secrets", "p-web", `${thread}-${index}`), value(2)),
+      budgets.storage.create(at("core/secrets", "p-web", `${thread}-${index}`), value(length)),
     ),
   );
   const made = (await Promise.allSettled(writes)).filter(({ status }) => status === "fulfilled");
-  expect(made).toHaveLength(20);
+  expect(made).toHaveLength(places);
 });
 
 it("leaves room for others when the memory of the platform is full", async () => {
