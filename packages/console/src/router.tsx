@@ -1,6 +1,7 @@
 // The routes of the console. Every page but the first is loaded when it is first needed.
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import type { FunctionComponent } from "react";
 import { Loading } from "./components/loading.tsx";
 import { ErrorNotice } from "./components/notice.tsx";
 import { PageHead } from "./components/page-head.tsx";
@@ -24,176 +25,71 @@ const generatorViews = () => import("./pages/generators/generator-views.ts");
 const hostViews = () => import("./pages/hosts/host-views.ts");
 const forms = () => import("./pages/form-pages.ts");
 
-/** A page with a form. Addresses of new objects have a first step of their own, so that no object's name can equal one. */
-const form = <Path extends string>(path: Path, page: keyof typeof import("./pages/form-pages.ts")) =>
-  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(forms, page) });
+/** A file with pages, by their names. */
+type Views<Page extends string> = () => Promise<{ readonly [page in Page]: FunctionComponent }>;
+
+const page = <Path extends string, Page extends string>(path: Path, views: Views<Page>, name: Page) =>
+  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(views, name) });
+
+/** A page that uses the query of the address. */
+const searched = <Path extends string, Page extends string>(path: Path, views: Views<Page>, name: Page) =>
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(views, name),
+  });
 
 const routes = [
   createRoute({ getParentRoute: () => root, path: "/", component: HomePage }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/keys",
-    validateSearch: searchTexts,
-    component: lazyRouteComponent(keyViews, "KeysPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/keys/$name",
-    component: lazyRouteComponent(keyViews, "KeyPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/clusters",
-    validateSearch: searchTexts,
-    component: lazyRouteComponent(clusterViews, "ClustersPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/clusters/$project/$name",
-    component: lazyRouteComponent(clusterViews, "ClusterPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/kubeconfig-generators",
-    validateSearch: searchTexts,
-    component: lazyRouteComponent(generatorViews, "GeneratorsPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/kubeconfig-generators/$project/$name",
-    component: lazyRouteComponent(generatorViews, "GeneratorPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/host-clusters",
-    component: lazyRouteComponent(hostViews, "HostsPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/host-clusters/$name",
-    component: lazyRouteComponent(hostViews, "HostPage"),
-  }),
+  searched("/keys", keyViews, "KeysPage"),
+  page("/keys/$name", keyViews, "KeyPage"),
+  searched("/clusters", clusterViews, "ClustersPage"),
+  page("/clusters/$project/$name", clusterViews, "ClusterPage"),
+  searched("/kubeconfig-generators", generatorViews, "GeneratorsPage"),
+  page("/kubeconfig-generators/$project/$name", generatorViews, "GeneratorPage"),
+  page("/host-clusters", hostViews, "HostsPage"),
+  page("/host-clusters/$name", hostViews, "HostPage"),
   // The server itself serves /profile/access-keys, which other clients link to.
-  createRoute({
-    getParentRoute: () => root,
-    path: "/profile",
-    component: lazyRouteComponent(() => import("./pages/profile-page.tsx"), "ProfilePage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/projects",
-    component: lazyRouteComponent(directoryViews, "ProjectsPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/projects/$name",
-    component: lazyRouteComponent(directoryViews, "ProjectPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/users",
-    component: lazyRouteComponent(directoryViews, "UsersPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/users/$name",
-    component: lazyRouteComponent(directoryViews, "UserPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/teams",
-    component: lazyRouteComponent(directoryViews, "TeamsPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/teams/$name",
-    component: lazyRouteComponent(directoryViews, "TeamPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/roles",
-    component: lazyRouteComponent(directoryViews, "RolesPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/roles/$name",
-    component: lazyRouteComponent(directoryViews, "RolePage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/access",
-    validateSearch: searchTexts,
-    component: lazyRouteComponent(directoryViews, "AccessPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/access-requests",
-    validateSearch: searchTexts,
-    component: lazyRouteComponent(requestViews, "RequestsPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/access-requests/$name",
-    component: lazyRouteComponent(requestViews, "RequestPage"),
-  }),
-  createRoute({ getParentRoute: () => root, path: "/trust", component: lazyRouteComponent(trustViews, "TrustPage") }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/trust/$project/$name",
-    component: lazyRouteComponent(trustViews, "TrustRulePage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/identity-providers",
-    component: lazyRouteComponent(trustViews, "ProvidersPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/audit",
-    validateSearch: searchTexts,
-    component: lazyRouteComponent(trustViews, "AuditPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/leak-reports",
-    component: lazyRouteComponent(trustViews, "LeakReportsPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/about",
-    component: lazyRouteComponent(() => import("./pages/about-page.tsx"), "AboutPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/new/key",
-    validateSearch: searchTexts,
-    component: lazyRouteComponent(forms, "NewKeyPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/new/access-request",
-    validateSearch: searchTexts,
-    component: lazyRouteComponent(forms, "AskPage"),
-  }),
-  form("/keys/$name/edit", "EditKeyPage"),
-  form("/new/virtual-cluster", "NewVirtualClusterPage"),
-  form("/clusters/$project/$name/edit", "EditVirtualClusterPage"),
-  form("/new/kubeconfig-generator", "NewGeneratorPage"),
-  form("/kubeconfig-generators/$project/$name/edit", "EditGeneratorPage"),
-  form("/new/project", "NewProjectPage"),
-  form("/projects/$name/edit", "EditProjectPage"),
-  form("/new/user", "NewUserPage"),
-  form("/users/$name/edit", "EditUserPage"),
-  form("/new/team", "NewTeamPage"),
-  form("/teams/$name/edit", "EditTeamPage"),
-  form("/new/host-cluster", "NewHostPage"),
-  form("/host-clusters/$name/edit", "EditHostPage"),
-  form("/new/role", "NewRolePage"),
-  form("/roles/$name/edit", "EditRolePage"),
-  form("/new/trust-rule", "NewTrustRulePage"),
-  form("/trust/$project/$name/edit", "EditTrustRulePage"),
-  form("/new/identity-provider", "NewProviderPage"),
-  form("/identity-providers/$name/edit", "EditProviderPage"),
+  page("/profile", () => import("./pages/profile-page.tsx"), "ProfilePage"),
+  page("/projects", directoryViews, "ProjectsPage"),
+  page("/projects/$name", directoryViews, "ProjectPage"),
+  page("/users", directoryViews, "UsersPage"),
+  page("/users/$name", directoryViews, "UserPage"),
+  page("/teams", directoryViews, "TeamsPage"),
+  page("/teams/$name", directoryViews, "TeamPage"),
+  page("/roles", directoryViews, "RolesPage"),
+  page("/roles/$name", directoryViews, "RolePage"),
+  searched("/access", directoryViews, "AccessPage"),
+  searched("/access-requests", requestViews, "RequestsPage"),
+  page("/access-requests/$name", requestViews, "RequestPage"),
+  page("/trust", trustViews, "TrustPage"),
+  page("/trust/$project/$name", trustViews, "TrustRulePage"),
+  page("/identity-providers", trustViews, "ProvidersPage"),
+  searched("/audit", trustViews, "AuditPage"),
+  page("/leak-reports", trustViews, "LeakReportsPage"),
+  page("/about", () => import("./pages/about-page.tsx"), "AboutPage"),
+  searched("/new/key", forms, "NewKeyPage"),
+  searched("/new/access-request", forms, "AskPage"),
+  page("/keys/$name/edit", forms, "EditKeyPage"),
+  page("/new/virtual-cluster", forms, "NewVirtualClusterPage"),
+  page("/clusters/$project/$name/edit", forms, "EditVirtualClusterPage"),
+  page("/new/kubeconfig-generator", forms, "NewGeneratorPage"),
+  page("/kubeconfig-generators/$project/$name/edit", forms, "EditGeneratorPage"),
+  page("/new/project", forms, "NewProjectPage"),
+  page("/projects/$name/edit", forms, "EditProjectPage"),
+  page("/new/user", forms, "NewUserPage"),
+  page("/users/$name/edit", forms, "EditUserPage"),
+  page("/new/team", forms, "NewTeamPage"),
+  page("/teams/$name/edit", forms, "EditTeamPage"),
+  page("/new/host-cluster", forms, "NewHostPage"),
+  page("/host-clusters/$name/edit", forms, "EditHostPage"),
+  page("/new/role", forms, "NewRolePage"),
+  page("/roles/$name/edit", forms, "EditRolePage"),
+  page("/new/trust-rule", forms, "NewTrustRulePage"),
+  page("/trust/$project/$name/edit", forms, "EditTrustRulePage"),
+  page("/new/identity-provider", forms, "NewProviderPage"),
+  page("/identity-providers/$name/edit", forms, "EditProviderPage"),
 ];
 
 export const router = createRouter({
