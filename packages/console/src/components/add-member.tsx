@@ -45,7 +45,7 @@ export function AddMember(props: {
         <NameField
           of={chosen === "Team" ? TEAMS : USERS}
           also={isEither && chosen === undefined ? TEAMS : undefined}
-          label={t("member.name")}
+          label={t("field.name")}
           value={text}
           onChange={setText}
           isRequired
@@ -55,7 +55,7 @@ export function AddMember(props: {
         />
         {isEither && (
           <SelectField
-            label={t("member.kind")}
+            label={t("field.kind")}
             value={kind}
             choices={kinds.map((id) => ({ id, label: t(`member.kind.${id}`) }))}
             onChange={setChosen}

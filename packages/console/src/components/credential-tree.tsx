@@ -144,11 +144,11 @@ function Leaf(props: { readonly credential: Credential; readonly onRevoke: Branc
       <span className="leaf-times muted">
         {kind === "AccessKey" && (
           <span>
-            {lastActivity != null && t("credential.used")} <Time at={lastActivity} otherwise={t("key.neverUsed")} />
+            {lastActivity != null && t("time.used")} <Time at={lastActivity} otherwise={t("key.neverUsed")} />
           </span>
         )}
         <span>
-          {t(isInCluster ? "credential.ends.cluster" : "credential.ends")}{" "}
+          {t(isInCluster ? "credential.ends.cluster" : "time.expires")}{" "}
           <Time at={expirationTimestamp} otherwise={t("key.neverExpires")} />
         </span>
       </span>

@@ -82,8 +82,8 @@ export function SelectField<Id extends string>(props: {
       <Popover className="popover">
         {isSearched ? (
           <Autocomplete inputValue={text} onInputChange={setText}>
-            <AriaSearchField aria-label={t("select.search")} className="select-search" autoFocus>
-              <Input className="input" placeholder={t("select.search")} />
+            <AriaSearchField aria-label={t("list.search")} className="select-search" autoFocus>
+              <Input className="input" placeholder={t("list.search")} />
             </AriaSearchField>
             <Choices choices={matching.slice(0, SHOWN)} />
             {matching.length > SHOWN && (

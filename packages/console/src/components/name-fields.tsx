@@ -45,7 +45,7 @@ export function NameFields(props: {
       />
       {isNew && (
         <TextField
-          label={t("form.name")}
+          label={t("field.name")}
           description={t("form.name.hint")}
           value={names.name}
           onChange={(name) => {

@@ -43,7 +43,7 @@ export function ObjectActions(props: {
   const remove = async (): Promise<void> => {
     const { uid } = object.metadata;
     await createResourceClient(client, address).delete(name, uid === undefined ? {} : { preconditions: { uid } });
-    await navigate({ to: LISTS[kind] });
+    await navigate({ to: LISTS[kind].to });
   };
   return (
     <>

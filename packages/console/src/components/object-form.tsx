@@ -172,7 +172,7 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
           >
             {isNew ? t(definition.submit ?? "form.create") : t("form.save")}
           </Button>
-          <Link to={isNew ? LISTS[page] : viewOf(draft)} className="button quiet">
+          <Link to={isNew ? LISTS[page].to : viewOf(draft)} className="button quiet">
             {t("action.cancel")}
           </Link>
         </div>
@@ -302,7 +302,7 @@ export function formPages<Draft extends { readonly name: string }, T extends Kub
 ) {
   const { kind, address, title, lead, ...definition } = given;
   const form: FormDefinition<Draft, T> = {
-    viewOf: ({ name }) => `${LISTS[definition.page]}/${name}`,
+    viewOf: ({ name }) => `${LISTS[definition.page].to}/${name}`,
     ...definition,
     kindOf: () => kind,
     addressOf: () => address,

@@ -11,25 +11,26 @@ import { Loading } from "./loading.tsx";
 import { ErrorNotice } from "./notice.tsx";
 import { PageHead } from "./page-head.tsx";
 
-/** The address of each kind's list. The kind is also the prefix of its texts. */
+/** The address of each kind's list, and its title. The kind is also the prefix of its texts. */
 export const LISTS = {
-  key: "/keys",
-  cluster: "/clusters",
-  host: "/host-clusters",
-  generator: "/kubeconfig-generators",
-  project: "/projects",
-  user: "/users",
-  team: "/teams",
-  role: "/roles",
-  trust: "/trust",
-  provider: "/identity-providers",
-  request: "/access-requests",
+  key: { to: "/keys", title: "keys.title" },
+  cluster: { to: "/clusters", title: "clusters.title" },
+  host: { to: "/host-clusters", title: "hosts.title" },
+  generator: { to: "/kubeconfig-generators", title: "generators.title" },
+  project: { to: "/projects", title: "projects.title" },
+  user: { to: "/users", title: "users.title" },
+  team: { to: "/teams", title: "teams.title" },
+  role: { to: "/roles", title: "roles.title" },
+  trust: { to: "/trust", title: "trust.title" },
+  provider: { to: "/identity-providers", title: "providers.title" },
+  request: { to: "/access-requests", title: "requests.title" },
 } as const;
 
 export type PageKind = keyof typeof LISTS;
 
 export function ListLink({ kind }: { readonly kind: PageKind }) {
-  return <Link to={LISTS[kind]}>{t(`${kind}.list`)}</Link>;
+  const { to, title } = LISTS[kind];
+  return <Link to={to}>{t(title)}</Link>;
 }
 
 /** The heading of an object's page. `within`: the project, where objects of several have the same name. */

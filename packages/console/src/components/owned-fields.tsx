@@ -61,7 +61,7 @@ function OwnerFields(props: {
   return (
     <div className="columns">
       <SelectField
-        label={t("form.owner")}
+        label={t("field.owner")}
         value={owner.kind === "" ? "none" : owner.kind}
         choices={[
           { id: "none", label: t(isNew ? "form.owner.me" : "form.owner.none") },

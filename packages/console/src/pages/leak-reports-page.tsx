@@ -29,7 +29,7 @@ const reportedAt = ({ metadata }: OwnedAccessKey): string => metadata.annotation
 const COLUMNS: readonly Column<OwnedAccessKey>[] = [
   {
     id: "name",
-    header: t("keys.column.name"),
+    header: t("field.name"),
     sortBy: nameOf,
     cell: (key) => (
       <Link to="/keys/$name" params={{ name: nameOf(key) }} className="row-link">
@@ -37,10 +37,10 @@ const COLUMNS: readonly Column<OwnedAccessKey>[] = [
       </Link>
     ),
   },
-  { id: "state", header: t("keys.column.state"), width: "130px", cell: (key) => <KeyStateBadge accessKey={key} /> },
+  { id: "state", header: t("field.state"), width: "130px", cell: (key) => <KeyStateBadge accessKey={key} /> },
   {
     id: "owner",
-    header: t("keys.column.owner"),
+    header: t("field.owner"),
     from: "medium",
     sortBy: (key) => ownerOf(key).name,
     cell: (key) => ownerOf(key).name,

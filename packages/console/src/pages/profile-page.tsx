@@ -58,10 +58,10 @@ export function ProfilePage() {
       <div className="card">
         <DescriptionList
           items={[
-            [t("profile.user"), session.user],
-            [t("profile.subject"), <code key="subject">{self.data?.subject ?? ""}</code>],
-            ...(self.data?.user?.email ? [[t("profile.email"), self.data.user.email] as const] : []),
-            [t("profile.teams"), self.data?.user?.teams?.map(({ name }) => name).join(", ") || t("profile.noTeams")],
+            [t("field.user"), session.user],
+            [t("field.subject"), <code key="subject">{self.data?.subject ?? ""}</code>],
+            ...(self.data?.user?.email ? [[t("field.email"), self.data.user.email] as const] : []),
+            [t("field.teams"), self.data?.user?.teams?.map(({ name }) => name).join(", ") || t("profile.noTeams")],
             [t("profile.sessionEnds"), <Time key="ends" at={session.expiresAt} otherwise={t("key.neverExpires")} />],
           ]}
         />
@@ -72,7 +72,7 @@ export function ProfilePage() {
       </div>
       <Sessions user={session.user} list={keys} keys={own} lead={t("profile.sessions.lead")} />
       <Section title={t("profile.keys")} lead={t("profile.keys.lead")}>
-        <KeyList list={keys} keys={own.filter((key) => !isLogin(key))} none={t("profile.noKeys")} />
+        <KeyList list={keys} keys={own.filter((key) => !isLogin(key))} none={t("list.empty")} />
       </Section>
       <Confirm
         isOpen={isEnding}

@@ -141,7 +141,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         <Code label={t("provider.redirect")} text={`${location.origin}/login/callback/${draft.name}`} />
       )}
       <TextField
-        label={t("provider.url")}
+        label={t("field.issuerUrl")}
         value={draft.url}
         onChange={(url) => onChange({ url })}
         description={t("provider.url.hint")}

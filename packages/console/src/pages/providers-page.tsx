@@ -93,14 +93,11 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
       <div className="card stack">
         <DescriptionList
           items={[
-            [
-              t("provider.fact.state"),
-              <ReadyBadge key="state" isDisabled={isDisabled} conditions={status.conditions} />,
-            ],
-            [t("provider.fact.issuer"), <code key="issuer">{spec.issuer.url}</code>],
+            [t("field.state"), <ReadyBadge key="state" isDisabled={isDisabled} conditions={status.conditions} />],
+            [t("field.issuer"), <code key="issuer">{spec.issuer.url}</code>],
             [t("provider.fact.client"), <code key="client">{spec.clientId}</code>],
             [t("provider.fact.who"), spec.allowedGroups?.join(", ") || t("provider.everybody")],
-            [t("provider.fact.users"), spec.createUsers === true ? t("provider.creates") : t("provider.known")],
+            [t("users.title"), spec.createUsers === true ? t("provider.creates") : t("provider.known")],
             ...(spec.teams === undefined || spec.teams.length === 0
               ? []
               : [[t("provider.fact.teams"), spec.teams.join(", ")] as const]),

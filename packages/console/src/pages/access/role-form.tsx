@@ -95,7 +95,7 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
     <>
       {isNew && (
         <TextField
-          label={t("form.name")}
+          label={t("field.name")}
           description={t("role.name.hint")}
           value={draft.name}
           onChange={(name) => onChange({ name })}
@@ -110,7 +110,7 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
         label={t("role.form.rules")}
         description={t("role.form.rules.hint")}
         columns={[
-          { id: "verbs", label: t("role.form.verbs"), placeholder: "get, list, watch", isMonospace: true },
+          { id: "verbs", label: t("field.verbs"), placeholder: "get, list, watch", isMonospace: true },
           { id: "resources", label: t("role.form.resources"), placeholder: "projects", isMonospace: true },
           { id: "groups", label: t("role.form.groups"), placeholder: CORE, isMonospace: true },
           { id: "names", label: t("role.form.names"), isMonospace: true },
@@ -126,7 +126,7 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
         label={t("role.form.paths")}
         description={t("role.form.paths.hint")}
         columns={[
-          { id: "verbs", label: t("role.form.verbs"), placeholder: "get", isMonospace: true },
+          { id: "verbs", label: t("field.verbs"), placeholder: "get", isMonospace: true },
           { id: "paths", label: t("role.form.path"), placeholder: "/metrics", isMonospace: true },
         ]}
         rows={draft.paths}

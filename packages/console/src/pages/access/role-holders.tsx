@@ -54,7 +54,7 @@ export function RoleHolders({ name }: { readonly name: string }) {
       actions={mayGive.isAllowed && <Button onPress={() => setAsked("give")}>{t("role.give")}</Button>}
     >
       <WhyNot right={right} />
-      {holders.length === 0 && <p className="muted">{t("role.holders.none")}</p>}
+      {holders.length === 0 && <p className="muted">{t("list.noneVisible")}</p>}
       {holders.length > 0 && (
         <LongList
           items={holders}
@@ -66,7 +66,7 @@ export function RoleHolders({ name }: { readonly name: string }) {
                 <span>{holder.who}</span>
                 <span className="muted">
                   {holder.project === undefined ? (
-                    t("memberships.platform")
+                    t("trust.everywhere")
                   ) : (
                     <Link to="/projects/$name" params={{ name: nameOf(holder.project) }}>
                       {t("place.project", { name: nameWithTitle(holder.project) })}

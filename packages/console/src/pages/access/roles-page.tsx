@@ -23,14 +23,14 @@ const isBuiltIn = (role: ClusterRole): boolean => isBuiltInRole(nameOf(role));
 const COLUMNS: readonly Column<ClusterRole>[] = [
   {
     id: "name",
-    header: t("roles.column.name"),
+    header: t("field.name"),
     sortBy: (role) => roleName(nameOf(role)).toLowerCase(),
     text: (role) => roleName(nameOf(role)),
     cell: (role) => <TitleCell to={`/roles/${nameOf(role)}`} title={roleName(nameOf(role))} name={nameOf(role)} />,
   },
   {
     id: "kind",
-    header: t("roles.column.kind"),
+    header: t("field.kind"),
     width: "110px",
     sortBy: (role) => (isBuiltIn(role) ? 0 : 1),
     text: (role) => (isBuiltIn(role) ? t("role.builtIn") : ""),

@@ -33,7 +33,7 @@ export function RecordDialog({ record, onClose }: { readonly record: AuditRecord
           [t("audit.column.cluster"), <PlaceOf key="place" cluster={cluster} />],
           ...(object === undefined || object.namespace === ""
             ? []
-            : [[t("audit.record.namespace"), <code key="namespace">{object.namespace}</code>] as const]),
+            : [[t("field.namespace"), <code key="namespace">{object.namespace}</code>] as const]),
           [
             t("audit.record.request"),
             <code key="request">

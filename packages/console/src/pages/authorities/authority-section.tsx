@@ -79,7 +79,7 @@ function State({ status, isPlatform }: { readonly status: AuthorityStatus; reado
               </Badge>,
             ],
             [t("authority.signing"), <code key="signing">{signing?.name ?? ""}</code>],
-            [t("authority.expires"), <Time key="expires" at={signing?.expirationTimestamp} otherwise="" />],
+            [t("field.expires"), <Time key="expires" at={signing?.expirationTimestamp} otherwise="" />],
             ...(other === undefined
               ? []
               : [

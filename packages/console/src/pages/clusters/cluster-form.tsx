@@ -104,7 +104,7 @@ function Fields(props: FieldsProps<Draft>) {
         {isNew && (
           <>
             <SelectField
-              label={t("cluster.fact.project")}
+              label={t("field.project")}
               value={draft.project}
               choices={choices}
               onChange={(name) => onChange({ project: name, where: ANYWHERE })}
@@ -120,8 +120,8 @@ function Fields(props: FieldsProps<Draft>) {
         label={t("cluster.inside")}
         description={t("cluster.inside.hint")}
         columns={[
-          { id: "users", label: t("nav.users"), placeholder: "jane, john", of: USERS, isList: true },
-          { id: "teams", label: t("nav.teams"), of: TEAMS, isList: true },
+          { id: "users", label: t("users.title"), placeholder: "jane, john", of: USERS, isList: true },
+          { id: "teams", label: t("teams.title"), of: TEAMS, isList: true },
           { id: "clusterRole", label: t("cluster.inside.role"), placeholder: "edit", isMonospace: true },
         ]}
         rows={draft.access}

@@ -73,16 +73,16 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterIns
       <div className="card">
         <DescriptionList
           items={[
-            [t("cluster.fact.state"), <ClusterBadge key="state" cluster={cluster} />],
-            [t("cluster.fact.name"), <code key="name">{name}</code>],
+            [t("field.state"), <ClusterBadge key="state" cluster={cluster} />],
+            [t("field.name"), <code key="name">{name}</code>],
             [
-              t("cluster.fact.project"),
+              t("field.project"),
               <Link key="project" to="/projects/$name" params={{ name: project }}>
                 {project}
               </Link>,
             ],
-            [t("cluster.fact.owner"), ownerName(spec.owner) || "–"],
-            [t("cluster.fact.version"), status.kubernetesVersion ?? "–"],
+            [t("field.owner"), ownerName(spec.owner) || "–"],
+            [t("field.kubernetes"), status.kubernetesVersion ?? "–"],
             [
               t("cluster.fact.where"),
               spec.external === true ? (
@@ -93,7 +93,7 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterIns
                 <HostLink key="host" name={spec.clusterRef?.cluster} />
               ),
             ],
-            [t("cluster.fact.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
+            [t("field.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
@@ -307,7 +307,7 @@ function ReachingKeys({ cluster, project }: { readonly cluster: VirtualClusterIn
       <KeyList
         list={list}
         keys={[...found.keys()]}
-        none={t("cluster.reach.none")}
+        none={t("list.noneVisible")}
         noteOf={(key) => [ownerOf(key).name, named("cluster.reach.by", found.get(key) ?? "")].join(" · ")}
       />
     </Section>
@@ -345,7 +345,7 @@ function Credentials({ cluster }: { readonly cluster: VirtualClusterInstance }) 
     <Section title={t("cluster.credentials.title")} lead={t("cluster.credentials.lead")}>
       <WhyNot right={right} />
       {error !== null && <ErrorNotice error={error} />}
-      {data?.length === 0 && <p className="muted">{t("cluster.credentials.none")}</p>}
+      {data?.length === 0 && <p className="muted">{t("list.empty")}</p>}
       {data !== undefined && data.length > 0 && (
         <CredentialTree
           address={inNamespace(VIRTUAL_CLUSTERS, cluster.metadata.namespace ?? "")}

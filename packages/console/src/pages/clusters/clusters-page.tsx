@@ -32,10 +32,10 @@ const searchedIn = (cluster: VirtualClusterInstance): string =>
 const EXTERNAL = "-";
 
 const FILTERS: readonly ListFilter<VirtualClusterInstance>[] = [
-  { id: "project", label: t("cluster.fact.project"), all: t("clusters.filter.project"), valueIn: projectNameOf },
+  { id: "project", label: t("field.project"), all: t("clusters.filter.project"), valueIn: projectNameOf },
   {
     id: "state",
-    label: t("clusters.column.state"),
+    label: t("field.state"),
     all: t("filter.state"),
     valueIn: phaseOf,
     textOf: (phase) => named("cluster.phase", phase),
@@ -102,7 +102,7 @@ const columnsWith = (
 ): readonly Column<VirtualClusterInstance>[] => [
   {
     id: "name",
-    header: t("clusters.column.name"),
+    header: t("field.name"),
     sortBy: (cluster) => `${projectNameOf(cluster)} / ${titleOf(cluster).toLowerCase()}`,
     text: (cluster) => `${projectNameOf(cluster)} / ${titleOf(cluster)}`,
     cell: (cluster) => (
@@ -119,14 +119,14 @@ const columnsWith = (
   },
   {
     id: "state",
-    header: t("clusters.column.state"),
+    header: t("field.state"),
     width: isNarrow ? "104px" : "120px",
     sortBy: ({ status }) => status?.phase ?? "",
     cell: (cluster) => <ClusterBadge cluster={cluster} />,
   },
   {
     id: "owner",
-    header: t("cluster.fact.owner"),
+    header: t("field.owner"),
     from: "wide",
     isOptional: true,
     sortBy: ({ spec }) => ownerName(spec?.owner),
@@ -134,13 +134,13 @@ const columnsWith = (
   },
   {
     id: "version",
-    header: t("clusters.column.version"),
+    header: t("field.kubernetes"),
     from: "wide",
     sortBy: ({ status }) => status?.kubernetesVersion ?? "",
     text: ({ status }) => versionText(status?.kubernetesVersion ?? ""),
     cell: ({ status }) => <span title={status?.kubernetesVersion}>{versionText(status?.kubernetesVersion ?? "")}</span>,
   },
-  createdColumn(t("clusters.column.created"), (object) => object),
+  createdColumn(t("field.created"), (object) => object),
   {
     id: "kubeconfig",
     header: t(isNarrow ? "clusters.column.kubeconfig.short" : "clusters.column.kubeconfig"),
@@ -148,7 +148,7 @@ const columnsWith = (
     text: () => "",
     cell: (cluster) => (
       <span className="above">
-        <Button onPress={() => choose(cluster)} aria-label={t("kubeconfig.of", { name: titleOf(cluster) })}>
+        <Button onPress={() => choose(cluster)} aria-label={t("kubeconfig.title", { name: titleOf(cluster) })}>
           <Download aria-hidden="true" />
           {t("kubeconfig.button")}
         </Button>

@@ -93,7 +93,7 @@ export function KubeconfigDialog({
             />
           )}
           <SelectField
-            label={t("kubeconfig.life")}
+            label={t("field.ttl")}
             value={life}
             choices={livesWithin(left).map((id) => ({ id, label: lifeText(id) }))}
             onChange={(chosen) => set({ life: chosen })}
@@ -106,10 +106,7 @@ export function KubeconfigDialog({
           >
             {t("kubeconfig.readOnly")}
           </Checkbox>
-          <Code
-            label={t("kubeconfig.command")}
-            text={commandOf(name, projectOf(namespace), { ...wish, life }, server)}
-          />
+          <Code label={t("form.command")} text={commandOf(name, projectOf(namespace), { ...wish, life }, server)} />
           <DialogEnd right={may} error={issue.error} close={t("action.close")} onClose={onClose}>
             {kind !== "exec" && (
               <Button

@@ -57,7 +57,7 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
       <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
       {isNew && (
         <SelectField
-          label={t("generator.fact.project")}
+          label={t("field.project")}
           value={draft.project}
           choices={choices}
           onChange={(project) => onChange({ project })}
@@ -67,11 +67,11 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
         />
       )}
       <RowsField<LabelRow>
-        label={t("generator.labels")}
+        label={t("field.labels")}
         description={t("generator.labels.hint")}
         columns={[
           { id: "key", label: t("generator.label.key"), isMonospace: true },
-          { id: "value", label: t("generator.label.value"), isMonospace: true },
+          { id: "value", label: t("field.value"), isMonospace: true },
         ]}
         rows={draft.labels}
         empty={{ key: "", value: "" }}
@@ -101,14 +101,14 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
       {isNew && (
         <>
           <SelectField
-            label={t("generator.fact.format")}
+            label={t("field.format")}
             value={draft.format}
             choices={FORMATS.map((id) => ({ id, label: id, description: t(`generator.format.${id}`) }))}
             onChange={(format) => onChange({ format })}
             error={errorAt("spec.format")}
           />
           <TextField
-            label={t("generator.fact.secret")}
+            label={t("field.secret")}
             description={t("generator.secret.hint")}
             value={draft.secret}
             placeholder={draft.name}

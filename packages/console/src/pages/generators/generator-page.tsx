@@ -56,10 +56,10 @@ function GeneratorView({ generator, project }: { readonly generator: KubeconfigG
       <div className="card">
         <DescriptionList
           items={[
-            [t("generator.fact.state"), <GeneratorBadge key="state" conditions={status.conditions} />],
-            [t("generator.fact.name"), <code key="name">{name}</code>],
+            [t("field.state"), <GeneratorBadge key="state" conditions={status.conditions} />],
+            [t("field.name"), <code key="name">{name}</code>],
             [
-              t("generator.fact.project"),
+              t("field.project"),
               <Link key="project" to="/projects/$name" params={{ name: project }}>
                 {project}
               </Link>,
@@ -68,14 +68,11 @@ function GeneratorView({ generator, project }: { readonly generator: KubeconfigG
               t("generator.fact.selector"),
               <code key="selector">{selectorText(spec.selector) || t("generator.all")}</code>,
             ],
-            [t("generator.fact.format"), spec.format ?? "Kubeconfig"],
-            [
-              t("generator.fact.secret"),
-              <code key="secret">{`${metadata.namespace ?? ""}/${spec.secretRef.name}`}</code>,
-            ],
+            [t("field.format"), spec.format ?? "Kubeconfig"],
+            [t("field.secret"), <code key="secret">{`${metadata.namespace ?? ""}/${spec.secretRef.name}`}</code>],
             [t("generator.fact.role"), t(spec.role === "view" ? "generator.role.view" : "generator.role.all")],
             [t("generator.fact.ttl"), duration(spec.ttlSeconds ?? DEFAULT_TTL_SECONDS)],
-            [t("generator.fact.creator"), creator?.name ?? "–"],
+            [t("field.creator"), creator?.name ?? "–"],
             ...(accessKey === undefined
               ? []
               : [
@@ -86,7 +83,7 @@ function GeneratorView({ generator, project }: { readonly generator: KubeconfigG
                     </Link>,
                   ] as const,
                 ]),
-            [t("generator.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
@@ -102,7 +99,7 @@ function Clusters(props: {
 }) {
   const { clusters, selected, project } = props;
   return (
-    <Section title={t("generator.clusters")} lead={t("generator.clusters.lead")}>
+    <Section title={t("clusters.title")} lead={t("generator.clusters.lead")}>
       {clusters.length === 0 && <p className="muted">{t("generator.clusters.none")}</p>}
       {clusters.length > 0 && (
         <LongList items={clusters} textOf={({ name, secret = "" }) => `${name} ${secret}`}>
@@ -121,7 +118,7 @@ function Clusters(props: {
                 <span>
                   {expirationTimestamp !== undefined && (
                     <>
-                      {t("generator.until")} <Time at={expirationTimestamp} otherwise="" />{" "}
+                      {t("time.expires")} <Time at={expirationTimestamp} otherwise="" />{" "}
                     </>
                   )}
                   <GeneratorBadge conditions={conditions} />

@@ -26,7 +26,7 @@ const currentOf = ({ status }: KubeconfigGenerator): string =>
 const COLUMNS: readonly Column<KubeconfigGenerator>[] = [
   {
     id: "name",
-    header: t("generators.column.name"),
+    header: t("field.name"),
     sortBy: (generator) => `${projectNameOf(generator)} / ${titleOf(generator).toLowerCase()}`,
     text: (generator) => `${projectNameOf(generator)} / ${titleOf(generator)}`,
     cell: (generator) => (
@@ -43,7 +43,7 @@ const COLUMNS: readonly Column<KubeconfigGenerator>[] = [
   },
   {
     id: "state",
-    header: t("generators.column.state"),
+    header: t("field.state"),
     width: "160px",
     sortBy: ({ status }) => readyOf(status?.conditions)?.reason ?? "",
     cell: ({ status }) => <GeneratorBadge conditions={status?.conditions} />,
@@ -59,7 +59,7 @@ const COLUMNS: readonly Column<KubeconfigGenerator>[] = [
   },
   {
     id: "format",
-    header: t("generators.column.format"),
+    header: t("field.format"),
     from: "medium",
     width: "120px",
     sortBy: ({ spec }) => spec.format ?? "Kubeconfig",
@@ -67,19 +67,19 @@ const COLUMNS: readonly Column<KubeconfigGenerator>[] = [
   },
   {
     id: "secret",
-    header: t("generators.column.secret"),
+    header: t("field.secret"),
     from: "wide",
     sortBy: ({ spec }) => spec.secretRef.name,
     cell: ({ spec }) => spec.secretRef.name,
   },
   {
     id: "creator",
-    header: t("generators.column.creator"),
+    header: t("field.creator"),
     from: "medium",
     sortBy: ({ status }) => status?.creator?.name ?? "",
     cell: ({ status }) => status?.creator?.name ?? "",
   },
-  createdColumn(t("generators.column.created"), (object) => object),
+  createdColumn(t("field.created"), (object) => object),
 ];
 
 const searchedIn = (generator: KubeconfigGenerator): string =>
@@ -106,7 +106,7 @@ export function GeneratorsPage() {
       />
       {!right.isKnown && <Loading />}
       {right.isKnown && !right.isAllowed && (
-        <EmptyState title={t("generators.inProjects")} actions={<Link to="/projects">{t("nav.projects")}</Link>}>
+        <EmptyState title={t("generators.inProjects")} actions={<Link to="/projects">{t("projects.title")}</Link>}>
           {t("generators.inProjects.text")}
         </EmptyState>
       )}
@@ -121,7 +121,7 @@ export function GeneratorsPage() {
           empty={
             <EmptyState
               title={t("generators.empty.title")}
-              actions={<DocsLink to="/docs/guides/kubeconfig-generators">{t("generators.empty.guide")}</DocsLink>}
+              actions={<DocsLink to="/docs/guides/kubeconfig-generators">{t("help.examples")}</DocsLink>}
             >
               {t("generators.empty.text")}
             </EmptyState>

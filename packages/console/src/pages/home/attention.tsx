@@ -222,11 +222,11 @@ function KeyLine(props: { readonly accessKey: OwnedAccessKey; readonly refusals:
         <span className="muted">
           {id === "ExpiresSoon" ? (
             <>
-              {t("home.expires")} <Time at={status?.expirationTimestamp} otherwise="" />
+              {t("time.expires")} <Time at={status?.expirationTimestamp} otherwise="" />
             </>
           ) : (
             <>
-              {status?.lastActivity != null && `${t("home.lastUsed")} `}
+              {status?.lastActivity != null && `${t("time.used")} `}
               <Time at={status?.lastActivity} otherwise={t("key.neverUsed")} />
             </>
           )}

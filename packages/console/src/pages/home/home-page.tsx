@@ -51,7 +51,7 @@ export function HomePage() {
       <PageHead
         title={t("nav.overview")}
         lead={<Text id="overview.lead" values={{ name: <strong>{session.displayName}</strong> }} />}
-        actions={<NewObjectLink to="/new/key" resource="ownedaccesskeys" label={t("keys.create")} />}
+        actions={<NewObjectLink to="/new/key" resource="ownedaccesskeys" label={t("key.create")} />}
       />
       {error !== null && <ErrorNotice error={error} />}
       <ul className="tiles">

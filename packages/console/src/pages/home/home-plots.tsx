@@ -190,7 +190,7 @@ function KeyEnds({ ends }: { readonly ends: KeyCounts["ends"] }) {
     };
   });
   return (
-    <Plot title={t("home.ends")} hint={t("home.ends.hint")} table={() => tableOf(t("home.ends.column"), bars)}>
+    <Plot title={t("home.ends")} hint={t("home.ends.hint")} table={() => tableOf(t("field.expires"), bars)}>
       <BarPlot label={t("home.ends.words", { soon: ends[0] ?? 0, never: ends[WEEKS + 1] ?? 0 })} bars={bars} />
     </Plot>
   );

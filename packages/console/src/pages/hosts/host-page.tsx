@@ -70,17 +70,17 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
       <div className="card">
         <DescriptionList
           items={[
-            [t("cluster.fact.state"), <HostBadge key="state" cluster={cluster} />],
-            [t("cluster.fact.name"), <code key="name">{name}</code>],
-            [t("host.fact.kind"), t(isLocal ? "host.local" : "host.connected")],
+            [t("field.state"), <HostBadge key="state" cluster={cluster} />],
+            [t("field.name"), <code key="name">{name}</code>],
+            [t("field.kind"), t(isLocal ? "host.local" : "host.connected")],
             ...(spec.networkPeer === true ? [[t("host.fact.agent"), agentWords(status.agent)] as const] : []),
-            [t("cluster.fact.version"), status.version || "–"],
-            [t("cluster.fact.owner"), ownerName(spec.owner) || "–"],
+            [t("field.kubernetes"), status.version || "–"],
+            [t("field.owner"), ownerName(spec.owner) || "–"],
             ...(secretName === ""
               ? []
-              : [[t("host.fact.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>] as const]),
+              : [[t("host.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>] as const]),
             [t("host.fact.new"), t(isClosedCluster(cluster) ? "host.closed" : "host.open")],
-            [t("cluster.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
@@ -121,7 +121,7 @@ function Projects({ name }: { readonly name: string }) {
     (spec?.allowedClusters ?? []).some((cluster) => cluster.name === name || cluster.name === "*"),
   );
   return (
-    <Section title={t("nav.projects")} lead={t("host.projects.lead")}>
+    <Section title={t("projects.title")} lead={t("host.projects.lead")}>
       {isLoading && <Loading />}
       {!isLoading && allowed.length === 0 && <p className="muted">{t("host.projects.none")}</p>}
       {allowed.length > 0 && (

@@ -19,7 +19,7 @@ import { HostBadge, hostPhaseOf, hostStateText, wayOf } from "./host-badge.tsx";
 const COLUMNS: readonly Column<Cluster>[] = [
   {
     id: "name",
-    header: t("hosts.column.name"),
+    header: t("field.name"),
     sortBy: (cluster) => titleOf(cluster).toLowerCase(),
     cell: (cluster) => (
       <TitleCell to={`/host-clusters/${nameOf(cluster)}`} title={titleOf(cluster)} name={nameOf(cluster)} />
@@ -27,7 +27,7 @@ const COLUMNS: readonly Column<Cluster>[] = [
   },
   {
     id: "state",
-    header: t("cluster.fact.state"),
+    header: t("field.state"),
     width: "150px",
     sortBy: hostPhaseOf,
     text: hostStateText,
@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<Cluster>[] = [
   },
   {
     id: "version",
-    header: t("cluster.fact.version"),
+    header: t("field.kubernetes"),
     from: "medium",
     sortBy: ({ status }) => status?.version ?? "",
     text: ({ status }) => versionText(status?.version || "–"),
@@ -43,12 +43,12 @@ const COLUMNS: readonly Column<Cluster>[] = [
   },
   {
     id: "owner",
-    header: t("cluster.fact.owner"),
+    header: t("field.owner"),
     from: "wide",
     sortBy: ({ spec }) => ownerName(spec?.owner),
     cell: ({ spec }) => ownerName(spec?.owner) || "–",
   },
-  createdColumn(t("cluster.fact.created"), (object) => object),
+  createdColumn(t("field.created"), (object) => object),
 ];
 
 const searchedIn = (cluster: Cluster): string => `${titleOf(cluster)} ${nameOf(cluster)}`;
@@ -56,7 +56,7 @@ const searchedIn = (cluster: Cluster): string => `${titleOf(cluster)} ${nameOf(c
 const FILTERS: readonly ListFilter<Cluster>[] = [
   {
     id: "state",
-    label: t("cluster.fact.state"),
+    label: t("field.state"),
     all: t("filter.state"),
     valueIn: hostPhaseOf,
     textOf: (phase) => named("host.phase", phase),
@@ -73,7 +73,7 @@ const FILTERS: readonly ListFilter<Cluster>[] = [
 export function HostsPage() {
   const list = useLive<Cluster>(CLUSTERS);
   const filtered = useListFilters(list.items, FILTERS);
-  const { shown, field } = useListSearch(filtered.shown, t("hosts.search"), searchedIn);
+  const { shown, field } = useListSearch(filtered.shown, t("list.searchName"), searchedIn);
   return (
     <>
       <PageHead

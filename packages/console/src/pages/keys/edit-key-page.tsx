@@ -86,7 +86,7 @@ const FORM: FormDefinition<Draft, OwnedAccessKey> = {
     <>
       <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
       <KeyLimits draft={draft} begin={draft.begin} onChange={onChange} errorAt={errorAt} />
-      <Section title={t("key.edit.after")}>
+      <Section title={t("form.manifest.after")}>
         <ScopeList limits={{ scope: wholeScope(draft), rules: draft.rules }} />
       </Section>
       <Notice tone="info">{t("key.edit.atOnce")}</Notice>

@@ -48,11 +48,11 @@ function Times({ accessKey: { status = {} } }: { readonly accessKey: OwnedAccess
   const { lastActivity, expirationTimestamp } = status;
   return (
     <span className="muted">
-      {lastActivity != null && `${t("home.lastUsed")} `}
+      {lastActivity != null && `${t("time.used")} `}
       <Time at={lastActivity} otherwise={t("key.neverUsed")} />
       {expirationTimestamp != null && (
         <>
-          {` · ${t("key.expires")} `}
+          {` · ${t("time.expires")} `}
           <Time at={expirationTimestamp} otherwise="" />
         </>
       )}

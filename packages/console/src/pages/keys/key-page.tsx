@@ -58,10 +58,10 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
       <div className="card">
         <DescriptionList
           items={[
-            [t("key.fact.state"), <KeyStateBadge key="state" accessKey={accessKey} />],
-            [t("key.fact.name"), <code key="name">{name}</code>],
-            [t("key.fact.owner"), `${ownerOf(accessKey).name} (${t(`owner.${ownerOf(accessKey).kind}`)})`],
-            [t("key.fact.used"), <Time key="used" at={status.lastActivity} otherwise={t("key.neverUsed")} />],
+            [t("field.state"), <KeyStateBadge key="state" accessKey={accessKey} />],
+            [t("field.name"), <code key="name">{name}</code>],
+            [t("field.owner"), `${ownerOf(accessKey).name} (${t(`owner.${ownerOf(accessKey).kind}`)})`],
+            [t("field.lastUsed"), <Time key="used" at={status.lastActivity} otherwise={t("key.neverUsed")} />],
             ...(status.lastUsedFrom === undefined
               ? []
               : [[t("key.fact.from"), <From key="from" of={status.lastUsedFrom} />] as const]),
@@ -73,8 +73,8 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
                     t("key.uses", { uses: Number(status.uses ?? 0), maxUses: Number(spec.maxUses) }),
                   ] as const,
                 ]),
-            [t("key.fact.expires"), <Expiry key="expires" accessKey={accessKey} />],
-            [t("key.fact.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
+            [t("field.expires"), <Expiry key="expires" accessKey={accessKey} />],
+            [t("field.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
             ...(status.issuedBy === undefined
               ? []
               : [[t("key.fact.issuedBy"), `${status.issuedBy.rule} (${status.issuedBy.subject})`] as const]),

@@ -48,7 +48,7 @@ const COLUMNS: readonly Column<UseGroup>[] = [
   },
   {
     id: "verbs",
-    header: t("key.use.verbs"),
+    header: t("field.verbs"),
     text: ({ verbs }) => verbs.join(", "),
     cell: ({ verbs }) => (
       <span className="mono" title={verbs.join(", ")}>

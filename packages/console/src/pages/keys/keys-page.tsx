@@ -34,14 +34,14 @@ const rowKey = (key: OwnedAccessKey): string => key.metadata.uid ?? nameOf(key);
 const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessKey>[] => [
   {
     id: "name",
-    header: t("keys.column.name"),
+    header: t("field.name"),
     text: titleOf,
     sortBy: (key) => titleOf(key).toLowerCase(),
     cell: (key) => <TitleCell to={`/keys/${nameOf(key)}`} title={titleOf(key)} name={nameOf(key)} />,
   },
   {
     id: "state",
-    header: t("keys.column.state"),
+    header: t("field.state"),
     width: isNarrow ? "120px" : "134px",
     sortBy: (key) => keyState(key, now).id,
     text: (key) => named("key.state", keyState(key, now).id),
@@ -49,7 +49,7 @@ const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessK
   },
   {
     id: "owner",
-    header: t("keys.column.owner"),
+    header: t("field.owner"),
     from: "medium",
     sortBy: (key) => ownerOf(key).name,
     text: (key) => `${ownerOf(key).name} ${ownerOf(key).kind === "user" ? "" : t(`owner.${ownerOf(key).kind}`)}`.trim(),
@@ -62,14 +62,14 @@ const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessK
   },
   {
     id: "scope",
-    header: t("keys.column.scope"),
+    header: t("field.scope"),
     from: "wide",
     text: (key) => scopeSummary(key.spec ?? {}),
     cell: (key) => <span title={scopeSummary(key.spec ?? {})}>{scopeSummary(key.spec ?? {})}</span>,
   },
   {
     id: "used",
-    header: t("keys.column.used"),
+    header: t("field.lastUsed"),
     width: TIME_WIDTH,
     from: "medium",
     sortBy: (key) => key.status?.lastActivity ?? "",
@@ -77,13 +77,13 @@ const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessK
   },
   {
     id: "expires",
-    header: t("keys.column.expires"),
+    header: t("field.expires"),
     width: TIME_WIDTH,
     from: "medium",
     sortBy: (key) => key.status?.expirationTimestamp ?? NEVER,
     cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
   },
-  createdColumn(t("keys.column.created"), (object) => object),
+  createdColumn(t("field.created"), (object) => object),
 ];
 
 /** Each owner once, as the filter names it. */
@@ -114,14 +114,14 @@ export function KeysPage() {
     [items, text, state, owner, kind, now],
   );
   const owners = useMemo(() => ownersOf(items), [items]);
-  const create = <NewObjectLink to="/new/key" resource="ownedaccesskeys" label={t("keys.create")} />;
+  const create = <NewObjectLink to="/new/key" resource="ownedaccesskeys" label={t("key.create")} />;
   return (
     <>
       <PageHead title={t("keys.title")} lead={t("keys.lead")} actions={create} />
       <Tabs items={items} kind={kind} />
       {kind === "kubeconfig" && (
         <p className="hint">
-          {t("keys.kubeconfig.hint")} <Link to="/clusters">{t("nav.clusters")}</Link>
+          {t("keys.kubeconfig.hint")} <Link to="/clusters">{t("clusters.title")}</Link>
         </p>
       )}
       <LiveTable
@@ -148,7 +148,7 @@ export function KeysPage() {
           <>
             <SearchField label={t("keys.search")} value={q} onChange={(value) => change({ q: value })} />
             <SelectField
-              label={t("keys.filter.state")}
+              label={t("field.state")}
               isCompact
               value={state}
               choices={STATES.map((id) => ({ id, label: named("keys.state", id || "all") }))}
@@ -156,7 +156,7 @@ export function KeysPage() {
             />
             {owners.length > 1 && (
               <SelectField
-                label={t("keys.filter.owner")}
+                label={t("field.owner")}
                 isCompact
                 value={owner}
                 choices={[{ id: "", label: t("keys.owner.all") }, ...owners.map((id) => ({ id, label: id }))]}

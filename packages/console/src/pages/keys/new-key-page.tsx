@@ -95,7 +95,7 @@ export function NewKeyPage() {
     );
   return (
     <>
-      <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("new.title")} lead={t("new.lead")} />
+      <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("key.create")} lead={t("new.lead")} />
       <form ref={form} className="beside" onSubmit={submit}>
         <div className="form">
           <Fields
@@ -180,7 +180,7 @@ function Fields(
         autoFocus
       />
       <TextField
-        label={t("new.name")}
+        label={t("field.name")}
         description={t("new.name.hint")}
         value={draft.name}
         onChange={(name) => {
@@ -191,7 +191,7 @@ function Fields(
         isMonospace
       />
       <TextField
-        label={t("new.description")}
+        label={t("form.description")}
         value={draft.description}
         onChange={(description) => onChange({ description })}
         error={errorAt("spec.description")}
@@ -251,9 +251,9 @@ function Preview({ draft, scope }: { readonly draft: KeyDraft; readonly scope: R
           </p>
         )}
       </Section>
-      {texts.command !== undefined && <Code label={t("new.command")} text={texts.command} />}
+      {texts.command !== undefined && <Code label={t("form.command")} text={texts.command} />}
       <Code
-        label={t("new.yaml")}
+        label={t("form.manifest")}
         text={texts.yaml}
         actions={<DownloadButton text={texts.yaml} fileName={`${draft.name || "key"}.yaml`} />}
       />
@@ -309,7 +309,7 @@ function ClusterChoice({ draft, onChange, error }: FieldProps & { readonly error
   );
   return (
     <SelectField
-      label={t("new.cluster")}
+      label={t("field.virtualCluster")}
       value={chosen}
       choices={chosen === "" ? [{ id: "", label: t("new.cluster.none") }, ...choices] : choices}
       onChange={(id) => onChange({ virtualClusters: id === "" ? [] : [id] })}
@@ -352,7 +352,7 @@ function OwnerField(props: FieldProps & { readonly error: string | undefined; re
   if (choices.length === 1) return <p className="hint">{bounds}</p>;
   return (
     <SelectField
-      label={t("new.owner")}
+      label={t("field.owner")}
       value={draft.owner}
       choices={choices}
       onChange={(id) => onChange({ owner: id })}

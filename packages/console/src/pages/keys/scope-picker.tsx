@@ -133,8 +133,8 @@ export function ScopePicker(props: {
           description={t("picker.selectors.hint")}
           error={draft.selectors.map(selectorFault).find((fault) => fault !== undefined)}
           columns={[
-            { id: "project", label: t("picker.selectors.project"), of: PROJECTS },
-            { id: "selector", label: t("picker.selectors.labels"), placeholder: "env=dev", isMonospace: true },
+            { id: "project", label: t("field.project"), of: PROJECTS },
+            { id: "selector", label: t("field.labels"), placeholder: "env=dev", isMonospace: true },
           ]}
           rows={draft.selectors}
           empty={NO_SELECTOR}
@@ -155,7 +155,7 @@ export function ScopePicker(props: {
       </details>
       {clusters.items.length > 0 && (
         <fieldset>
-          <legend>{t("picker.clusters")}</legend>
+          <legend>{t("hosts.title")}</legend>
           <ul className="picker-list">
             {inClusters.first.map((cluster) => (
               <li key={nameOf(cluster)}>

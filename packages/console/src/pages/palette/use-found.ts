@@ -54,7 +54,7 @@ function useDocumentation(): readonly Entry[] {
 }
 
 const ACTIONS = [
-  ["/new/key", "keys.create"],
+  ["/new/key", "key.create"],
   ["/new/virtual-cluster", "cluster.new"],
   ["/new/project", "project.new"],
   ["/new/user", "user.new"],
@@ -115,10 +115,10 @@ const sourceOfClusters = (clusters: readonly VirtualClusterInstance[]): Source =
       },
     },
     {
-      prefix: t("kubeconfig.of", { name: "" }),
+      prefix: t("kubeconfig.title", { name: "" }),
       entryOf(cluster) {
         const to = addressOf(cluster);
-        const title = t("kubeconfig.of", { name: placeOf(cluster) });
+        const title = t("kubeconfig.title", { name: placeOf(cluster) });
         return { id: `kubeconfig ${to}`, kind: "action", title, note: "", to, search: { open: "kubeconfig" } };
       },
     },

@@ -66,7 +66,7 @@ function JoinDialog(props: Member & { readonly right: Right; readonly onClose: (
       <form className="form" onSubmit={submit}>
         <NameField
           of={PROJECTS}
-          label={t("cluster.fact.project")}
+          label={t("field.project")}
           value={project}
           onChange={setProject}
           isRequired

@@ -65,7 +65,7 @@ export function Memberships({ kind, name, teams }: Props) {
     )
     .map(({ roleRef: { name: role = "" } = {} }) => ({
       to: `/roles/${role}`,
-      title: t("memberships.platform"),
+      title: t("trust.everywhere"),
       role: roleName(role),
     }));
   const inClusters = useMemo(
@@ -83,7 +83,7 @@ export function Memberships({ kind, name, teams }: Props) {
       lead={t(kind === "User" ? "memberships.lead" : "memberships.lead.team")}
       actions={<JoinProject kind={kind} name={name} />}
     >
-      {all.length === 0 && <p className="muted">{t("memberships.none")}</p>}
+      {all.length === 0 && <p className="muted">{t("list.noneVisible")}</p>}
       {all.length > 0 && (
         <LongList items={all} textOf={({ title, role }) => `${title} ${role}`}>
           {({ to, title, role }) => (

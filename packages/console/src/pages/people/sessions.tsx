@@ -55,7 +55,7 @@ export function Sessions(props: {
                   {t("sessions.began")} <Time at={key.metadata.creationTimestamp} otherwise="" />
                   {key.status?.lastActivity != null && (
                     <>
-                      , {t("credential.used")} <Time at={key.status.lastActivity} otherwise="" />
+                      , {t("time.used")} <Time at={key.status.lastActivity} otherwise="" />
                     </>
                   )}
                 </span>

@@ -54,12 +54,12 @@ function TeamView({ team }: { readonly team: Team }) {
       <div className="card">
         <DescriptionList
           items={[
-            [t("team.fact.name"), <code key="name">{name}</code>],
-            [t("team.fact.owner"), ownerName(spec.owner) || "–"],
+            [t("field.name"), <code key="name">{name}</code>],
+            [t("field.owner"), ownerName(spec.owner) || "–"],
             ...(spec.groups === undefined || spec.groups.length === 0
               ? []
               : [[t("team.fact.groups"), spec.groups.join(", ")] as const]),
-            [t("team.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
@@ -82,15 +82,15 @@ function TeamKeys({ name }: { readonly name: string }) {
   );
   return (
     <Section
-      title={t("team.keys.title")}
+      title={t("keys.title")}
       lead={t("team.keys.lead")}
       actions={
         <Link to="/new/key" search={{ owner: `team/${name}` }} className="button plain">
-          {t("keys.create")}
+          {t("key.create")}
         </Link>
       }
     >
-      <KeyList list={keys} keys={own} none={t("team.keys.none")} />
+      <KeyList list={keys} keys={own} none={t("list.noneVisible")} />
     </Section>
   );
 }
@@ -110,7 +110,7 @@ function TeamMembers({ team }: { readonly team: Team }) {
     });
   return (
     <Section
-      title={t("team.members.title")}
+      title={t("field.members")}
       lead={t("team.members.lead")}
       actions={right.isAllowed ? <Button onPress={() => setAdding(true)}>{t("team.members.add")}</Button> : undefined}
     >

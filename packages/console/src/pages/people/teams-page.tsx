@@ -25,14 +25,14 @@ const membersText = (users: readonly string[]): string => {
 const COLUMNS: readonly Column<Team>[] = [
   {
     id: "name",
-    header: t("teams.column.name"),
+    header: t("field.name"),
     sortBy: (team) => titleOf(team).toLowerCase(),
     text: titleOf,
     cell: (team) => <TitleCell to={`/teams/${nameOf(team)}`} title={titleOf(team)} name={nameOf(team)} />,
   },
   {
     id: "users",
-    header: t("teams.column.users"),
+    header: t("field.members"),
     sortBy: ({ spec }) => spec?.users?.length ?? 0,
     text: ({ spec }) => membersText(spec?.users ?? []),
     cell: ({ spec }) => membersText(spec?.users ?? []),
@@ -47,13 +47,13 @@ const COLUMNS: readonly Column<Team>[] = [
   },
   {
     id: "owner",
-    header: t("teams.column.owner"),
+    header: t("field.owner"),
     from: "wide",
     isOptional: true,
     sortBy: ({ spec }) => ownerName(spec?.owner),
     cell: ({ spec }) => ownerName(spec?.owner),
   },
-  createdColumn(t("teams.column.created"), (object) => object),
+  createdColumn(t("field.created"), (object) => object),
 ];
 
 const searchedIn = (team: Team): string => `${titleOf(team)} ${nameOf(team)} ${team.spec?.users?.join(" ") ?? ""}`;

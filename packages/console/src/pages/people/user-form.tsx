@@ -52,24 +52,24 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
   fieldsOf: ({ draft, isNew, errorAt, onChange }) => (
     <>
       <RadioField
-        label={t("user.kind")}
+        label={t("field.kind")}
         value={draft.kind}
         choices={[
           { id: "Person", label: t("user.kind.Person"), description: t("user.kind.Person.hint") },
-          { id: "Bot", label: t("user.kind.Bot"), description: t("user.kind.Bot.hint") },
+          { id: "Bot", label: t("user.bot"), description: t("user.kind.Bot.hint") },
         ]}
         onChange={(kind) => onChange({ kind })}
       />
       <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
       <TextField
-        label={t("user.fact.email")}
+        label={t("field.email")}
         value={draft.email}
         onChange={(email) => onChange({ email })}
         error={errorAt("spec.email")}
         autoComplete="off"
       />
       <TextField
-        label={t("user.username")}
+        label={t("field.username")}
         value={draft.username}
         onChange={(username) => onChange({ username })}
         description={t("user.username.hint")}
@@ -77,7 +77,7 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
         autoComplete="off"
       />
       <TextField
-        label={t("user.fact.groups")}
+        label={t("field.groups")}
         value={draft.groups}
         onChange={(groups) => onChange({ groups })}
         description={t("user.groups.hint")}

@@ -78,24 +78,24 @@ function UserView({ user }: { readonly user: User }) {
       <div className="card">
         <DescriptionList
           items={[
-            [t("user.fact.state"), <UserBadge key="state" user={user} />],
-            [t("user.fact.name"), <code key="name">{name}</code>],
-            [t("user.fact.subject"), <code key="subject">{spec.subject || name}</code>],
-            ...(spec.email === undefined ? [] : [[t("user.fact.email"), spec.email] as const]),
+            [t("field.state"), <UserBadge key="state" user={user} />],
+            [t("field.name"), <code key="name">{name}</code>],
+            [t("field.subject"), <code key="subject">{spec.subject || name}</code>],
+            ...(spec.email === undefined ? [] : [[t("field.email"), spec.email] as const]),
             [
               t("user.fact.signsIn"),
               spec.identities?.map(({ provider }) => provider).join(", ") || t("user.noIdentity"),
             ],
             ...(spec.groups === undefined || spec.groups.length === 0
               ? []
-              : [[t("user.fact.groups"), spec.groups.join(", ")] as const]),
-            [t("user.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+              : [[t("field.groups"), spec.groups.join(", ")] as const]),
+            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
       <Memberships kind="User" name={name} teams={status.teams ?? NO_TEAMS} />
       <Section
-        title={t("user.keys.title")}
+        title={t("keys.title")}
         actions={
           <>
             <Link to="/access" search={{ user: name }} className="button plain">
@@ -112,13 +112,13 @@ function UserView({ user }: { readonly user: User }) {
                 search={name === session.user ? {} : { owner: `user/${name}` }}
                 className="button plain"
               >
-                {t("keys.create")}
+                {t("key.create")}
               </Link>
             )}
           </>
         }
       >
-        <KeyList list={keys} keys={own.filter((key) => !isLogin(key))} none={t("user.keys.none")} />
+        <KeyList list={keys} keys={own.filter((key) => !isLogin(key))} none={t("list.noneVisible")} />
       </Section>
       <Certificates name={name} />
       {spec.kind !== "Bot" && <Sessions user={name} list={keys} keys={own} lead={t("user.sessions.lead")} />}

@@ -27,21 +27,21 @@ export function UserBadge({ user }: { readonly user: User }) {
 const COLUMNS: readonly Column<User>[] = [
   {
     id: "name",
-    header: t("users.column.name"),
+    header: t("field.name"),
     sortBy: (user) => titleOf(user).toLowerCase(),
     text: titleOf,
     cell: (user) => <TitleCell to={`/users/${nameOf(user)}`} title={titleOf(user)} name={nameOf(user)} />,
   },
   {
     id: "state",
-    header: t("users.column.state"),
+    header: t("field.state"),
     width: "110px",
     sortBy: ({ spec }) => `${spec?.disabled === true} ${spec?.kind ?? "Person"}`,
     cell: (user) => <UserBadge user={user} />,
   },
   {
     id: "email",
-    header: t("users.column.email"),
+    header: t("field.email"),
     from: "medium",
     least: 180,
     isOptional: true,
@@ -50,13 +50,13 @@ const COLUMNS: readonly Column<User>[] = [
   },
   {
     id: "teams",
-    header: t("users.column.teams"),
+    header: t("field.teams"),
     from: "wide",
     isOptional: true,
     sortBy: ({ status }) => status?.teams?.join(", ") ?? "",
     cell: ({ status }) => status?.teams?.join(", ") ?? "",
   },
-  createdColumn(t("users.column.created"), (object) => object),
+  createdColumn(t("field.created"), (object) => object),
 ];
 
 const searchedIn = (user: User): string => `${titleOf(user)} ${nameOf(user)} ${user.spec?.email ?? ""}`;
@@ -89,7 +89,7 @@ export function UsersPage() {
           <>
             {field}
             <SelectField
-              label={t("users.filter.state")}
+              label={t("field.state")}
               isCompact
               value={state}
               choices={USER_STATES.map((id) => ({ id: id as string, label: named("users.state", id || "all") }))}

@@ -69,7 +69,7 @@ function ProjectView({ project }: { readonly project: Project }) {
             consequences={[t("project.delete.content"), t("project.delete.credentials")]}
           >
             <Link to="/new/key" search={{ project: name }} className="button plain">
-              {t("keys.create")}
+              {t("key.create")}
             </Link>
           </ObjectActions>
         }
@@ -78,15 +78,15 @@ function ProjectView({ project }: { readonly project: Project }) {
       <div className="card">
         <DescriptionList
           items={[
-            [t("project.fact.state"), <PhaseBadge key="state" phase={status.phase} />],
-            [t("project.fact.name"), <code key="name">{name}</code>],
-            [t("project.fact.namespace"), <code key="namespace">{namespaceOf(name)}</code>],
-            [t("project.fact.owner"), ownerName(spec.owner) || "–"],
+            [t("field.state"), <PhaseBadge key="state" phase={status.phase} />],
+            [t("field.name"), <code key="name">{name}</code>],
+            [t("field.namespace"), <code key="namespace">{namespaceOf(name)}</code>],
+            [t("field.owner"), ownerName(spec.owner) || "–"],
             [
               t("project.fact.clusters"),
               spec.allowedClusters?.map(({ name: host = "" }) => hostName(host)).join(", ") || t("project.builtInOnly"),
             ],
-            [t("project.fact.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
       </div>
@@ -134,7 +134,7 @@ function Members({ project }: { readonly project: Project }) {
   const close = (): void => setAsked(undefined);
   return (
     <Section
-      title={t("project.members.title")}
+      title={t("field.members")}
       lead={t("project.members.lead")}
       actions={
         right.isAllowed ? (

@@ -18,7 +18,7 @@ export function ProjectRoleField(props: { readonly value: string; readonly onCha
   const roles = useRoles();
   return (
     <SelectField
-      label={t("member.role")}
+      label={t("field.role")}
       value={value}
       choices={roles.map((id) => {
         const about = aboutRole(id);

@@ -27,7 +27,7 @@ const titleOfRow = ({ project }: Row): string => titleOf(project);
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: "name",
-    header: t("projects.column.name"),
+    header: t("field.name"),
     sortBy: (row) => titleOfRow(row).toLowerCase(),
     text: titleOfRow,
     cell: (row) => (
@@ -36,14 +36,14 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     id: "phase",
-    header: t("projects.column.state"),
+    header: t("field.state"),
     width: "120px",
     sortBy: ({ project }) => project.status?.phase ?? "",
     cell: ({ project }) => <PhaseBadge phase={project.status?.phase} />,
   },
   {
     id: "owner",
-    header: t("projects.column.owner"),
+    header: t("field.owner"),
     from: "medium",
     isOptional: true,
     sortBy: ({ project }) => ownerName(project.spec?.owner),
@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     id: "members",
-    header: t("projects.column.members"),
+    header: t("field.members"),
     width: "110px",
     from: "medium",
     sortBy: ({ project }) => project.spec?.members?.length ?? 0,
@@ -84,7 +84,7 @@ const COLUMNS: readonly Column<Row>[] = [
       );
     },
   },
-  createdColumn(t("projects.column.created"), ({ project }) => project),
+  createdColumn(t("field.created"), ({ project }) => project),
 ];
 
 export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | undefined }) {
@@ -106,7 +106,7 @@ export function ProjectsPage() {
     }
     return items.map((project): Row => ({ project, clusters: counts.get(nameOf(project)) ?? 0 }));
   }, [items, clusters.items]);
-  const { shown, field } = useListSearch(rows, t("projects.search"), searchedIn);
+  const { shown, field } = useListSearch(rows, t("list.searchName"), searchedIn);
   return (
     <>
       <PageHead

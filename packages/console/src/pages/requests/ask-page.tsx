@@ -215,7 +215,7 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
       )}
       {roles.length > 0 && (
         <SelectField
-          label={t("request.role")}
+          label={t("field.role")}
           value={draft.role}
           choices={roles.map((id) => ({ id, label: roleName(id) }))}
           description={aboutRole(draft.role)}
@@ -270,14 +270,14 @@ function PlaceFields(props: {
   return (
     <div className="columns">
       <TextField
-        label={t("clusters.column.project")}
+        label={t("field.project")}
         value={place.project}
         onChange={(project) => onChange({ project })}
         error={error}
         isMonospace
       />
       <TextField
-        label={t("request.virtualCluster")}
+        label={t("field.virtualCluster")}
         value={place.virtualCluster}
         onChange={(virtualCluster) => onChange({ virtualCluster })}
         isMonospace

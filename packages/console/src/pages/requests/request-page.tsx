@@ -68,7 +68,7 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
       <div className="card">
         <DescriptionList
           items={[
-            [t("requests.column.phase"), <PhaseBadge key="phase" request={request} />],
+            [t("field.state"), <PhaseBadge key="phase" request={request} />],
             [t("requests.column.requester"), <Requester key="requester" name={status.requester?.user ?? ""} />],
             [
               t("request.place"),
@@ -76,7 +76,7 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
                 {placeText(spec)}
               </Link>,
             ],
-            ...(spec.role === undefined ? [] : [[t("request.role"), <code key="role">{spec.role}</code>] as const]),
+            ...(spec.role === undefined ? [] : [[t("field.role"), <code key="role">{spec.role}</code>] as const]),
             [t("requests.column.duration"), duration(Number(status.durationSeconds ?? 0))],
             [
               t(`request.time.${timeShown(phase)}`),
@@ -84,7 +84,7 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
             ],
             ...(decidersOf(request) === "" ? [] : [[t("requests.column.decided"), decidersOf(request)] as const]),
             [t("request.policy"), <Policy key="policy" request={request} />],
-            [t("request.name"), <code key="name">{nameOf(request)}</code>],
+            [t("field.name"), <code key="name">{nameOf(request)}</code>],
             [t("requests.column.asked"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />

@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
   },
   {
     id: "phase",
-    header: t("requests.column.phase"),
+    header: t("field.state"),
     width: "120px",
     sortBy: shownPhase,
     cell: (request) => <PhaseBadge request={request} />,

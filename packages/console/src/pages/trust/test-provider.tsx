@@ -55,11 +55,11 @@ function Identity({ verdict: { identity, user } }: { readonly verdict: Verdict }
         items={[
           ...(user === undefined
             ? []
-            : [[t("provider.test.user"), `${user.name} (${named("provider.test.how", user.how ?? "")})`] as const]),
-          [t("provider.test.username"), identity.username],
+            : [[t("field.user"), `${user.name} (${named("provider.test.how", user.how ?? "")})`] as const]),
+          [t("field.username"), identity.username],
           [t("provider.test.subject"), <code key="subject">{identity.subject}</code>],
-          [t("provider.test.groups"), identity.groups?.join(", ")],
-          [t("provider.test.teams"), user?.teams?.join(", ")],
+          [t("field.groups"), identity.groups?.join(", ")],
+          [t("field.teams"), user?.teams?.join(", ")],
         ]}
       />
       {warning !== "" && <Notice tone="warn">{warning}</Notice>}

@@ -55,7 +55,7 @@ export function NotReady({ condition: { reason = "", message = "" } }: { readonl
 const COLUMNS: readonly Column<TrustRule>[] = [
   {
     id: "name",
-    header: t("trust.column.name"),
+    header: t("field.name"),
     sortBy: (rule) => titleOf(rule).toLowerCase(),
     cell: (rule) => (
       <TitleCell to={`/trust/${placeOf(rule) || "-"}/${nameOf(rule)}`} title={titleOf(rule)} name={nameOf(rule)} />
@@ -63,20 +63,20 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   },
   {
     id: "state",
-    header: t("trust.column.state"),
+    header: t("field.state"),
     width: "180px",
     cell: ({ spec, status }) => <ReadyBadge isDisabled={spec?.disabled === true} conditions={status?.conditions} />,
   },
   {
     id: "issuer",
-    header: t("trust.column.issuer"),
+    header: t("field.issuer"),
     from: "medium",
     sortBy: issuerOf,
     cell: issuerOf,
   },
   {
     id: "place",
-    header: t("trust.column.place"),
+    header: t("field.project"),
     from: "medium",
     sortBy: placeOf,
     text: (rule) => placeOf(rule) || t("trust.everywhere"),
@@ -91,7 +91,7 @@ const COLUMNS: readonly Column<TrustRule>[] = [
   },
   {
     id: "scope",
-    header: t("trust.column.scope"),
+    header: t("field.scope"),
     from: "wide",
     text: (rule) => trustScope(rule),
     cell: (rule) => trustScope(rule),
@@ -123,7 +123,7 @@ export function TrustPage() {
         actions={<NewObjectLink to="/new/trust-rule" resource="trustrules" label={t("trust.new")} />}
       />
       {mayList.isKnown && !mayList.isAllowed && (
-        <EmptyState title={t("trust.inProjects")} actions={<Link to="/projects">{t("nav.projects")}</Link>}>
+        <EmptyState title={t("trust.inProjects")} actions={<Link to="/projects">{t("projects.title")}</Link>}>
           {t("trust.inProjects.text")}
         </EmptyState>
       )}
@@ -139,7 +139,7 @@ export function TrustPage() {
           empty={
             <EmptyState
               title={t("trust.empty.title")}
-              actions={<DocsLink to="/docs/guides/ci">{t("trust.empty.guide")}</DocsLink>}
+              actions={<DocsLink to="/docs/guides/ci">{t("help.examples")}</DocsLink>}
             >
               {t("trust.empty.text")}
             </EmptyState>

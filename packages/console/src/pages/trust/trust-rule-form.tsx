@@ -180,14 +180,14 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
       )}
       <h2>{t("trust.accepts.title")}</h2>
       <SelectField
-        label={t("trust.accepts.issuer")}
+        label={t("field.issuer")}
         value={draft.issuer}
         choices={ISSUERS.map((id) => ({ id, label: named("issuer", id) }))}
         onChange={(issuer) => onChange({ issuer })}
         description={named("trust.issuer.hint", draft.issuer)}
       />
       <TextField
-        label={t("trust.issuer.url")}
+        label={t("field.issuerUrl")}
         value={draft.url}
         onChange={(url) => onChange({ url })}
         description={t(draft.issuer === "other" ? "trust.issuer.url.own" : "trust.issuer.url.preset")}
@@ -222,7 +222,7 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
         description={t(draft.issuer === "other" ? "trust.claims.hint" : "trust.claims.required")}
         columns={[
           { id: "claim", label: t("trust.claim.name"), isMonospace: true },
-          { id: "value", label: t("trust.claim.value"), isMonospace: true },
+          { id: "value", label: t("field.value"), isMonospace: true },
         ]}
         rows={draft.claims}
         empty={{ claim: "", value: "" }}
@@ -256,7 +256,7 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
       <h2>{t("trust.gives.title")}</h2>
       <NameField
         of={USERS}
-        label={t("trust.gives.user")}
+        label={t("field.user")}
         value={draft.user}
         onChange={(user) => onChange({ user })}
         description={t("trust.user.hint")}
@@ -264,14 +264,14 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
         isRequired
       />
       <SelectField
-        label={t("trust.gives.ttl")}
+        label={t("field.ttl")}
         value={draft.ttl || "3600"}
         choices={ttls.map((id) => ({ id, label: duration(Number(id)) }))}
         onChange={(ttl) => onChange({ ttl })}
         error={errorAt("spec.ttl")}
       />
       <RadioField
-        label={t("trust.gives.scope")}
+        label={t("field.scope")}
         value={draft.scope.isLimited ? "limited" : "full"}
         choices={[
           { id: "limited", label: t("new.scope.limited") },

@@ -70,11 +70,11 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
         <DescriptionList
           items={[
             [
-              t("trust.fact.state"),
+              t("field.state"),
               <ReadyBadge key="state" isDisabled={spec.disabled === true} conditions={status.conditions} />,
             ],
-            [t("trust.fact.name"), <code key="name">{name}</code>],
-            [t("trust.fact.place"), isOfProject ? t("place.project", { name: project }) : t("trust.everywhere")],
+            [t("field.name"), <code key="name">{name}</code>],
+            [t("field.project"), isOfProject ? t("place.project", { name: project }) : t("trust.everywhere")],
             [t("trust.fact.keysFetched"), <Time key="at" at={status.keysFetchedTime} otherwise={t("trust.never")} />],
           ]}
         />
@@ -82,7 +82,7 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
       <Section title={t("trust.accepts.title")} lead={t("trust.accepts.lead")}>
         <ul className="lines card pairs">
           <li>
-            <span>{t("trust.accepts.issuer")}</span>
+            <span>{t("field.issuer")}</span>
             <span className="mono">{issuerOf(rule)}</span>
           </li>
           <li>
@@ -108,9 +108,9 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
         <div className="card">
           <DescriptionList
             items={[
-              [t("trust.gives.user"), spec.user],
-              [t("trust.gives.scope"), trustScope(rule)],
-              [t("trust.gives.ttl"), duration(spec.ttl ?? LONGEST_SECONDS)],
+              [t("field.user"), spec.user],
+              [t("field.scope"), trustScope(rule)],
+              [t("field.ttl"), duration(spec.ttl ?? LONGEST_SECONDS)],
             ]}
           />
         </div>
@@ -129,7 +129,7 @@ function Issued({ rule }: { readonly rule: TrustRule }) {
       <KeyList
         list={keys}
         keys={issuedByRule(keys.items, rule)}
-        none={t("trust.issued.none")}
+        none={t("list.empty")}
         noteOf={({ status }) => status?.issuedBy?.subject}
       />
     </Section>

@@ -20,7 +20,7 @@ export function UseRule({ rule, project }: { readonly rule: TrustRule; readonly 
     <Section
       title={t("trust.use.title")}
       lead={t("trust.use.lead")}
-      actions={<DocsLink to="/docs/guides/ci">{t("trust.empty.guide")}</DocsLink>}
+      actions={<DocsLink to="/docs/guides/ci">{t("help.examples")}</DocsLink>}
     >
       <div className="stack narrow">
         <SelectField
