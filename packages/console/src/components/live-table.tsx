@@ -1,5 +1,6 @@
 // A collection as a table, with its loading and error states, filters, selection, and a menu. Search and order are in the address.
 
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type ReactNode, useDeferredValue, useMemo, useState } from "react";
 import { type LiveList, useLoaded } from "../api/use-live.ts";
 import { counted, t } from "../texts/text.tsx";
@@ -18,19 +19,23 @@ import { useAddress } from "./use-address.ts";
 const WHOLE: ReadonlySet<string> = new Set(["sort", "tab"]);
 
 /**
- * `rows`: the visible rows of `list`; `count`: their number as text; `filters`: shown above the table if there is something to filter. `bulk`: the
- * actions for selected rows, with a function that ends the selection; with it, rows can be selected by `titleOf`.
+ * `rows`: the visible rows of `list`; `count`: their number as text; `filters`: shown above the table if there is something to filter; `sort`: by
+ * name unless given. `bulk`: the actions for selected rows, with a function that ends the selection; with it, rows can be selected by `titleOf`.
  */
-export function LiveTable<T>(
-  props: Omit<DataTableProps<T>, "selection" | "onSort"> & {
-    readonly list: LiveList<unknown>;
-    readonly filters?: ReactNode;
-    readonly count?: string;
-    readonly bulk?: (rows: readonly T[], end: () => void) => ReactNode;
-    readonly titleOf?: (row: T) => string;
-  },
-) {
-  const { list, filters, count, bulk, titleOf, columns, sort, empty, ...table } = props;
+export type LiveTableProps<T> = Omit<DataTableProps<T>, "rowKey" | "selection" | "onSort"> & {
+  readonly list: LiveList<unknown>;
+  readonly filters?: ReactNode;
+  readonly count?: string;
+  readonly bulk?: (rows: readonly T[], end: () => void) => ReactNode;
+  readonly titleOf?: (row: T) => string;
+};
+
+const BY_NAME: Sort = { column: "name", isDescending: false };
+
+const rowKey = ({ metadata }: Pick<KubeObject, "metadata">): string => metadata.uid ?? metadata.name ?? "";
+
+export function LiveTable<T extends Pick<KubeObject, "metadata">>(props: LiveTableProps<T>) {
+  const { list, filters, count, bulk, titleOf, columns, sort = BY_NAME, empty, ...table } = props;
   const { items, isLoading, error, retry } = list;
   const { search, change } = useAddress();
   const [hidden, show] = useHiddenColumns(location.pathname.slice(1));
@@ -42,8 +47,8 @@ export function LiveTable<T>(
   const hasFilters = useDeferredValue(isLoading || items.length > 0, false);
   // Rows that a filter hides, or that are gone, are not acted on.
   const chosen = useMemo(
-    () => (selected.size === 0 ? [] : table.rows.filter((row) => selected.has(table.rowKey(row)))),
-    [selected, table.rows, table.rowKey],
+    () => (selected.size === 0 ? [] : table.rows.filter((row) => selected.has(rowKey(row)))),
+    [selected, table.rows],
   );
   if (error !== null) return <ErrorNotice error={error} onRetry={retry} />;
   const end = (): void => setSelected(new Set());
@@ -83,9 +88,10 @@ export function LiveTable<T>(
       ) : (
         <DataTable
           {...table}
+          rowKey={rowKey}
           empty={isNarrowed ? <EmptyState title={t("filter.none.title")}>{t("filter.none.text")}</EmptyState> : empty}
           columns={shownColumns}
-          {...(order === undefined ? {} : { sort: order })}
+          sort={order}
           onSort={({ column, isDescending }) => change({ sort: `${isDescending ? "-" : ""}${column}` })}
           {...(selection === undefined ? {} : { selection })}
         />

@@ -8,11 +8,11 @@ import { ACCESS_KEYS, nameOf, titleOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Button } from "../components/button.tsx";
 import { Code } from "../components/copy-text.tsx";
-import { TIME_WIDTH } from "../components/created-column.tsx";
 import type { Column } from "../components/data-table.tsx";
 import { EmptyState } from "../components/empty-state.tsx";
 import { LiveTable } from "../components/live-table.tsx";
 import { ErrorNotice, Notice } from "../components/notice.tsx";
+import { TIME_WIDTH } from "../components/object-columns.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { Time } from "../components/time.tsx";
@@ -122,7 +122,6 @@ export function LeakReportsPage() {
         columns={COLUMNS}
         rows={shown}
         filters={reported.length > 0 && field}
-        rowKey={(key) => key.metadata.uid ?? nameOf(key)}
         sort={{ column: "reported", isDescending: true }}
         empty={<EmptyState title={t("leaks.empty.title")}>{t("leaks.empty.text")}</EmptyState>}
       />

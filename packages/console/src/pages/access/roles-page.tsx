@@ -7,9 +7,8 @@ import { Badge } from "../../components/badge.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { Checkbox } from "../../components/fields.tsx";
-import { LiveTable } from "../../components/live-table.tsx";
+import { ListPage } from "../../components/list-page.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { PageHead } from "../../components/page-head.tsx";
 import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
@@ -54,37 +53,25 @@ export function RolesPage() {
   const wanted = useMemo(() => items.filter((role) => hasSystem || !isOfSystem(role)), [items, hasSystem]);
   const { shown, field } = useListSearch(wanted, t("roles.search"), searchedIn);
   return (
-    <>
-      <PageHead
-        title={t("roles.title")}
-        lead={t("roles.lead")}
-        actions={
-          <NewObjectLink
-            to="/new/role"
-            group="rbac.authorization.k8s.io"
-            resource="clusterroles"
-            label={t("role.new")}
-          />
-        }
-      />
-      <LiveTable
-        list={list}
-        label={t("roles.title")}
-        columns={COLUMNS}
-        rows={shown}
-        rowKey={nameOf}
-        sort={{ column: "name", isDescending: false }}
-        empty={<EmptyState title={t("roles.empty.title")}>{t("roles.empty.text")}</EmptyState>}
-        count={counted("roles.count", shown.length)}
-        filters={
-          <>
-            {field}
-            <Checkbox isSelected={hasSystem} onChange={setSystem}>
-              {t("roles.system")}
-            </Checkbox>
-          </>
-        }
-      />
-    </>
+    <ListPage
+      title={t("roles.title")}
+      lead={t("roles.lead")}
+      actions={
+        <NewObjectLink to="/new/role" group="rbac.authorization.k8s.io" resource="clusterroles" label={t("role.new")} />
+      }
+      list={list}
+      columns={COLUMNS}
+      rows={shown}
+      empty={<EmptyState title={t("roles.empty.title")}>{t("roles.empty.text")}</EmptyState>}
+      count={counted("roles.count", shown.length)}
+      filters={
+        <>
+          {field}
+          <Checkbox isSelected={hasSystem} onChange={setSystem}>
+            {t("roles.system")}
+          </Checkbox>
+        </>
+      }
+    />
   );
 }

@@ -2,28 +2,23 @@
 
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { Link } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
-import { nameOf, ownerName, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { nameOf, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Button } from "../../components/button.tsx";
-import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { LiveTable } from "../../components/live-table.tsx";
+import { ListPage } from "../../components/list-page.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { PageHead } from "../../components/page-head.tsx";
+import { createdColumn, ownerColumn, projectNameOf, titleInProjectColumn } from "../../components/object-columns.tsx";
 import { type ListFilter, useListFilters } from "../../components/use-list-filters.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { NARROW, useMedia } from "../../components/use-media.ts";
 import { versionText } from "../../format/version-text.ts";
-import { projectOf } from "../../settings.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 import { ClusterBadge, hostName, phaseOf } from "./cluster-badge.tsx";
 import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
-
-const projectNameOf = (cluster: VirtualClusterInstance): string => projectOf(cluster.metadata.namespace ?? "");
 
 const searchedIn = (cluster: VirtualClusterInstance): string =>
   `${projectNameOf(cluster)} ${nameOf(cluster)} ${cluster.spec?.displayName ?? ""}`;
@@ -62,37 +57,31 @@ export function ClustersPage() {
   const filtered = useListFilters(items, FILTERS);
   const { shown, field } = useListSearch(filtered.shown, t("clusters.search"), searchedIn);
   return (
-    <>
-      <PageHead
-        title={t("clusters.title")}
-        lead={t("clusters.lead")}
-        actions={
-          <NewObjectLink
-            to="/new/virtual-cluster"
-            resource="virtualclusterinstances"
-            label={t("cluster.new")}
-            projects={projects.items}
-          />
-        }
-      />
-      <LiveTable
-        list={list}
-        label={t("clusters.title")}
-        columns={columns}
-        rows={shown}
-        rowKey={(cluster) => cluster.metadata.uid ?? nameOf(cluster)}
-        sort={{ column: "name", isDescending: false }}
-        empty={<EmptyState title={t("clusters.empty.title")}>{t("clusters.empty.text")}</EmptyState>}
-        count={counted("clusters.count", shown.length)}
-        filters={
-          <>
-            {field}
-            {filtered.fields}
-          </>
-        }
-      />
+    <ListPage
+      title={t("clusters.title")}
+      lead={t("clusters.lead")}
+      actions={
+        <NewObjectLink
+          to="/new/virtual-cluster"
+          resource="virtualclusterinstances"
+          label={t("cluster.new")}
+          projects={projects.items}
+        />
+      }
+      list={list}
+      columns={columns}
+      rows={shown}
+      empty={<EmptyState title={t("clusters.empty.title")}>{t("clusters.empty.text")}</EmptyState>}
+      count={counted("clusters.count", shown.length)}
+      filters={
+        <>
+          {field}
+          {filtered.fields}
+        </>
+      }
+    >
       {chosen !== undefined && <KubeconfigDialog cluster={chosen} onClose={() => setChosen(undefined)} />}
-    </>
+    </ListPage>
   );
 }
 
@@ -100,23 +89,7 @@ const columnsWith = (
   choose: (cluster: VirtualClusterInstance) => void,
   isNarrow: boolean,
 ): readonly Column<VirtualClusterInstance>[] => [
-  {
-    id: "name",
-    header: t("field.name"),
-    sortBy: (cluster) => `${projectNameOf(cluster)} / ${titleOf(cluster).toLowerCase()}`,
-    text: (cluster) => `${projectNameOf(cluster)} / ${titleOf(cluster)}`,
-    cell: (cluster) => (
-      <Link
-        to="/clusters/$project/$name"
-        params={{ project: projectNameOf(cluster), name: nameOf(cluster) }}
-        className="row-link"
-        title={`${projectNameOf(cluster)} / ${titleOf(cluster)}`}
-      >
-        <span className="muted">{projectNameOf(cluster)}</span>
-        {` / ${titleOf(cluster)}`}
-      </Link>
-    ),
-  },
+  titleInProjectColumn("/clusters"),
   {
     id: "state",
     header: t("field.state"),
@@ -124,14 +97,7 @@ const columnsWith = (
     sortBy: ({ status }) => status?.phase ?? "",
     cell: (cluster) => <ClusterBadge cluster={cluster} />,
   },
-  {
-    id: "owner",
-    header: t("field.owner"),
-    from: "wide",
-    isOptional: true,
-    sortBy: ({ spec }) => ownerName(spec?.owner),
-    cell: ({ spec }) => ownerName(spec?.owner),
-  },
+  ownerColumn("wide"),
   {
     id: "version",
     header: t("field.kubernetes"),
@@ -140,7 +106,7 @@ const columnsWith = (
     text: ({ status }) => versionText(status?.kubernetesVersion ?? ""),
     cell: ({ status }) => <span title={status?.kubernetesVersion}>{versionText(status?.kubernetesVersion ?? "")}</span>,
   },
-  createdColumn(t("field.created"), (object) => object),
+  createdColumn(),
   {
     id: "kubeconfig",
     header: t(isNarrow ? "clusters.column.kubeconfig.short" : "clusters.column.kubeconfig"),

@@ -6,41 +6,23 @@ import { Link } from "@tanstack/react-router";
 import { KUBECONFIG_GENERATORS, nameOf, PROJECTS, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { DocsLink } from "../../components/docs-link.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
+import { createdColumn, projectNameOf, titleInProjectColumn } from "../../components/object-columns.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
-import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { GeneratorBadge, readyOf } from "./generator-badge.tsx";
 
-const projectNameOf = ({ metadata }: KubeconfigGenerator): string => projectOf(metadata.namespace ?? "");
 const currentOf = ({ status }: KubeconfigGenerator): string =>
   t("generator.currentOf", { ready: status?.ready ?? 0, all: status?.selected ?? 0 });
 
 const COLUMNS: readonly Column<KubeconfigGenerator>[] = [
-  {
-    id: "name",
-    header: t("field.name"),
-    sortBy: (generator) => `${projectNameOf(generator)} / ${titleOf(generator).toLowerCase()}`,
-    text: (generator) => `${projectNameOf(generator)} / ${titleOf(generator)}`,
-    cell: (generator) => (
-      <Link
-        to="/kubeconfig-generators/$project/$name"
-        params={{ project: projectNameOf(generator), name: nameOf(generator) }}
-        className="row-link"
-        title={`${projectNameOf(generator)} / ${titleOf(generator)}`}
-      >
-        <span className="muted">{projectNameOf(generator)}</span>
-        {` / ${titleOf(generator)}`}
-      </Link>
-    ),
-  },
+  titleInProjectColumn("/kubeconfig-generators"),
   {
     id: "state",
     header: t("field.state"),
@@ -79,7 +61,7 @@ const COLUMNS: readonly Column<KubeconfigGenerator>[] = [
     sortBy: ({ status }) => status?.creator?.name ?? "",
     cell: ({ status }) => status?.creator?.name ?? "",
   },
-  createdColumn(t("field.created"), (object) => object),
+  createdColumn(),
 ];
 
 const searchedIn = (generator: KubeconfigGenerator): string =>
@@ -116,8 +98,6 @@ export function GeneratorsPage() {
           label={t("generators.title")}
           columns={COLUMNS}
           rows={shown}
-          rowKey={(generator) => generator.metadata.uid ?? nameOf(generator)}
-          sort={{ column: "name", isDescending: false }}
           empty={
             <EmptyState
               title={t("generators.empty.title")}

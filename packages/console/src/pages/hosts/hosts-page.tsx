@@ -3,13 +3,11 @@
 import type { Cluster } from "@postern/api/cluster";
 import { CLUSTERS, nameOf, ownerName, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { LiveTable } from "../../components/live-table.tsx";
+import { ListPage } from "../../components/list-page.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { PageHead } from "../../components/page-head.tsx";
-import { TitleCell } from "../../components/title-cell.tsx";
+import { createdColumn, titleColumn } from "../../components/object-columns.tsx";
 import { type ListFilter, useListFilters } from "../../components/use-list-filters.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { versionText } from "../../format/version-text.ts";
@@ -17,14 +15,7 @@ import { counted, named, t } from "../../texts/text.tsx";
 import { HostBadge, hostPhaseOf, hostStateText, wayOf } from "./host-badge.tsx";
 
 const COLUMNS: readonly Column<Cluster>[] = [
-  {
-    id: "name",
-    header: t("field.name"),
-    sortBy: (cluster) => titleOf(cluster).toLowerCase(),
-    cell: (cluster) => (
-      <TitleCell to={`/host-clusters/${nameOf(cluster)}`} title={titleOf(cluster)} name={nameOf(cluster)} />
-    ),
-  },
+  titleColumn((cluster) => `/host-clusters/${nameOf(cluster)}`),
   {
     id: "state",
     header: t("field.state"),
@@ -48,7 +39,7 @@ const COLUMNS: readonly Column<Cluster>[] = [
     sortBy: ({ spec }) => ownerName(spec?.owner),
     cell: ({ spec }) => ownerName(spec?.owner) || "–",
   },
-  createdColumn(t("field.created"), (object) => object),
+  createdColumn(),
 ];
 
 const searchedIn = (cluster: Cluster): string => `${titleOf(cluster)} ${nameOf(cluster)}`;
@@ -75,28 +66,21 @@ export function HostsPage() {
   const filtered = useListFilters(list.items, FILTERS);
   const { shown, field } = useListSearch(filtered.shown, t("list.searchName"), searchedIn);
   return (
-    <>
-      <PageHead
-        title={t("hosts.title")}
-        lead={t("hosts.lead")}
-        actions={<NewObjectLink to="/new/host-cluster" resource="clusters" label={t("host.new")} />}
-      />
-      <LiveTable
-        list={list}
-        label={t("hosts.title")}
-        columns={COLUMNS}
-        rows={shown}
-        count={counted("hosts.count", shown.length)}
-        filters={
-          <>
-            {field}
-            {filtered.fields}
-          </>
-        }
-        rowKey={nameOf}
-        sort={{ column: "name", isDescending: false }}
-        empty={<EmptyState title={t("hosts.empty.title")}>{t("hosts.empty.text")}</EmptyState>}
-      />
-    </>
+    <ListPage
+      title={t("hosts.title")}
+      lead={t("hosts.lead")}
+      actions={<NewObjectLink to="/new/host-cluster" resource="clusters" label={t("host.new")} />}
+      list={list}
+      columns={COLUMNS}
+      rows={shown}
+      count={counted("hosts.count", shown.length)}
+      filters={
+        <>
+          {field}
+          {filtered.fields}
+        </>
+      }
+      empty={<EmptyState title={t("hosts.empty.title")}>{t("hosts.empty.text")}</EmptyState>}
+    />
   );
 }

@@ -5,15 +5,14 @@ import { Link } from "@tanstack/react-router";
 import { useDeferredValue, useMemo } from "react";
 import { ACCESS_KEYS, nameOf, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { createdColumn, TIME_WIDTH } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { SearchField, SelectField } from "../../components/fields.tsx";
 import { LiveTable } from "../../components/live-table.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
+import { createdColumn, TIME_WIDTH, titleColumn } from "../../components/object-columns.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
-import { TitleCell } from "../../components/title-cell.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { NARROW, useMedia } from "../../components/use-media.ts";
 import { inNaturalOrder } from "../../format/natural-order.ts";
@@ -29,16 +28,8 @@ const STATES = ["", "attention", "good", "ending", "idle", "unused", "permanent"
 /** Sorts after every time. Times of the API sort as texts, which is much faster than parsing ten thousand of them. */
 const NEVER = "9999";
 
-const rowKey = (key: OwnedAccessKey): string => key.metadata.uid ?? nameOf(key);
-
 const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessKey>[] => [
-  {
-    id: "name",
-    header: t("field.name"),
-    text: titleOf,
-    sortBy: (key) => titleOf(key).toLowerCase(),
-    cell: (key) => <TitleCell to={`/keys/${nameOf(key)}`} title={titleOf(key)} name={nameOf(key)} />,
-  },
+  titleColumn((key) => `/keys/${nameOf(key)}`),
   {
     id: "state",
     header: t("field.state"),
@@ -83,7 +74,7 @@ const columnsAt = (now: Moment, isNarrow: boolean): readonly Column<OwnedAccessK
     sortBy: (key) => key.status?.expirationTimestamp ?? NEVER,
     cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
   },
-  createdColumn(t("field.created"), (object) => object),
+  createdColumn(),
 ];
 
 /** Each owner once, as the filter names it. */
@@ -130,7 +121,6 @@ export function KeysPage() {
         label={t("keys.title")}
         columns={columns}
         rows={shown}
-        rowKey={rowKey}
         sort={{ column: "created", isDescending: true }}
         titleOf={titleOf}
         bulk={(keys, end) => <BulkActions keys={keys} now={now.now} onEnd={end} />}

@@ -1,15 +1,13 @@
 // All teams that the user can see.
 
 import type { Team } from "@postern/api/team";
-import { nameOf, ownerName, TEAMS, titleOf } from "../../api/resources.ts";
+import { nameOf, TEAMS, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { LiveTable } from "../../components/live-table.tsx";
+import { ListPage } from "../../components/list-page.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { PageHead } from "../../components/page-head.tsx";
-import { TitleCell } from "../../components/title-cell.tsx";
+import { createdColumn, ownerColumn, titleColumn } from "../../components/object-columns.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
 
@@ -23,13 +21,7 @@ const membersText = (users: readonly string[]): string => {
 };
 
 const COLUMNS: readonly Column<Team>[] = [
-  {
-    id: "name",
-    header: t("field.name"),
-    sortBy: (team) => titleOf(team).toLowerCase(),
-    text: titleOf,
-    cell: (team) => <TitleCell to={`/teams/${nameOf(team)}`} title={titleOf(team)} name={nameOf(team)} />,
-  },
+  titleColumn((team) => `/teams/${nameOf(team)}`),
   {
     id: "users",
     header: t("field.members"),
@@ -45,15 +37,8 @@ const COLUMNS: readonly Column<Team>[] = [
     sortBy: ({ spec }) => spec?.groups?.join(", ") ?? "",
     cell: ({ spec }) => spec?.groups?.join(", ") ?? "",
   },
-  {
-    id: "owner",
-    header: t("field.owner"),
-    from: "wide",
-    isOptional: true,
-    sortBy: ({ spec }) => ownerName(spec?.owner),
-    cell: ({ spec }) => ownerName(spec?.owner),
-  },
-  createdColumn(t("field.created"), (object) => object),
+  ownerColumn("wide"),
+  createdColumn(),
 ];
 
 const searchedIn = (team: Team): string => `${titleOf(team)} ${nameOf(team)} ${team.spec?.users?.join(" ") ?? ""}`;
@@ -62,23 +47,16 @@ export function TeamsPage() {
   const list = useLive<Team>(TEAMS);
   const { shown, field } = useListSearch(list.items, t("teams.search"), searchedIn);
   return (
-    <>
-      <PageHead
-        title={t("teams.title")}
-        lead={t("teams.lead")}
-        actions={<NewObjectLink to="/new/team" resource="teams" label={t("team.new")} />}
-      />
-      <LiveTable
-        list={list}
-        label={t("teams.title")}
-        columns={COLUMNS}
-        rows={shown}
-        count={counted("teams.count", shown.length)}
-        filters={field}
-        rowKey={(team) => team.metadata.uid ?? nameOf(team)}
-        sort={{ column: "name", isDescending: false }}
-        empty={<EmptyState title={t("teams.empty.title")}>{t("teams.empty.text")}</EmptyState>}
-      />
-    </>
+    <ListPage
+      title={t("teams.title")}
+      lead={t("teams.lead")}
+      actions={<NewObjectLink to="/new/team" resource="teams" label={t("team.new")} />}
+      list={list}
+      columns={COLUMNS}
+      rows={shown}
+      count={counted("teams.count", shown.length)}
+      filters={field}
+      empty={<EmptyState title={t("teams.empty.title")}>{t("teams.empty.text")}</EmptyState>}
+    />
   );
 }

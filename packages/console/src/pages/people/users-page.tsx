@@ -5,14 +5,12 @@ import { useMemo } from "react";
 import { nameOf, titleOf, USERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
-import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { SelectField } from "../../components/fields.tsx";
-import { LiveTable } from "../../components/live-table.tsx";
+import { ListPage } from "../../components/list-page.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { PageHead } from "../../components/page-head.tsx";
-import { TitleCell } from "../../components/title-cell.tsx";
+import { createdColumn, titleColumn } from "../../components/object-columns.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { counted, named, t } from "../../texts/text.tsx";
@@ -25,13 +23,7 @@ export function UserBadge({ user }: { readonly user: User }) {
 }
 
 const COLUMNS: readonly Column<User>[] = [
-  {
-    id: "name",
-    header: t("field.name"),
-    sortBy: (user) => titleOf(user).toLowerCase(),
-    text: titleOf,
-    cell: (user) => <TitleCell to={`/users/${nameOf(user)}`} title={titleOf(user)} name={nameOf(user)} />,
-  },
+  titleColumn((user) => `/users/${nameOf(user)}`),
   {
     id: "state",
     header: t("field.state"),
@@ -56,7 +48,7 @@ const COLUMNS: readonly Column<User>[] = [
     sortBy: ({ status }) => status?.teams?.join(", ") ?? "",
     cell: ({ status }) => status?.teams?.join(", ") ?? "",
   },
-  createdColumn(t("field.created"), (object) => object),
+  createdColumn(),
 ];
 
 const searchedIn = (user: User): string => `${titleOf(user)} ${nameOf(user)} ${user.spec?.email ?? ""}`;
@@ -70,43 +62,36 @@ export function UsersPage() {
   const teams = useMemo(() => teamsIn(items), [items]);
   const { shown, field } = useListSearch(chosen, t("users.search"), searchedIn);
   return (
-    <>
-      <PageHead
-        title={t("users.title")}
-        lead={t("users.lead")}
-        actions={<NewObjectLink to="/new/user" resource="users" label={t("user.new")} />}
-      />
-      <LiveTable
-        list={list}
-        label={t("users.title")}
-        columns={COLUMNS}
-        rows={shown}
-        rowKey={(user) => user.metadata.uid ?? nameOf(user)}
-        sort={{ column: "name", isDescending: false }}
-        empty={<EmptyState title={t("users.empty.title")}>{t("users.empty.text")}</EmptyState>}
-        count={counted("users.count", shown.length)}
-        filters={
-          <>
-            {field}
+    <ListPage
+      title={t("users.title")}
+      lead={t("users.lead")}
+      actions={<NewObjectLink to="/new/user" resource="users" label={t("user.new")} />}
+      list={list}
+      columns={COLUMNS}
+      rows={shown}
+      empty={<EmptyState title={t("users.empty.title")}>{t("users.empty.text")}</EmptyState>}
+      count={counted("users.count", shown.length)}
+      filters={
+        <>
+          {field}
+          <SelectField
+            label={t("field.state")}
+            isCompact
+            value={state}
+            choices={USER_STATES.map((id) => ({ id: id as string, label: named("users.state", id || "all") }))}
+            onChange={(id) => change({ state: id })}
+          />
+          {teams.length > 0 && (
             <SelectField
-              label={t("field.state")}
+              label={t("users.filter.team")}
               isCompact
-              value={state}
-              choices={USER_STATES.map((id) => ({ id: id as string, label: named("users.state", id || "all") }))}
-              onChange={(id) => change({ state: id })}
+              value={team}
+              choices={[{ id: "", label: t("users.team.all") }, ...teams.map((id) => ({ id, label: id }))]}
+              onChange={(id) => change({ team: id })}
             />
-            {teams.length > 0 && (
-              <SelectField
-                label={t("users.filter.team")}
-                isCompact
-                value={team}
-                choices={[{ id: "", label: t("users.team.all") }, ...teams.map((id) => ({ id, label: id }))]}
-                onChange={(id) => change({ team: id })}
-              />
-            )}
-          </>
-        }
-      />
-    </>
+          )}
+        </>
+      }
+    />
   );
 }

@@ -3,16 +3,14 @@
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { useMemo } from "react";
-import { nameOf, ownerName, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { nameOf, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
-import { createdColumn } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { LiveTable } from "../../components/live-table.tsx";
+import { ListPage } from "../../components/list-page.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { PageHead } from "../../components/page-head.tsx";
-import { TitleCell } from "../../components/title-cell.tsx";
+import { createdColumn, ownerColumn, titleColumn } from "../../components/object-columns.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
@@ -20,42 +18,25 @@ import { counted, t } from "../../texts/text.tsx";
 import { QuotaBar } from "./quota-bar.tsx";
 import { quotaUses } from "./quota-use.ts";
 
-type Row = { readonly project: Project; readonly clusters: number };
-
-const titleOfRow = ({ project }: Row): string => titleOf(project);
+type Row = Project & { readonly clusters: number };
 
 const COLUMNS: readonly Column<Row>[] = [
-  {
-    id: "name",
-    header: t("field.name"),
-    sortBy: (row) => titleOfRow(row).toLowerCase(),
-    text: titleOfRow,
-    cell: (row) => (
-      <TitleCell to={`/projects/${nameOf(row.project)}`} title={titleOfRow(row)} name={nameOf(row.project)} />
-    ),
-  },
+  titleColumn((project) => `/projects/${nameOf(project)}`),
   {
     id: "phase",
     header: t("field.state"),
     width: "120px",
-    sortBy: ({ project }) => project.status?.phase ?? "",
-    cell: ({ project }) => <PhaseBadge phase={project.status?.phase} />,
+    sortBy: ({ status }) => status?.phase ?? "",
+    cell: ({ status }) => <PhaseBadge phase={status?.phase} />,
   },
-  {
-    id: "owner",
-    header: t("field.owner"),
-    from: "medium",
-    isOptional: true,
-    sortBy: ({ project }) => ownerName(project.spec?.owner),
-    cell: ({ project }) => ownerName(project.spec?.owner),
-  },
+  ownerColumn("medium"),
   {
     id: "members",
     header: t("field.members"),
     width: "110px",
     from: "medium",
-    sortBy: ({ project }) => project.spec?.members?.length ?? 0,
-    cell: ({ project }) => project.spec?.members?.length ?? 0,
+    sortBy: ({ spec }) => spec?.members?.length ?? 0,
+    cell: ({ spec }) => spec?.members?.length ?? 0,
   },
   {
     id: "clusters",
@@ -70,12 +51,12 @@ const COLUMNS: readonly Column<Row>[] = [
     header: t("projects.column.quota"),
     width: "190px",
     from: "medium",
-    sortBy: ({ project }) => quotaUses(project)[0]?.share ?? -1,
-    text: ({ project }) =>
+    sortBy: (project) => quotaUses(project)[0]?.share ?? -1,
+    text: (project) =>
       quotaUses(project)
         .map(({ resource, used, limit }) => `${resource} ${used ?? ""}/${limit}`)
         .join(", "),
-    cell: ({ project }) => {
+    cell: (project) => {
       const [fullest] = quotaUses(project);
       return fullest === undefined ? (
         <span className="muted">{t("quota.none")}</span>
@@ -84,7 +65,7 @@ const COLUMNS: readonly Column<Row>[] = [
       );
     },
   },
-  createdColumn(t("field.created"), ({ project }) => project),
+  createdColumn(),
 ];
 
 export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | undefined }) {
@@ -92,7 +73,7 @@ export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | und
   return <Badge tone={tone}>{phase}</Badge>;
 }
 
-const searchedIn = (row: Row): string => `${titleOfRow(row)} ${nameOf(row.project)}`;
+const searchedIn = (project: Row): string => `${titleOf(project)} ${nameOf(project)}`;
 
 export function ProjectsPage() {
   const list = useLive<Project>(PROJECTS);
@@ -104,27 +85,20 @@ export function ProjectsPage() {
       const project = projectOf(metadata.namespace ?? "");
       counts.set(project, (counts.get(project) ?? 0) + 1);
     }
-    return items.map((project): Row => ({ project, clusters: counts.get(nameOf(project)) ?? 0 }));
+    return items.map((project): Row => ({ ...project, clusters: counts.get(nameOf(project)) ?? 0 }));
   }, [items, clusters.items]);
   const { shown, field } = useListSearch(rows, t("list.searchName"), searchedIn);
   return (
-    <>
-      <PageHead
-        title={t("projects.title")}
-        lead={t("projects.lead")}
-        actions={<NewObjectLink to="/new/project" resource="projects" label={t("project.new")} />}
-      />
-      <LiveTable
-        list={list}
-        label={t("projects.title")}
-        columns={COLUMNS}
-        rows={shown}
-        rowKey={({ project }) => project.metadata.uid ?? nameOf(project)}
-        sort={{ column: "name", isDescending: false }}
-        empty={<EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>}
-        count={counted("projects.count", shown.length)}
-        filters={field}
-      />
-    </>
+    <ListPage
+      title={t("projects.title")}
+      lead={t("projects.lead")}
+      actions={<NewObjectLink to="/new/project" resource="projects" label={t("project.new")} />}
+      list={list}
+      columns={COLUMNS}
+      rows={shown}
+      empty={<EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>}
+      count={counted("projects.count", shown.length)}
+      filters={field}
+    />
   );
 }

@@ -7,12 +7,11 @@ import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_REQUESTS, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
-import { createdColumn, TIME_WIDTH } from "../../components/created-column.tsx";
 import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
 import { SelectField } from "../../components/fields.tsx";
-import { LiveTable } from "../../components/live-table.tsx";
-import { PageHead } from "../../components/page-head.tsx";
+import { ListPage } from "../../components/list-page.tsx";
+import { createdColumn, TIME_WIDTH } from "../../components/object-columns.tsx";
 import { Time } from "../../components/time.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { useListSearch } from "../../components/use-list-search.tsx";
@@ -87,7 +86,7 @@ const COLUMNS: readonly Column<AccessRequest>[] = [
     cell: (request) =>
       phaseOf(request) === "Approved" ? <Time at={request.status?.expirationTimestamp} otherwise="" /> : "",
   },
-  createdColumn(t("requests.column.asked"), (object) => object),
+  createdColumn(t("requests.column.asked")),
 ];
 
 export function PhaseBadge({ request }: { readonly request: AccessRequest }) {
@@ -120,30 +119,28 @@ export function RequestsPage() {
     </Link>
   );
   return (
-    <>
-      <PageHead title={t("requests.title")} lead={t("requests.lead")} actions={ask} />
-      <LiveTable
-        list={list}
-        label={t("requests.title")}
-        columns={COLUMNS}
-        rows={shown}
-        rowKey={(request) => request.metadata.uid ?? nameOf(request)}
-        sort={{ column: "created", isDescending: true }}
-        empty={<EmptyState title={t("requests.empty.title")}>{t("requests.empty.text")}</EmptyState>}
-        count={counted("requests.count", shown.length)}
-        filters={
-          <>
-            {field}
-            <SelectField<View>
-              label={t("requests.view")}
-              isCompact
-              value={VIEWS.find((id) => id === view) ?? ""}
-              choices={VIEWS.map((id) => ({ id, label: named("requests.view", id || "all") }))}
-              onChange={(id) => change({ view: id })}
-            />
-          </>
-        }
-      />
-    </>
+    <ListPage
+      title={t("requests.title")}
+      lead={t("requests.lead")}
+      actions={ask}
+      list={list}
+      columns={COLUMNS}
+      rows={shown}
+      sort={{ column: "created", isDescending: true }}
+      empty={<EmptyState title={t("requests.empty.title")}>{t("requests.empty.text")}</EmptyState>}
+      count={counted("requests.count", shown.length)}
+      filters={
+        <>
+          {field}
+          <SelectField<View>
+            label={t("requests.view")}
+            isCompact
+            value={VIEWS.find((id) => id === view) ?? ""}
+            choices={VIEWS.map((id) => ({ id, label: named("requests.view", id || "all") }))}
+            onChange={(id) => change({ view: id })}
+          />
+        </>
+      }
+    />
   );
 }

@@ -15,8 +15,8 @@ import { LiveTable } from "../../components/live-table.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { Notice } from "../../components/notice.tsx";
+import { titleColumn } from "../../components/object-columns.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { TitleCell } from "../../components/title-cell.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, named, sentence, t } from "../../texts/text.tsx";
@@ -53,14 +53,7 @@ export function NotReady({ condition: { reason = "", message = "" } }: { readonl
 }
 
 const COLUMNS: readonly Column<TrustRule>[] = [
-  {
-    id: "name",
-    header: t("field.name"),
-    sortBy: (rule) => titleOf(rule).toLowerCase(),
-    cell: (rule) => (
-      <TitleCell to={`/trust/${placeOf(rule) || "-"}/${nameOf(rule)}`} title={titleOf(rule)} name={nameOf(rule)} />
-    ),
-  },
+  titleColumn((rule) => `/trust/${placeOf(rule) || "-"}/${nameOf(rule)}`),
   {
     id: "state",
     header: t("field.state"),
@@ -134,8 +127,6 @@ export function TrustPage() {
           label={t("trust.title")}
           columns={COLUMNS}
           rows={shown}
-          rowKey={(rule) => rule.metadata.uid ?? nameOf(rule)}
-          sort={{ column: "name", isDescending: false }}
           empty={
             <EmptyState
               title={t("trust.empty.title")}
