@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceAddress } from "@postern/client/resource-client";
-import { Link } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useLiveObject } from "../api/use-live.ts";
 import { projectOf } from "../settings.ts";
@@ -108,3 +108,19 @@ export function ObjectPage<T extends KubeObject>(props: {
     );
   return children(object);
 }
+
+/** The page of the object that its address names. `addressIn`: where objects of the kind are, by the project in the address of the page. */
+export const objectPage = <T extends KubeObject>(
+  kind: PageKind,
+  addressIn: (project: string) => ResourceAddress,
+  view: (object: T, project: string) => ReactNode,
+) =>
+  // biome-ignore lint/correctness/noComponentHookFactories: it is called once for each page, outside of components
+  function Page() {
+    const { project = "", name = "" } = useParams({ strict: false });
+    return (
+      <ObjectPage<T> kind={kind} address={addressIn(project)} name={name}>
+        {(object) => view(object, project)}
+      </ObjectPage>
+    );
+  };

@@ -1,25 +1,22 @@
 // One ClusterRole: its rules, and who has it.
 
-import { Link, useParams } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { ListLink, objectPage } from "../../components/object-page.tsx";
 import { PageHead, Section } from "../../components/page-head.tsx";
 import { t } from "../../texts/text.tsx";
 import { RoleHolders } from "./role-holders.tsx";
 import { aboutRole, roleName } from "./role-name.ts";
 
-export function RolePage() {
-  const { name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<ClusterRole> kind="role" address={CLUSTER_ROLES} name={name}>
-      {(role) => <RoleView role={role} />}
-    </ObjectPage>
-  );
-}
+export const RolePage = objectPage<ClusterRole>(
+  "role",
+  () => CLUSTER_ROLES,
+  (role) => <RoleView role={role} />,
+);
 
 function RoleView({ role }: { readonly role: ClusterRole }) {
   const name = nameOf(role);

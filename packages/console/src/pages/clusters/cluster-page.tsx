@@ -7,7 +7,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { Users } from "lucide-react";
 import { useMemo } from "react";
 import { useApi } from "../../api/api-context.tsx";
@@ -23,7 +23,7 @@ import { DescriptionList } from "../../components/description-list.tsx";
 import { useFirst } from "../../components/long-list.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ObjectHead, objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { useOpened } from "../../components/use-opened.ts";
@@ -46,15 +46,11 @@ import { useMayUse } from "./use-may-use.ts";
 const FORCE_SLEEP = `sleepmode.${settings.domain}/force`;
 const SLEEP_FOR = `sleepmode.${settings.domain}/force-duration`;
 
-export function ClusterPage() {
-  const { project = "", name = "" } = useParams({ strict: false });
-  const address = inNamespace(VIRTUAL_CLUSTERS, namespaceOf(project));
-  return (
-    <ObjectPage<VirtualClusterInstance> kind="cluster" address={address} name={name}>
-      {(cluster) => <ClusterView cluster={cluster} project={project} />}
-    </ObjectPage>
-  );
-}
+export const ClusterPage = objectPage<VirtualClusterInstance>(
+  "cluster",
+  (project) => inNamespace(VIRTUAL_CLUSTERS, namespaceOf(project)),
+  (cluster, project) => <ClusterView cluster={cluster} project={project} />,
+);
 
 function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterInstance; readonly project: string }) {
   const name = nameOf(cluster);

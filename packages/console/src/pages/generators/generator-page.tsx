@@ -1,13 +1,13 @@
 // One kubeconfig generator: whose access it gives, and the credential for each virtual cluster that it selects.
 
 import type { GeneratedCluster, KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { inNamespace, KUBECONFIG_GENERATORS, nameOf } from "../../api/resources.ts";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ObjectHead, objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
@@ -21,14 +21,9 @@ const DEFAULT_TTL_SECONDS = 86_400;
 
 export const generatorsIn = (project: string) => inNamespace(KUBECONFIG_GENERATORS, namespaceOf(project));
 
-export function GeneratorPage() {
-  const { project = "", name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<KubeconfigGenerator> kind="generator" address={generatorsIn(project)} name={name}>
-      {(generator) => <GeneratorView generator={generator} project={project} />}
-    </ObjectPage>
-  );
-}
+export const GeneratorPage = objectPage<KubeconfigGenerator>("generator", generatorsIn, (generator, project) => (
+  <GeneratorView generator={generator} project={project} />
+));
 
 function GeneratorView({ generator, project }: { readonly generator: KubeconfigGenerator; readonly project: string }) {
   const name = nameOf(generator);

@@ -3,7 +3,7 @@
 import type { Cluster } from "@postern/api/cluster";
 import type { Project } from "@postern/api/project";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { CLUSTERS, nameOf, ownerName, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { DescriptionList } from "../../components/description-list.tsx";
@@ -11,7 +11,7 @@ import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ObjectHead, objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
@@ -23,14 +23,11 @@ import { isClosedCluster } from "./host-draft.ts";
 import { JoinCluster } from "./join-cluster.tsx";
 import { SetKubeconfig } from "./set-kubeconfig.tsx";
 
-export function HostPage() {
-  const { name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<Cluster> kind="host" address={CLUSTERS} name={name}>
-      {(cluster) => <HostView cluster={cluster} />}
-    </ObjectPage>
-  );
-}
+export const HostPage = objectPage<Cluster>(
+  "host",
+  () => CLUSTERS,
+  (cluster) => <HostView cluster={cluster} />,
+);
 
 function HostView({ cluster }: { readonly cluster: Cluster }) {
   const name = nameOf(cluster);

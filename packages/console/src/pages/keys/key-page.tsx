@@ -4,14 +4,13 @@ import type { CredentialLedger } from "@postern/api/credential-ledger";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useQuery } from "@tanstack/react-query";
-import { useParams } from "@tanstack/react-router";
 import { type Api, useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { CredentialTree } from "../../components/credential-tree.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
-import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ObjectHead, objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
@@ -29,14 +28,11 @@ import { scopeSummary } from "./scope-words.ts";
 
 const keysOf = ({ client }: Pick<Api, "client">) => createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS);
 
-export function KeyPage() {
-  const { name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<OwnedAccessKey> kind="key" address={ACCESS_KEYS} name={name}>
-      {(accessKey) => <KeyView accessKey={accessKey} />}
-    </ObjectPage>
-  );
-}
+export const KeyPage = objectPage<OwnedAccessKey>(
+  "key",
+  () => ACCESS_KEYS,
+  (accessKey) => <KeyView accessKey={accessKey} />,
+);
 
 function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const name = nameOf(accessKey);

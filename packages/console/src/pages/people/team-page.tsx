@@ -3,7 +3,7 @@
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { Team } from "@postern/api/team";
 import { createResourceClient } from "@postern/client/resource-client";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, nameOf, ownerName, TEAMS } from "../../api/resources.ts";
@@ -15,7 +15,7 @@ import { Confirm } from "../../components/confirm.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ObjectHead, objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
@@ -24,14 +24,11 @@ import { KeyList } from "../keys/key-list.tsx";
 import { ownerOf } from "../keys/key-state.ts";
 import { Memberships } from "./memberships.tsx";
 
-export function TeamPage() {
-  const { name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<Team> kind="team" address={TEAMS} name={name}>
-      {(team) => <TeamView team={team} />}
-    </ObjectPage>
-  );
-}
+export const TeamPage = objectPage<Team>(
+  "team",
+  () => TEAMS,
+  (team) => <TeamView team={team} />,
+);
 
 function TeamView({ team }: { readonly team: Team }) {
   const name = nameOf(team);

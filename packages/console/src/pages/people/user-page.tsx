@@ -3,7 +3,7 @@
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { User } from "@postern/api/user";
 import { createResourceClient } from "@postern/client/resource-client";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { AUDIT_PATH } from "../../api/audit-search.ts";
@@ -16,7 +16,7 @@ import { CredentialTree } from "../../components/credential-tree.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ObjectHead, objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { useOpened } from "../../components/use-opened.ts";
@@ -29,14 +29,11 @@ import { RevokeAll, useUserCredentials } from "./revoke-all.tsx";
 import { keysOf, Sessions } from "./sessions.tsx";
 import { UserBadge } from "./users-page.tsx";
 
-export function UserPage() {
-  const { name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<User> kind="user" address={USERS} name={name}>
-      {(user) => <UserView user={user} />}
-    </ObjectPage>
-  );
-}
+export const UserPage = objectPage<User>(
+  "user",
+  () => USERS,
+  (user) => <UserView user={user} />,
+);
 
 function UserView({ user }: { readonly user: User }) {
   const name = nameOf(user);

@@ -5,7 +5,7 @@ import type { Project, ProjectMember } from "@postern/api/project";
 import type { TrustRule } from "@postern/api/trust-rule";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { createResourceClient } from "@postern/client/resource-client";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { Plus, UserPlus } from "lucide-react";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
@@ -28,7 +28,7 @@ import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ObjectHead, objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
@@ -42,14 +42,11 @@ import { PhaseBadge } from "./projects-page.tsx";
 import { QuotaBar } from "./quota-bar.tsx";
 import { quotaUses } from "./quota-use.ts";
 
-export function ProjectPage() {
-  const { name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<Project> kind="project" address={PROJECTS} name={name}>
-      {(project) => <ProjectView project={project} />}
-    </ObjectPage>
-  );
-}
+export const ProjectPage = objectPage<Project>(
+  "project",
+  () => PROJECTS,
+  (project) => <ProjectView project={project} />,
+);
 
 function ProjectView({ project }: { readonly project: Project }) {
   const name = nameOf(project);

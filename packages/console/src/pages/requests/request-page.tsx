@@ -5,7 +5,7 @@ import type { AccessApproval, AccessDecision, AccessRequest } from "@postern/api
 import type { User } from "@postern/api/user";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
-import { Link, useParams } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import {
@@ -24,7 +24,7 @@ import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
-import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { ListLink, objectPage } from "../../components/object-page.tsx";
 import { PageHead, Section } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
 import { Time } from "../../components/time.tsx";
@@ -44,14 +44,11 @@ import {
 } from "./request-state.ts";
 import { PhaseBadge } from "./requests-page.tsx";
 
-export function RequestPage() {
-  const { name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<AccessRequest> kind="request" address={ACCESS_REQUESTS} name={name}>
-      {(request) => <RequestView request={request} />}
-    </ObjectPage>
-  );
-}
+export const RequestPage = objectPage<AccessRequest>(
+  "request",
+  () => ACCESS_REQUESTS,
+  (request) => <RequestView request={request} />,
+);
 
 function RequestView({ request }: { readonly request: AccessRequest }) {
   const { spec, status = {}, metadata } = request;

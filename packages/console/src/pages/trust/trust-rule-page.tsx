@@ -2,13 +2,12 @@
 
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { TrustRule } from "@postern/api/trust-rule";
-import { useParams } from "@tanstack/react-router";
 import { ACCESS_KEYS, CLUSTER_TRUST_RULES, inNamespace, nameOf, TRUST_RULES } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { DisableSwitch } from "../../components/disable-switch.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, ObjectPage } from "../../components/object-page.tsx";
+import { ObjectHead, objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
@@ -28,14 +27,9 @@ export const EVERYWHERE = "-";
 export const addressIn = (project: string): typeof TRUST_RULES =>
   project === EVERYWHERE ? CLUSTER_TRUST_RULES : inNamespace(TRUST_RULES, namespaceOf(project));
 
-export function TrustRulePage() {
-  const { project = "", name = "" } = useParams({ strict: false });
-  return (
-    <ObjectPage<TrustRule> kind="trust" address={addressIn(project)} name={name}>
-      {(rule) => <TrustRuleView rule={rule} project={project} />}
-    </ObjectPage>
-  );
-}
+export const TrustRulePage = objectPage<TrustRule>("trust", addressIn, (rule, project) => (
+  <TrustRuleView rule={rule} project={project} />
+));
 
 function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly project: string }) {
   const name = nameOf(rule);
