@@ -2,20 +2,20 @@
 
 import type { ReactNode } from "react";
 
-/** Names and values of one object, as a list. */
-export function DescriptionList({
-  items,
-}: {
-  readonly items: readonly (readonly [label: string, value: ReactNode])[];
-}) {
+type Item = readonly [label: string, value: ReactNode];
+
+/** `false` is left out. */
+export function DescriptionList({ items }: { readonly items: readonly (Item | false)[] }) {
   return (
     <dl className="description-list">
-      {items.map(([label, value]) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {items
+        .filter((item) => item !== false)
+        .map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
     </dl>
   );
 }

@@ -4,6 +4,7 @@ import { type ReactNode, useDeferredValue, useState } from "react";
 import { t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
 import { SearchField } from "./fields.tsx";
+import { Loading } from "./loading.tsx";
 
 const PAGE = 50;
 /** No button for fewer than this. */
@@ -29,19 +30,26 @@ export function useFirst<T>(
   };
 }
 
-/** `children` renders one item as `<li>`; `textOf`: the text of an item that a search in a longer list looks at. */
+/**
+ * `children` renders one item as `<li>`; `textOf`: the text of an item that a search in a longer list looks at; `none`: shown instead of an
+ * empty list.
+ */
 export function LongList<T>(props: {
   readonly items: readonly T[];
   readonly textOf: (item: T) => string;
+  readonly none: string;
+  readonly isLoading?: boolean;
   readonly children: (item: T) => ReactNode;
 }) {
-  const { items, textOf, children } = props;
+  const { items, textOf, none, isLoading = false, children } = props;
   const [text, setText] = useState("");
   const wanted = useDeferredValue(text.trim().toLowerCase());
   const isSearched = items.length > SEARCHED_FROM;
   const matching =
     isSearched && wanted !== "" ? items.filter((item) => textOf(item).toLowerCase().includes(wanted)) : items;
   const { first, more } = useFirst(matching);
+  if (isLoading) return <Loading />;
+  if (items.length === 0) return <p className="muted">{none}</p>;
   return (
     <>
       {isSearched && (

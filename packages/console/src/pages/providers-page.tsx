@@ -98,9 +98,7 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
             [t("provider.fact.client"), <code key="client">{spec.clientId}</code>],
             [t("provider.fact.who"), spec.allowedGroups?.join(", ") || t("provider.everybody")],
             [t("users.title"), spec.createUsers === true ? t("provider.creates") : t("provider.known")],
-            ...(spec.teams === undefined || spec.teams.length === 0
-              ? []
-              : [[t("provider.fact.teams"), spec.teams.join(", ")] as const]),
+            spec.teams !== undefined && spec.teams.length > 0 && [t("provider.fact.teams"), spec.teams.join(", ")],
             [t("provider.fact.session"), duration(spec.sessionTTL ?? SESSION_SECONDS)],
           ]}
         />

@@ -54,39 +54,37 @@ export function RoleHolders({ name }: { readonly name: string }) {
       actions={mayGive.isAllowed && <Button onPress={() => setAsked("give")}>{t("role.give")}</Button>}
     >
       <WhyNot right={right} />
-      {holders.length === 0 && <p className="muted">{t("list.noneVisible")}</p>}
-      {holders.length > 0 && (
-        <LongList
-          items={holders}
-          textOf={({ who, project }) => `${who} ${project === undefined ? "" : nameWithTitle(project)}`}
-        >
-          {(holder) => (
-            <li key={`${holder.who} ${holder.binding?.metadata.uid ?? (holder.project && nameOf(holder.project))}`}>
-              <span className="two-lines">
-                <span>{holder.who}</span>
-                <span className="muted">
-                  {holder.project === undefined ? (
-                    t("trust.everywhere")
-                  ) : (
-                    <Link to="/projects/$name" params={{ name: nameOf(holder.project) }}>
-                      {t("place.project", { name: nameWithTitle(holder.project) })}
-                    </Link>
-                  )}
-                </span>
+      <LongList
+        items={holders}
+        none={t("list.noneVisible")}
+        textOf={({ who, project }) => `${who} ${project === undefined ? "" : nameWithTitle(project)}`}
+      >
+        {(holder) => (
+          <li key={`${holder.who} ${holder.binding?.metadata.uid ?? (holder.project && nameOf(holder.project))}`}>
+            <span className="two-lines">
+              <span>{holder.who}</span>
+              <span className="muted">
+                {holder.project === undefined ? (
+                  t("trust.everywhere")
+                ) : (
+                  <Link to="/projects/$name" params={{ name: nameOf(holder.project) }}>
+                    {t("place.project", { name: nameWithTitle(holder.project) })}
+                  </Link>
+                )}
               </span>
-              {holder.binding !== undefined && mayTake.isAllowed && (
-                <Button
-                  kind="danger"
-                  onPress={() => setAsked(holder)}
-                  aria-label={t("project.members.remove.of", { name: holder.who })}
-                >
-                  {t("action.remove")}
-                </Button>
-              )}
-            </li>
-          )}
-        </LongList>
-      )}
+            </span>
+            {holder.binding !== undefined && mayTake.isAllowed && (
+              <Button
+                kind="danger"
+                onPress={() => setAsked(holder)}
+                aria-label={t("project.members.remove.of", { name: holder.who })}
+              >
+                {t("action.remove")}
+              </Button>
+            )}
+          </li>
+        )}
+      </LongList>
       {asked === "give" && (
         <AddMember
           title={t("role.give.title", { name })}

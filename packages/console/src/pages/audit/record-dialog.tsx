@@ -27,13 +27,12 @@ export function RecordDialog({ record, onClose }: { readonly record: AuditRecord
       <DescriptionList
         items={[
           [t("audit.user"), <UserOf key="user" user={user} />],
-          ...(impersonatedUser === undefined ? [] : [[t("audit.record.as"), impersonatedUser] as const]),
+          impersonatedUser !== undefined && [t("audit.record.as"), impersonatedUser],
           [t("audit.key"), <KeyOf key="key" record={record} />],
-          ...(others.length === 0 ? [] : [[t("audit.record.origins"), others.join(", ")] as const]),
+          others.length > 0 && [t("audit.record.origins"), others.join(", ")],
           [t("audit.column.cluster"), <PlaceOf key="place" cluster={cluster} />],
-          ...(object === undefined || object.namespace === ""
-            ? []
-            : [[t("field.namespace"), <code key="namespace">{object.namespace}</code>] as const]),
+          object !== undefined &&
+            object.namespace !== "" && [t("field.namespace"), <code key="namespace">{object.namespace}</code>],
           [
             t("audit.record.request"),
             <code key="request">
@@ -42,16 +41,12 @@ export function RecordDialog({ record, onClose }: { readonly record: AuditRecord
           ],
           [t("audit.column.time"), absoluteTime(Date.parse(time))],
           [t("audit.column.from"), <code key="from">{sourceIP}</code>],
-          ...(accessRequest === undefined
-            ? []
-            : [
-                [
-                  t("audit.record.accessRequest"),
-                  <Link key="request" to="/access-requests/$name" params={{ name: accessRequest }}>
-                    {accessRequest}
-                  </Link>,
-                ] as const,
-              ]),
+          accessRequest !== undefined && [
+            t("audit.record.accessRequest"),
+            <Link key="request" to="/access-requests/$name" params={{ name: accessRequest }}>
+              {accessRequest}
+            </Link>,
+          ],
           [t("audit.record.id"), <code key="id">{auditID}</code>],
         ]}
       />

@@ -80,20 +80,15 @@ function State({ status, isPlatform }: { readonly status: AuthorityStatus; reado
             ],
             [t("authority.signing"), <code key="signing">{signing?.name ?? ""}</code>],
             [t("field.expires"), <Time key="expires" at={signing?.expirationTimestamp} otherwise="" />],
-            ...(other === undefined
-              ? []
-              : [
-                  [
-                    t(prepared === undefined ? "authority.previous" : "authority.prepared"),
-                    <code key="other">{other.name ?? ""}</code>,
-                  ] as const,
-                ]),
-            ...(isPrepared
-              ? [[t("authority.since"), <Time key="since" at={preparationTimestamp} otherwise="" />] as const]
-              : []),
-            ...(completionTimestamp === undefined
-              ? []
-              : [[t("authority.rotated"), <Time key="rotated" at={completionTimestamp} otherwise="" />] as const]),
+            other !== undefined && [
+              t(prepared === undefined ? "authority.previous" : "authority.prepared"),
+              <code key="other">{other.name ?? ""}</code>,
+            ],
+            isPrepared && [t("authority.since"), <Time key="since" at={preparationTimestamp} otherwise="" />],
+            completionTimestamp !== undefined && [
+              t("authority.rotated"),
+              <Time key="rotated" at={completionTimestamp} otherwise="" />,
+            ],
           ]}
         />
       </div>
@@ -118,7 +113,7 @@ function OutdatedItems({
   return (
     <>
       <h3>{counted("authority.outdated", total)}</h3>
-      <LongList items={items} textOf={({ id, subject, owner }) => `${id} ${subject} ${owner}`}>
+      <LongList items={items} none={t("list.none")} textOf={({ id, subject, owner }) => `${id} ${subject} ${owner}`}>
         {({ kind = "", id = "", subject = "", owner = "", expirationTimestamp, lastActivity, lastUsedFrom }) => (
           <li key={`${kind} ${id}`}>
             <span className="two-lines">

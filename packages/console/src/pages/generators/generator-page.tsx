@@ -68,16 +68,12 @@ function GeneratorView({ generator, project }: { readonly generator: KubeconfigG
             [t("generator.fact.role"), t(spec.role === "view" ? "generator.role.view" : "generator.role.all")],
             [t("generator.fact.ttl"), duration(spec.ttlSeconds ?? DEFAULT_TTL_SECONDS)],
             [t("field.creator"), creator?.name ?? "–"],
-            ...(accessKey === undefined
-              ? []
-              : [
-                  [
-                    t("generator.fact.key"),
-                    <Link key="key" to="/keys/$name" params={{ name: accessKey }}>
-                      {accessKey}
-                    </Link>,
-                  ] as const,
-                ]),
+            accessKey !== undefined && [
+              t("generator.fact.key"),
+              <Link key="key" to="/keys/$name" params={{ name: accessKey }}>
+                {accessKey}
+              </Link>,
+            ],
             [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
@@ -95,34 +91,35 @@ function Clusters(props: {
   const { clusters, selected, project } = props;
   return (
     <Section title={t("clusters.title")} lead={t("generator.clusters.lead")}>
-      {clusters.length === 0 && <p className="muted">{t("generator.clusters.none")}</p>}
-      {clusters.length > 0 && (
-        <LongList items={clusters} textOf={({ name, secret = "" }) => `${name} ${secret}`}>
-          {({ name, secret = "", expirationTimestamp, conditions }) => {
-            const ready = readyOf(conditions);
-            return (
-              <li key={name}>
-                <span className="two-lines">
-                  <Link to="/clusters/$project/$name" params={{ project, name }}>
-                    {name}
-                  </Link>
-                  <span className="muted">
-                    {ready?.status === "False" && ready.message ? sentence(ready.message) : secret}
-                  </span>
+      <LongList
+        items={clusters}
+        none={t("generator.clusters.none")}
+        textOf={({ name, secret = "" }) => `${name} ${secret}`}
+      >
+        {({ name, secret = "", expirationTimestamp, conditions }) => {
+          const ready = readyOf(conditions);
+          return (
+            <li key={name}>
+              <span className="two-lines">
+                <Link to="/clusters/$project/$name" params={{ project, name }}>
+                  {name}
+                </Link>
+                <span className="muted">
+                  {ready?.status === "False" && ready.message ? sentence(ready.message) : secret}
                 </span>
-                <span>
-                  {expirationTimestamp !== undefined && (
-                    <>
-                      {t("time.expires")} <Time at={expirationTimestamp} otherwise="" />{" "}
-                    </>
-                  )}
-                  <GeneratorBadge conditions={conditions} />
-                </span>
-              </li>
-            );
-          }}
-        </LongList>
-      )}
+              </span>
+              <span>
+                {expirationTimestamp !== undefined && (
+                  <>
+                    {t("time.expires")} <Time at={expirationTimestamp} otherwise="" />{" "}
+                  </>
+                )}
+                <GeneratorBadge conditions={conditions} />
+              </span>
+            </li>
+          );
+        }}
+      </LongList>
       {selected > clusters.length && clusters.length > 0 && (
         <p className="hint">{t("generator.clusters.more", { count: selected - clusters.length })}</p>
       )}

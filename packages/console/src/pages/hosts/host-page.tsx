@@ -7,7 +7,6 @@ import { Link } from "@tanstack/react-router";
 import { CLUSTERS, nameOf, ownerName, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { DescriptionList } from "../../components/description-list.tsx";
-import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
@@ -70,12 +69,10 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
             [t("field.state"), <HostBadge key="state" cluster={cluster} />],
             [t("field.name"), <code key="name">{name}</code>],
             [t("field.kind"), t(isLocal ? "host.local" : "host.connected")],
-            ...(spec.networkPeer === true ? [[t("host.fact.agent"), agentWords(status.agent)] as const] : []),
+            spec.networkPeer === true && [t("host.fact.agent"), agentWords(status.agent)],
             [t("field.kubernetes"), status.version || "–"],
             [t("field.owner"), ownerName(spec.owner) || "–"],
-            ...(secretName === ""
-              ? []
-              : [[t("host.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>] as const]),
+            secretName !== "" && [t("host.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>],
             [t("host.fact.new"), t(isClosedCluster(cluster) ? "host.closed" : "host.open")],
             [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
@@ -119,19 +116,20 @@ function Projects({ name }: { readonly name: string }) {
   );
   return (
     <Section title={t("projects.title")} lead={t("host.projects.lead")}>
-      {isLoading && <Loading />}
-      {!isLoading && allowed.length === 0 && <p className="muted">{t("host.projects.none")}</p>}
-      {allowed.length > 0 && (
-        <LongList items={allowed} textOf={(project) => `${project.spec?.displayName ?? ""} ${nameOf(project)}`}>
-          {(project) => (
-            <li key={project.metadata.uid}>
-              <Link to="/projects/$name" params={{ name: nameOf(project) }}>
-                {nameWithTitle(project)}
-              </Link>
-            </li>
-          )}
-        </LongList>
-      )}
+      <LongList
+        items={allowed}
+        none={t("host.projects.none")}
+        isLoading={isLoading}
+        textOf={(project) => `${project.spec?.displayName ?? ""} ${nameOf(project)}`}
+      >
+        {(project) => (
+          <li key={project.metadata.uid}>
+            <Link to="/projects/$name" params={{ name: nameOf(project) }}>
+              {nameWithTitle(project)}
+            </Link>
+          </li>
+        )}
+      </LongList>
     </Section>
   );
 }
@@ -141,29 +139,27 @@ function Instances({ name }: { readonly name: string }) {
   const here = items.filter(({ spec }) => spec?.clusterRef?.cluster === name);
   return (
     <Section title={t("clusters.title")}>
-      {isLoading && <Loading />}
-      {!isLoading && here.length === 0 && <p className="muted">{t("host.instances.none")}</p>}
-      {here.length > 0 && (
-        <LongList
-          items={here}
-          textOf={({ metadata, spec }) => `${metadata.namespace} ${metadata.name} ${spec?.displayName ?? ""}`}
-        >
-          {(cluster) => {
-            const project = projectOf(cluster.metadata.namespace ?? "");
-            return (
-              <li key={cluster.metadata.uid}>
-                <span className="two-lines">
-                  <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
-                    {titleOf(cluster)}
-                  </Link>
-                  <span className="muted">{t("place.project", { name: project })}</span>
-                </span>
-                <ClusterBadge cluster={cluster} />
-              </li>
-            );
-          }}
-        </LongList>
-      )}
+      <LongList
+        items={here}
+        none={t("host.instances.none")}
+        isLoading={isLoading}
+        textOf={({ metadata, spec }) => `${metadata.namespace} ${metadata.name} ${spec?.displayName ?? ""}`}
+      >
+        {(cluster) => {
+          const project = projectOf(cluster.metadata.namespace ?? "");
+          return (
+            <li key={cluster.metadata.uid}>
+              <span className="two-lines">
+                <Link to="/clusters/$project/$name" params={{ project, name: nameOf(cluster) }}>
+                  {titleOf(cluster)}
+                </Link>
+                <span className="muted">{t("place.project", { name: project })}</span>
+              </span>
+              <ClusterBadge cluster={cluster} />
+            </li>
+          );
+        }}
+      </LongList>
     </Section>
   );
 }

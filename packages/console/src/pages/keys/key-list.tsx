@@ -5,7 +5,6 @@ import { Link } from "@tanstack/react-router";
 import { nameOf, titleOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
-import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../texts/text.tsx";
@@ -19,11 +18,14 @@ export function KeyList(props: {
   readonly noteOf?: (key: OwnedAccessKey) => string | undefined;
 }) {
   const { list, keys, none, noteOf } = props;
-  if (list.isLoading) return <Loading />;
   if (list.error !== null) return <p className="muted">{list.error.message}</p>;
-  if (keys.length === 0) return <p className="muted">{none}</p>;
   return (
-    <LongList items={keys} textOf={(key) => `${key.spec?.displayName ?? ""} ${nameOf(key)}`}>
+    <LongList
+      items={keys}
+      none={none}
+      isLoading={list.isLoading}
+      textOf={(key) => `${key.spec?.displayName ?? ""} ${nameOf(key)}`}
+    >
       {(key) => (
         <li key={key.metadata.uid}>
           <span className="two-lines">

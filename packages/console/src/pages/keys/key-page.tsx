@@ -58,28 +58,22 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
             [t("field.name"), <code key="name">{name}</code>],
             [t("field.owner"), `${ownerOf(accessKey).name} (${t(`owner.${ownerOf(accessKey).kind}`)})`],
             [t("field.lastUsed"), <Time key="used" at={status.lastActivity} otherwise={t("key.neverUsed")} />],
-            ...(status.lastUsedFrom === undefined
-              ? []
-              : [[t("key.fact.from"), <From key="from" of={status.lastUsedFrom} />] as const]),
-            ...(spec.maxUses === undefined
-              ? []
-              : [
-                  [
-                    t("key.fact.uses"),
-                    t("key.uses", { uses: Number(status.uses ?? 0), maxUses: Number(spec.maxUses) }),
-                  ] as const,
-                ]),
+            status.lastUsedFrom !== undefined && [t("key.fact.from"), <From key="from" of={status.lastUsedFrom} />],
+            spec.maxUses !== undefined && [
+              t("key.fact.uses"),
+              t("key.uses", { uses: Number(status.uses ?? 0), maxUses: Number(spec.maxUses) }),
+            ],
             [t("field.expires"), <Expiry key="expires" accessKey={accessKey} />],
             [t("field.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
-            ...(status.issuedBy === undefined
-              ? []
-              : [[t("key.fact.issuedBy"), `${status.issuedBy.rule} (${status.issuedBy.subject})`] as const]),
-            ...(spec.secretRef === undefined
-              ? []
-              : [[t("key.fact.secret"), `${spec.secretRef.namespace}/${spec.secretRef.name}`] as const]),
-            ...(spec.groups === undefined || spec.groups.length === 0
-              ? []
-              : [[t("key.fact.groups"), spec.groups.join(", ")] as const]),
+            status.issuedBy !== undefined && [
+              t("key.fact.issuedBy"),
+              `${status.issuedBy.rule} (${status.issuedBy.subject})`,
+            ],
+            spec.secretRef !== undefined && [
+              t("key.fact.secret"),
+              `${spec.secretRef.namespace}/${spec.secretRef.name}`,
+            ],
+            spec.groups !== undefined && spec.groups.length > 0 && [t("key.fact.groups"), spec.groups.join(", ")],
           ]}
         />
       </div>

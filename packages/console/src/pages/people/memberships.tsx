@@ -83,19 +83,16 @@ export function Memberships({ kind, name, teams }: Props) {
       lead={t(kind === "User" ? "memberships.lead" : "memberships.lead.team")}
       actions={<JoinProject kind={kind} name={name} />}
     >
-      {all.length === 0 && <p className="muted">{t("list.noneVisible")}</p>}
-      {all.length > 0 && (
-        <LongList items={all} textOf={({ title, role }) => `${title} ${role}`}>
-          {({ to, title, role }) => (
-            <li key={`${to} ${role}`}>
-              <span className="two-lines">
-                <Link to={to}>{title}</Link>
-                <span className="muted">{role}</span>
-              </span>
-            </li>
-          )}
-        </LongList>
-      )}
+      <LongList items={all} none={t("list.noneVisible")} textOf={({ title, role }) => `${title} ${role}`}>
+        {({ to, title, role }) => (
+          <li key={`${to} ${role}`}>
+            <span className="two-lines">
+              <Link to={to}>{title}</Link>
+              <span className="muted">{role}</span>
+            </span>
+          </li>
+        )}
+      </LongList>
     </Section>
   );
 }

@@ -10,7 +10,6 @@ import { useMay } from "../../api/use-may.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
-import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
@@ -41,38 +40,34 @@ export function Sessions(props: {
   const mayEnd = right.isAllowed || user === session.user;
   return (
     <Section title={t("sessions.title")} lead={lead}>
-      {list.isLoading && <Loading />}
-      {!list.isLoading && sessions.length === 0 && <p className="muted">{t("sessions.none")}</p>}
-      {sessions.length > 0 && (
-        <LongList items={sessions} textOf={(key) => titleOf(key)}>
-          {(key) => (
-            <li key={key.metadata.uid}>
-              <span className="two-lines">
-                <span>
-                  {titleOf(key)} {nameOf(key) === session.keyName && <Badge tone="info">{t("sessions.this")}</Badge>}
-                </span>
-                <span className="muted">
-                  {t("sessions.began")} <Time at={key.metadata.creationTimestamp} otherwise="" />
-                  {key.status?.lastActivity != null && (
-                    <>
-                      , {t("time.used")} <Time at={key.status.lastActivity} otherwise="" />
-                    </>
-                  )}
-                </span>
+      <LongList items={sessions} none={t("sessions.none")} isLoading={list.isLoading} textOf={(key) => titleOf(key)}>
+        {(key) => (
+          <li key={key.metadata.uid}>
+            <span className="two-lines">
+              <span>
+                {titleOf(key)} {nameOf(key) === session.keyName && <Badge tone="info">{t("sessions.this")}</Badge>}
               </span>
-              {mayEnd && nameOf(key) !== session.keyName && (
-                <Button
-                  kind="danger"
-                  onPress={() => setEnding(key)}
-                  aria-label={t("sessions.end.of", { name: nameOf(key) })}
-                >
-                  {t("sessions.end")}
-                </Button>
-              )}
-            </li>
-          )}
-        </LongList>
-      )}
+              <span className="muted">
+                {t("sessions.began")} <Time at={key.metadata.creationTimestamp} otherwise="" />
+                {key.status?.lastActivity != null && (
+                  <>
+                    , {t("time.used")} <Time at={key.status.lastActivity} otherwise="" />
+                  </>
+                )}
+              </span>
+            </span>
+            {mayEnd && nameOf(key) !== session.keyName && (
+              <Button
+                kind="danger"
+                onPress={() => setEnding(key)}
+                aria-label={t("sessions.end.of", { name: nameOf(key) })}
+              >
+                {t("sessions.end")}
+              </Button>
+            )}
+          </li>
+        )}
+      </LongList>
       <Confirm
         isOpen={ending !== undefined}
         onClose={() => setEnding(undefined)}

@@ -53,9 +53,7 @@ function TeamView({ team }: { readonly team: Team }) {
           items={[
             [t("field.name"), <code key="name">{name}</code>],
             [t("field.owner"), ownerName(spec.owner) || "–"],
-            ...(spec.groups === undefined || spec.groups.length === 0
-              ? []
-              : [[t("team.fact.groups"), spec.groups.join(", ")] as const]),
+            spec.groups !== undefined && spec.groups.length > 0 && [t("team.fact.groups"), spec.groups.join(", ")],
             [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />
@@ -112,27 +110,24 @@ function TeamMembers({ team }: { readonly team: Team }) {
       actions={right.isAllowed ? <Button onPress={() => setAdding(true)}>{t("team.members.add")}</Button> : undefined}
     >
       <WhyNot right={right} />
-      {users.length === 0 && <p className="muted">{t("team.members.none")}</p>}
-      {users.length > 0 && (
-        <LongList items={users} textOf={(user) => user}>
-          {(user) => (
-            <li key={user}>
-              <Link to="/users/$name" params={{ name: user }}>
-                {user}
-              </Link>
-              {right.isAllowed && (
-                <Button
-                  kind="danger"
-                  onPress={() => setRemoved(user)}
-                  aria-label={t("project.members.remove.of", { name: user })}
-                >
-                  {t("action.remove")}
-                </Button>
-              )}
-            </li>
-          )}
-        </LongList>
-      )}
+      <LongList items={users} none={t("team.members.none")} textOf={(user) => user}>
+        {(user) => (
+          <li key={user}>
+            <Link to="/users/$name" params={{ name: user }}>
+              {user}
+            </Link>
+            {right.isAllowed && (
+              <Button
+                kind="danger"
+                onPress={() => setRemoved(user)}
+                aria-label={t("project.members.remove.of", { name: user })}
+              >
+                {t("action.remove")}
+              </Button>
+            )}
+          </li>
+        )}
+      </LongList>
       {isAdding && (
         <AddMember
           title={t("team.members.add")}

@@ -78,14 +78,12 @@ function UserView({ user }: { readonly user: User }) {
             [t("field.state"), <UserBadge key="state" user={user} />],
             [t("field.name"), <code key="name">{name}</code>],
             [t("field.subject"), <code key="subject">{spec.subject || name}</code>],
-            ...(spec.email === undefined ? [] : [[t("field.email"), spec.email] as const]),
+            spec.email !== undefined && [t("field.email"), spec.email],
             [
               t("user.fact.signsIn"),
               spec.identities?.map(({ provider }) => provider).join(", ") || t("user.noIdentity"),
             ],
-            ...(spec.groups === undefined || spec.groups.length === 0
-              ? []
-              : [[t("field.groups"), spec.groups.join(", ")] as const]),
+            spec.groups !== undefined && spec.groups.length > 0 && [t("field.groups"), spec.groups.join(", ")],
             [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
           ]}
         />

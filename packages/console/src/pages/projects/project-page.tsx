@@ -7,7 +7,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link } from "@tanstack/react-router";
 import { Plus, UserPlus } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import {
   inNamespace,
@@ -15,16 +15,16 @@ import {
   nameOf,
   ownerName,
   PROJECTS,
+  type Titled,
   TRUST_RULES,
   titleOf,
   VIRTUAL_CLUSTERS,
 } from "../../api/resources.ts";
-import { useLive } from "../../api/use-live.ts";
+import { type LiveList, useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
-import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
@@ -143,37 +143,35 @@ function Members({ project }: { readonly project: Project }) {
       }
     >
       <WhyNot right={right} />
-      {members.length === 0 && <p className="muted">{t("project.members.none")}</p>}
-      {members.length > 0 && (
-        <LongList items={members} textOf={({ name: member, clusterRole }) => `${member} ${clusterRole}`}>
-          {(member) => (
-            <li key={`${member.kind} ${member.name} ${member.clusterRole}`}>
-              <span className="two-lines">
-                <Link
-                  to={member.kind === "Team" ? "/teams/$name" : "/users/$name"}
-                  params={{ name: member.name ?? "" }}
-                >
-                  {member.name}
-                </Link>
-                <span className="muted">
-                  {member.kind === "Team" ? t("owner.team") : t("owner.user")}
-                  {" · "}
-                  {roleName(member.clusterRole ?? "")}
-                </span>
+      <LongList
+        items={members}
+        none={t("project.members.none")}
+        textOf={({ name: member, clusterRole }) => `${member} ${clusterRole}`}
+      >
+        {(member) => (
+          <li key={`${member.kind} ${member.name} ${member.clusterRole}`}>
+            <span className="two-lines">
+              <Link to={member.kind === "Team" ? "/teams/$name" : "/users/$name"} params={{ name: member.name ?? "" }}>
+                {member.name}
+              </Link>
+              <span className="muted">
+                {member.kind === "Team" ? t("owner.team") : t("owner.user")}
+                {" · "}
+                {roleName(member.clusterRole ?? "")}
               </span>
-              {right.isAllowed && (
-                <Button
-                  kind="danger"
-                  onPress={() => setAsked(member)}
-                  aria-label={t("project.members.remove.of", { name: member.name ?? "" })}
-                >
-                  {t("action.remove")}
-                </Button>
-              )}
-            </li>
-          )}
-        </LongList>
-      )}
+            </span>
+            {right.isAllowed && (
+              <Button
+                kind="danger"
+                onPress={() => setAsked(member)}
+                aria-label={t("project.members.remove.of", { name: member.name ?? "" })}
+              >
+                {t("action.remove")}
+              </Button>
+            )}
+          </li>
+        )}
+      </LongList>
       {asked === "add" && (
         <AddProjectMember members={members} onClose={close} onAdd={(member) => save([...members, member])} />
       )}
@@ -197,106 +195,110 @@ function Members({ project }: { readonly project: Project }) {
 }
 
 function Clusters({ name }: { readonly name: string }) {
-  const namespace = namespaceOf(name);
-  const { items, isLoading, error } = useLive<VirtualClusterInstance>(inNamespace(VIRTUAL_CLUSTERS, namespace));
-  const right = useMay({ verb: "create", resource: "virtualclusterinstances", namespace });
+  const list = useLive<VirtualClusterInstance>(inNamespace(VIRTUAL_CLUSTERS, namespaceOf(name)));
   return (
-    <Section
+    <Objects
+      project={name}
+      list={list}
       title={t("clusters.title")}
-      actions={
-        right.isAllowed && (
-          <Link to="/new/virtual-cluster" search={{ project: name }} className="button plain">
-            <Plus aria-hidden="true" />
-            {t("cluster.new")}
-          </Link>
-        )
-      }
-    >
-      {error !== null && <p className="muted">{error.message}</p>}
-      {isLoading && <Loading />}
-      {!isLoading && error === null && items.length === 0 && <p className="muted">{t("project.noClusters")}</p>}
-      {items.length > 0 && (
-        <LongList items={items} textOf={(cluster) => `${cluster.spec?.displayName ?? ""} ${nameOf(cluster)}`}>
-          {(cluster) => (
-            <li key={cluster.metadata.uid}>
-              <Link to="/clusters/$project/$name" params={{ project: name, name: nameOf(cluster) }}>
-                {titleOf(cluster)}
-              </Link>
-              <ClusterBadge cluster={cluster} />
-            </li>
-          )}
-        </LongList>
-      )}
-    </Section>
+      none={t("project.noClusters")}
+      resource="virtualclusterinstances"
+      form="/new/virtual-cluster"
+      formLabel={t("cluster.new")}
+      view="/clusters/$project/$name"
+      note={(cluster) => <ClusterBadge cluster={cluster} />}
+    />
   );
 }
 
 function Rules({ name }: { readonly name: string }) {
   const namespace = namespaceOf(name);
   const right = useMay({ verb: "list", resource: "trustrules", namespace });
-  const { items } = useLive<TrustRule>(inNamespace(TRUST_RULES, namespace), { isWanted: right.isAllowed });
-  const mayCreate = useMay({ verb: "create", resource: "trustrules", namespace });
+  const list = useLive<TrustRule>(inNamespace(TRUST_RULES, namespace), { isWanted: right.isAllowed });
   if (!right.isAllowed) return null;
   return (
-    <Section
+    <Objects
+      project={name}
+      list={list}
       title={t("trust.title")}
       lead={t("project.trust.lead")}
-      actions={
-        mayCreate.isAllowed && (
-          <Link to="/new/trust-rule" search={{ project: name }} className="button plain">
-            <Plus aria-hidden="true" />
-            {t("trust.new")}
-          </Link>
-        )
-      }
-    >
-      {items.length === 0 && <p className="muted">{t("project.noTrust")}</p>}
-      {items.length > 0 && (
-        <LongList items={items} textOf={(rule) => `${rule.spec.displayName ?? ""} ${nameOf(rule)}`}>
-          {(rule) => (
-            <li key={rule.metadata.uid}>
-              <Link to="/trust/$project/$name" params={{ project: name, name: nameOf(rule) }}>
-                {titleOf(rule)}
-              </Link>
-              <span className="muted">{rule.spec.issuer.preset ?? rule.spec.issuer.url}</span>
-            </li>
-          )}
-        </LongList>
-      )}
-    </Section>
+      none={t("project.noTrust")}
+      resource="trustrules"
+      form="/new/trust-rule"
+      formLabel={t("trust.new")}
+      view="/trust/$project/$name"
+      note={({ spec }) => <span className="muted">{spec.issuer.preset ?? spec.issuer.url}</span>}
+    />
   );
 }
 
 function Generators({ name }: { readonly name: string }) {
   const namespace = namespaceOf(name);
   const right = useMay({ verb: "list", resource: "kubeconfiggenerators", namespace });
-  const { items } = useLive<KubeconfigGenerator>(inNamespace(KUBECONFIG_GENERATORS, namespace), {
+  const list = useLive<KubeconfigGenerator>(inNamespace(KUBECONFIG_GENERATORS, namespace), {
     isWanted: right.isAllowed,
   });
-  const mayCreate = useMay({ verb: "create", resource: "kubeconfiggenerators", namespace });
   if (!right.isAllowed) return null;
   return (
-    <Section
+    <Objects
+      project={name}
+      list={list}
       title={t("generators.title")}
       lead={t("project.generators.lead")}
+      none={t("project.noGenerators")}
+      resource="kubeconfiggenerators"
+      form="/new/kubeconfig-generator"
+      formLabel={t("generator.new")}
+      view="/kubeconfig-generators/$project/$name"
+      note={({ status }) => <GeneratorBadge conditions={status?.conditions} />}
+    />
+  );
+}
+
+/** The objects of one kind in the project. `note`: after the title of an object. */
+function Objects<T extends Titled>(props: {
+  readonly project: string;
+  readonly list: LiveList<T>;
+  readonly title: string;
+  readonly lead?: string;
+  readonly none: string;
+  readonly resource: string;
+  readonly form: "/new/virtual-cluster" | "/new/trust-rule" | "/new/kubeconfig-generator";
+  readonly formLabel: string;
+  readonly view: "/clusters/$project/$name" | "/trust/$project/$name" | "/kubeconfig-generators/$project/$name";
+  readonly note: (object: T) => ReactNode;
+}) {
+  const { project, list, title, lead, none, resource, form, formLabel, view, note } = props;
+  const { items, isLoading, error } = list;
+  const right = useMay({ verb: "create", resource, namespace: namespaceOf(project) });
+  return (
+    <Section
+      title={title}
+      lead={lead}
       actions={
-        mayCreate.isAllowed && (
-          <Link to="/new/kubeconfig-generator" search={{ project: name }} className="button plain">
+        right.isAllowed && (
+          <Link to={form} search={{ project }} className="button plain">
             <Plus aria-hidden="true" />
-            {t("generator.new")}
+            {formLabel}
           </Link>
         )
       }
     >
-      {items.length === 0 && <p className="muted">{t("project.noGenerators")}</p>}
-      {items.length > 0 && (
-        <LongList items={items} textOf={nameOf}>
-          {(generator) => (
-            <li key={generator.metadata.uid}>
-              <Link to="/kubeconfig-generators/$project/$name" params={{ project: name, name: nameOf(generator) }}>
-                {titleOf(generator)}
+      {error !== null ? (
+        <p className="muted">{error.message}</p>
+      ) : (
+        <LongList
+          items={items}
+          isLoading={isLoading}
+          none={none}
+          textOf={(object) => `${object.spec?.displayName ?? ""} ${nameOf(object)}`}
+        >
+          {(object) => (
+            <li key={object.metadata.uid}>
+              <Link to={view} params={{ project, name: nameOf(object) }}>
+                {titleOf(object)}
               </Link>
-              <GeneratorBadge conditions={generator.status?.conditions} />
+              {note(object)}
             </li>
           )}
         </LongList>

@@ -73,13 +73,13 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
                 {placeText(spec)}
               </Link>,
             ],
-            ...(spec.role === undefined ? [] : [[t("field.role"), <code key="role">{spec.role}</code>] as const]),
+            spec.role !== undefined && [t("field.role"), <code key="role">{spec.role}</code>],
             [t("requests.column.duration"), duration(Number(status.durationSeconds ?? 0))],
             [
               t(`request.time.${timeShown(phase)}`),
               <Time key="ends" at={status.endedTimestamp ?? status.expirationTimestamp} otherwise="–" />,
             ],
-            ...(decidersOf(request) === "" ? [] : [[t("requests.column.decided"), decidersOf(request)] as const]),
+            decidersOf(request) !== "" && [t("requests.column.decided"), decidersOf(request)],
             [t("request.policy"), <Policy key="policy" request={request} />],
             [t("field.name"), <code key="name">{nameOf(request)}</code>],
             [t("requests.column.asked"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],

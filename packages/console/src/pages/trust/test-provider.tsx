@@ -53,9 +53,7 @@ function Identity({ verdict: { identity, user } }: { readonly verdict: Verdict }
     <>
       <DescriptionList
         items={[
-          ...(user === undefined
-            ? []
-            : [[t("field.user"), `${user.name} (${named("provider.test.how", user.how ?? "")})`] as const]),
+          user !== undefined && [t("field.user"), `${user.name} (${named("provider.test.how", user.how ?? "")})`],
           [t("field.username"), identity.username],
           [t("provider.test.subject"), <code key="subject">{identity.subject}</code>],
           [t("field.groups"), identity.groups?.join(", ")],
