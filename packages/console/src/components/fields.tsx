@@ -217,7 +217,7 @@ export function RowsField<Row extends { readonly [member in keyof Row]: string }
                 ...(placeholder === undefined ? {} : { placeholder }),
               };
               return of === undefined ? (
-                <TextField key={id} {...field} autoComplete="off" />
+                <TextField key={id} {...field} />
               ) : (
                 <NameField key={id} {...field} of={of} isList={isList} />
               );

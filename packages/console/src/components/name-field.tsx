@@ -38,7 +38,7 @@ export function NameField({
   );
   return (
     <>
-      <TextField {...field} list={id} autoComplete="off" onFocus={() => setWanted(true)} />
+      <TextField {...field} list={id} onFocus={() => setWanted(true)} />
       <datalist id={id}>
         {suggestions.map((object) => (
           <option

@@ -40,7 +40,6 @@ export function NameFields(props: {
           onChange({ displayName, ...(isNew && !isNameOwn ? { name: nameFrom(displayName) } : {}) })
         }
         error={errorAt("spec.displayName")}
-        autoComplete="off"
         autoFocus
       />
       {isNew && (
@@ -53,7 +52,6 @@ export function NameFields(props: {
             onChange({ name });
           }}
           error={errorAt("metadata.name")}
-          autoComplete="off"
           isMonospace
           isRequired
         />

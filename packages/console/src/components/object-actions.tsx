@@ -73,13 +73,7 @@ export function ObjectActions(props: {
         onConfirm={remove}
       >
         {typed !== "" && (
-          <TextField
-            label={t("object.delete.type", { name: typed })}
-            value={text}
-            onChange={setText}
-            autoComplete="off"
-            isMonospace
-          />
+          <TextField label={t("object.delete.type", { name: typed })} value={text} onChange={setText} isMonospace />
         )}
       </Confirm>
     </>

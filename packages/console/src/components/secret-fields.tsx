@@ -44,7 +44,6 @@ export function SecretFields(props: {
             label={t(`secret.${part}`)}
             value={secret[part]}
             onChange={(text) => onChange({ ...secret, [part]: text })}
-            autoComplete="off"
             {...(defaults[part] === undefined ? {} : { placeholder: defaults[part] })}
           />
         ))}

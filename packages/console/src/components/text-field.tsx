@@ -19,7 +19,6 @@ export type TextFieldProps = {
   readonly isMonospace?: boolean;
   readonly autoFocus?: boolean;
   readonly onFocus?: () => void;
-  readonly autoComplete?: string;
   readonly placeholder?: string;
   readonly name?: string;
   /** The ID of a `<datalist>` with suggestions. */
@@ -32,7 +31,13 @@ export function TextField(props: TextFieldProps) {
   const hint = placeholder === undefined ? {} : { placeholder };
   const suggested = list === undefined ? {} : { list };
   return (
-    <AriaTextField {...field} isInvalid={error !== undefined} validationBehavior="aria" className="field">
+    <AriaTextField
+      {...field}
+      autoComplete="off"
+      isInvalid={error !== undefined}
+      validationBehavior="aria"
+      className="field"
+    >
       <span className="label-row">
         <Label>{label}</Label>
         {/* The field itself says so to screen readers. */}

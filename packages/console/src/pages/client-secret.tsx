@@ -85,7 +85,6 @@ function SetClientSecret({ place, onClose }: { readonly place: SecretPlace; read
           value={value}
           onChange={setValue}
           type="password"
-          autoComplete="off"
           autoFocus
           isRequired
         />

@@ -87,7 +87,6 @@ function ReportLeak() {
           sent.reset();
           setText(value);
         }}
-        autoComplete="off"
         isMultiline
         isMonospace
         isRequired

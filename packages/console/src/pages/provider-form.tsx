@@ -148,7 +148,6 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         error={errorAt("spec.issuer")}
         isMonospace
         isRequired
-        autoComplete="off"
       />
       <TextField
         label={t("provider.ca")}
@@ -166,7 +165,6 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         error={errorAt("spec.clientId")}
         isMonospace
         isRequired
-        autoComplete="off"
       />
       <SelectField<Method>
         label={t("provider.method")}
@@ -207,7 +205,6 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
                   })
                 }
                 isMonospace
-                autoComplete="off"
               />
             ))}
           </div>

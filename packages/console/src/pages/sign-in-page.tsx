@@ -53,7 +53,6 @@ export function SignInPage({ providers }: { readonly providers: readonly Provide
             label={t("signIn.key")}
             type="password"
             name="key"
-            autoComplete="off"
             value={key}
             onChange={setKey}
             isMonospace

@@ -144,14 +144,12 @@ export function AccessPage() {
               value={question.name}
               onChange={(name) => change({ name })}
               description={t("access.name.hint")}
-              autoComplete="off"
             />
             <TextField
               label={t("access.subresource")}
               value={question.subresource}
               onChange={(subresource) => change({ subresource })}
               description={t("access.subresource.hint")}
-              autoComplete="off"
             />
           </div>
           <footer>

@@ -100,7 +100,6 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
           value={draft.name}
           onChange={(name) => onChange({ name })}
           error={errorAt("metadata.name")}
-          autoComplete="off"
           autoFocus
           isMonospace
           isRequired

@@ -175,7 +175,7 @@ function Filters(props: {
       <NameField of={ACCESS_KEYS} {...field("key")} />
       <NameField of={USERS} {...field("user")} />
       <NameField of={VIRTUAL_CLUSTERS} namedBy={clusterName} {...field("cluster")} />
-      <TextField {...field("object")} autoComplete="off" placeholder="users/jane" list={suggestions} />
+      <TextField {...field("object")} placeholder="users/jane" list={suggestions} />
       <datalist id={suggestions}>
         {objects.map((object) => (
           <option key={object} value={object} />

@@ -114,7 +114,6 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
             placeholder={draft.name}
             onChange={(secret) => onChange({ secret })}
             error={errorAt("spec.secretRef")}
-            autoComplete="off"
             isMonospace
           />
         </>

@@ -54,7 +54,6 @@ function SetKubeconfigDialog(props: Target & { readonly onClose: () => void }) {
           onChange={setText}
           isMultiline
           isMonospace
-          autoComplete="off"
         />
         <Code label={t("form.command")} text={`${command.map(quoted).join(" ")} --from-file=${field}=admin.conf`} />
         <DialogEnd right={right} error={save.error} close={t("action.cancel")} onClose={onClose}>

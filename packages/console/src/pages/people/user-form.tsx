@@ -66,7 +66,6 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
         value={draft.email}
         onChange={(email) => onChange({ email })}
         error={errorAt("spec.email")}
-        autoComplete="off"
       />
       <TextField
         label={t("field.username")}
@@ -74,7 +73,6 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
         onChange={(username) => onChange({ username })}
         description={t("user.username.hint")}
         error={errorAt("spec.username")}
-        autoComplete="off"
       />
       <TextField
         label={t("field.groups")}

@@ -89,7 +89,6 @@ function Fields(props: FieldsProps<Draft>) {
               description={named("project.quota.unit", resource)}
               placeholder={DEFAULTS[resource]}
               onChange={(amount) => onChange({ quotas: { ...draft.quotas, [resource]: amount } })}
-              autoComplete="off"
             />
           ))}
         </div>

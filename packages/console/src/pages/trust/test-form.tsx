@@ -41,7 +41,6 @@ export function TestForm<T extends Verdict>(props: {
         }}
         isMultiline
         isMonospace
-        autoComplete="off"
         description={hint}
       />
       <div>

@@ -194,7 +194,6 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
         error={errorAt("spec.issuer")}
         isRequired={draft.issuer === "other" || draft.issuer === "kubernetes"}
         isMonospace
-        autoComplete="off"
       />
       {(draft.issuer === "other" || draft.issuer === "kubernetes" || draft.jwks !== "") && (
         <TextField
