@@ -59,9 +59,7 @@ export function createCredentialsCommand(context: CommandContext): Command {
         const isRevocable = (credential: JsonValue): boolean => textAt(credential, "enforcedBy") !== "Cluster";
         const ids = all ? before.filter(isRevocable).map((credential) => textAt(credential, "id")) : given;
         const ledger = await resource.createSubresource(name, "credentials", {
-          apiVersion: `${group}/v1`,
           kind: "CredentialLedger",
-          metadata: {},
           spec: all ? { all } : { revoke: [...ids] },
         });
         if (!writeAs(flags, ledger ?? {}, context, ids))

@@ -77,9 +77,9 @@ describe("the verbs of a resource", () => {
     ],
     [
       "subresource",
-      () => keys().createSubresource("a/b", "rotate", {}),
+      () => keys().createSubresource("a/b", "rotate", { kind: "Rotation" }),
       `POST ${base}/a%2Fb/rotate`,
-      "{}",
+      '{"apiVersion":"management.postern/v1","metadata":{},"kind":"Rotation"}',
       "application/json",
     ],
   ])("%s", async (_, call, request, expectedBody, contentType) => {

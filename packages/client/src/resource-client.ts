@@ -60,7 +60,10 @@ export type ResourceClient<T extends KubeObject> = {
   delete(name: string, options?: DeleteOptions): Promise<void>;
   /** Ends when the server ends it, the signal aborts, or the loop is left. Throws ApiError for an ERROR event. */
   watch(options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
-  /** Creates a subresource: `subresource("demo", "kubeconfig", body)`. The response has a kind of its own. */
+  /**
+   * Creates a subresource: `createSubresource("ci", "rotate", { kind: "OwnedAccessKeyRotation", spec })`, by default of the resource's own group
+   * and version. The response has a kind of its own.
+   */
   createSubresource(name: string, subresource: string, body: JsonObject, options?: WriteOptions): Promise<JsonValue>;
   getSubresource(name: string, subresource: string, options?: CallOptions): Promise<JsonValue>;
 };
@@ -74,6 +77,7 @@ export function createResourceClient<T extends KubeObject = KubeObject>(
   address: ResourceAddress,
 ): ResourceClient<T> {
   const collection = collectionPath(address);
+  const apiVersion = formatApiVersion(address);
   const pathOf = (name: string, subresource?: string) =>
     `${collection}/${encodeURIComponent(name)}${subresource === undefined ? "" : `/${subresource}`}`;
   /** Every successful response to these requests has a body of the caller's type. */
@@ -140,7 +144,7 @@ export function createResourceClient<T extends KubeObject = KubeObject>(
       send({
         method: "POST",
         path: pathOf(name, subresource),
-        body,
+        body: { apiVersion, metadata: {}, ...body },
         query: writeQuery(options),
         ...signalOf(options),
       }),

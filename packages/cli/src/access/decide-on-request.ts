@@ -19,9 +19,7 @@ export const decideOnRequest = (
   withClient(flags, context, async (client, group) => {
     const requests = accessRequestsOf(client, group);
     const answer = await requests.createSubresource(name, "approval", {
-      apiVersion: `${group}/v1`,
       kind: "AccessApproval",
-      metadata: {},
       spec: { decision, ...(flags.message === undefined ? {} : { message: flags.message }) },
     });
     if (writeAs(flags, objectAt(answer, "status"), context)) return;

@@ -98,9 +98,7 @@ function ofInstance(address: ResourceAddress, name: string, client: ApiClient): 
     read: async () => objectAt(await resource.getSubresource(name, "certificateauthority"), "status"),
     async take(action) {
       const answer = await resource.createSubresource(name, "certificateauthority", {
-        apiVersion: `${address.group}/${address.version}`,
         kind: "CertificateAuthority",
-        metadata: {},
         spec: { action },
       });
       return objectAt(answer, "status");

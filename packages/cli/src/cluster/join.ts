@@ -28,8 +28,7 @@ export const createClusterJoinCommand = (context: CommandContext): Command =>
     await withFoundConnection(connection, context, async (client, group) => {
       const clusters = connectedOf(client, group, flags);
       await letAgentConnect(clusters, group, name, flags);
-      const body = { apiVersion: `${group}/v1`, kind: "ClusterJoin", metadata: {} };
-      const status = objectAt(await clusters.createSubresource(name, "join", body), "status");
+      const status = objectAt(await clusters.createSubresource(name, "join", { kind: "ClusterJoin" }), "status");
       if (writeAs(flags, status, context)) return;
       const url = textAt(status, "url");
       const until = textAt(status, "expirationTimestamp");

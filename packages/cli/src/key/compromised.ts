@@ -37,9 +37,7 @@ export const createKeyCompromisedCommand = (context: CommandContext): Command =>
         const { stdout, stderr } = context;
         const keys = accessKeysOf(client, group);
         const answer = await keys.createSubresource(name, "rotate", {
-          apiVersion: `${group}/v1`,
           kind: "OwnedAccessKeyRotation",
-          metadata: {},
           spec: { nonce: randomUUID(), compromised: true },
         });
         const status = objectAt(answer, "status");

@@ -24,9 +24,7 @@ export const createKeyExplainCommand = (context: CommandContext): Command =>
     if (method !== undefined && path === undefined) throw new UsageError("--method requires --path");
     return withClient(flags, context, async (client, group) => {
       const answer = await accessKeysOf(client, group).createSubresource(name, "explain", {
-        apiVersion: `${group}/v1`,
         kind: "OwnedAccessKeyExplanation",
-        metadata: {},
         spec: { path, method },
       });
       const status = objectAt(answer, "status");

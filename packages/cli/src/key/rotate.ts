@@ -28,9 +28,7 @@ export const createKeyRotateCommand = (context: CommandContext): Command =>
           name,
           "rotate",
           {
-            apiVersion: `${group}/v1`,
             kind: "OwnedAccessKeyRotation",
-            metadata: {},
             // The client retries if the server is busy: the nonce prevents a second rotation.
             spec: { nonce: randomUUID(), gracePeriodSeconds: flags.grace },
           },

@@ -141,9 +141,7 @@ async function ask(
     namespace: `${namespacePrefix}${project}`,
   };
   const body = {
-    apiVersion: `${group}/v1`,
     kind: "VirtualClusterInstanceKubeConfig",
-    metadata: {},
     spec: {
       certificateTTL: ttlSeconds,
       server: clusterServer,

@@ -37,8 +37,8 @@ async function testProvider(name: string, flags: TestFlags, context: CommandCont
   const spec = await questionOf(flags, context);
   const accepted = await withClient(flags, context, async (client, group) => {
     const providers = createResourceClient(client, { group, version: "v1", resource: "identityproviders" });
-    const body = { apiVersion: `${group}/v1`, kind: "IdentityProviderTest", metadata: {}, spec };
-    const status = objectAt(await providers.createSubresource(name, "test", body), "status");
+    const answer = await providers.createSubresource(name, "test", { kind: "IdentityProviderTest", spec });
+    const status = objectAt(answer, "status");
     if (!writeAs(flags, status, context)) {
       context.stdout.write(printChecks(listAt(status, "checks")));
       if (isJsonObject(status["identity"])) context.stdout.write(`\n${printFields(fieldsOf(status))}`);

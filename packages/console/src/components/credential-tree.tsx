@@ -7,7 +7,6 @@ import { Link } from "@tanstack/react-router";
 import { FileBadge, KeyRound } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { managementVersion } from "../api/resources.ts";
 import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
@@ -59,12 +58,7 @@ export function CredentialTree(props: {
   const roots = useMemo(() => treeOf(credentials), [credentials]);
   const revoke = async (): Promise<void> => {
     if (asked === undefined) return;
-    const body = {
-      apiVersion: managementVersion,
-      kind: "CredentialLedger",
-      metadata: {},
-      spec: { revoke: [idOf(asked)] },
-    };
+    const body = { kind: "CredentialLedger", spec: { revoke: [idOf(asked)] } };
     await createResourceClient(client, address).createSubresource(name, "credentials", body);
     await queries.invalidateQueries({ queryKey: ["credentials"] });
   };

@@ -13,14 +13,7 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { Check, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { type Api, useApi } from "../../api/api-context.tsx";
-import {
-  ACCESS_KEYS,
-  CLUSTER_ROLES,
-  type ClusterRole,
-  managementVersion,
-  PROJECTS,
-  USERS,
-} from "../../api/resources.ts";
+import { ACCESS_KEYS, CLUSTER_ROLES, type ClusterRole, PROJECTS, USERS } from "../../api/resources.ts";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
@@ -275,14 +268,9 @@ async function findRemedies({ client }: Pick<Api, "client">, user: User, project
 }
 
 async function answerForKey({ client }: Pick<Api, "client">, name: string, resourceAttributes: JsonObject) {
-  const body = {
-    apiVersion: managementVersion,
-    kind: "OwnedAccessKeyExplanation",
-    metadata: {},
-    spec: { resourceAttributes },
-  };
   const keys = createResourceClient(client, ACCESS_KEYS);
   // The kind has this shape: see its schema in the API.
+  const body = { kind: "OwnedAccessKeyExplanation", spec: { resourceAttributes } };
   const { status = {} } = (await keys.createSubresource(name, "explain", body)) as OwnedAccessKeyExplanation;
   return { ...status, allowed: status.allowed === true, reason: status.refusal ?? "" };
 }

@@ -4,7 +4,7 @@ import type { CertificateAuthorityView } from "@postern/api/certificate-authorit
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useApi } from "../../api/api-context.tsx";
-import { inNamespace, managementVersion, nameOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { inNamespace, nameOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import type { AuthoritySource, AuthorityStatus } from "./authority-section.tsx";
 
@@ -44,7 +44,7 @@ export function useClusterAuthority(cluster: VirtualClusterInstance): AuthorityS
     },
     take: (action) =>
       instances.createSubresource(name, SUBRESOURCE, {
-        ...{ apiVersion: managementVersion, kind: "CertificateAuthority", metadata: {} },
+        kind: "CertificateAuthority",
         spec: { action },
       }),
   };

@@ -4,7 +4,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient } from "@postern/client/resource-client";
-import { inNamespace, managementVersion, nameOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
+import { inNamespace, nameOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { projectOf } from "../../settings.ts";
 import { isBuiltIn } from "./cluster-badge.tsx";
 import { isLife, type Life, lifeWithin, REST, USUAL_LIFE } from "./kubeconfig-lives.ts";
@@ -67,9 +67,9 @@ export async function issueKubeconfig(
     ...(wish.isReadOnly ? { role: "view" } : {}),
     ...(server === undefined ? {} : { server }),
   };
-  const body = { apiVersion: managementVersion, kind: "VirtualClusterInstanceKubeConfig", metadata: {}, spec };
   const instances = createResourceClient<VirtualClusterInstance>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
   // The kind has this shape: see its schema in the API.
+  const body = { kind: "VirtualClusterInstanceKubeConfig", spec };
   const { status } = (await instances.createSubresource(nameOf(cluster), "kubeconfig", body)) as {
     readonly status?: { readonly kubeConfig?: string; readonly expirationTimestamp?: string };
   };

@@ -30,7 +30,7 @@ function JoinDialog({ cluster, onClose }: { readonly cluster: Cluster; readonly 
   const right = useMay({ verb: "create", resource: "clusters", subresource: "join", name });
   const join = useMutation({
     async mutationFn() {
-      const body = { apiVersion: `${CLUSTERS.group}/${CLUSTERS.version}`, kind: "ClusterJoin", metadata: {} };
+      const body = { kind: "ClusterJoin" };
       const { status } = (await createResourceClient(client, CLUSTERS).createSubresource(name, "join", body)) as {
         readonly status: Join;
       };

@@ -8,7 +8,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { AUDIT_PATH } from "../../api/audit-search.ts";
-import { ACCESS_KEYS, managementVersion, nameOf } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
@@ -48,10 +48,9 @@ export function KeyActions({
   const isDisabled = accessKey.spec?.disabled === true;
 
   const rotate = async (spec: JsonObject): Promise<void> => {
-    const body = { apiVersion: managementVersion, kind: "OwnedAccessKeyRotation", metadata: {}, spec };
     // The rotation has this shape: see its schema in the API.
     const { status } = (await keys.createSubresource(name, "rotate", {
-      ...body,
+      kind: "OwnedAccessKeyRotation",
       spec: { nonce: crypto.randomUUID(), ...spec },
     })) as { readonly status?: { readonly key?: string; readonly revokedCredentials?: number } };
     setNewValue({

@@ -7,7 +7,7 @@ import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, managementVersion, nameOf } from "../../api/resources.ts";
+import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
@@ -71,7 +71,7 @@ export function KeyUse(props: { readonly accessKey: OwnedAccessKey; readonly use
   const usage = useQuery({
     queryKey: ["usage", name, accessKey.metadata.resourceVersion, usedAt],
     async queryFn({ signal }) {
-      const body = { apiVersion: managementVersion, kind: "OwnedAccessKeyExplanation", metadata: {}, spec: {} };
+      const body = { kind: "OwnedAccessKeyExplanation", spec: {} };
       const { status } = (await keys.createSubresource(name, "explain", body, { signal })) as OwnedAccessKeyExplanation;
       return status ?? {};
     },

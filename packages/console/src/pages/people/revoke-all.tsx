@@ -5,7 +5,7 @@ import { createResourceClient } from "@postern/client/resource-client";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useApi } from "../../api/api-context.tsx";
-import { managementVersion, USERS } from "../../api/resources.ts";
+import { USERS } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
@@ -50,7 +50,7 @@ export function RevokeAll(props: {
       ? []
       : SORTS.filter((sort) => counts[sort] > 0).map((sort) => counted(`user.revoke.${sort}`, counts[sort]));
   const revoke = async (): Promise<void> => {
-    const body = { apiVersion: managementVersion, kind: "CredentialLedger", metadata: {}, spec: { all: true } };
+    const body = { kind: "CredentialLedger", spec: { all: true } };
     await createResourceClient(client, USERS).createSubresource(name, "credentials", body);
     onRevoked(ended);
     await queries.invalidateQueries({ queryKey: ["credentials"] });

@@ -15,7 +15,6 @@ import {
   CLUSTER_ROLES,
   type ClusterRole,
   inNamespace,
-  managementVersion,
   nameOf,
   USERS,
 } from "../../api/resources.ts";
@@ -205,7 +204,7 @@ function Decisions({ request }: { readonly request: AccessRequest }) {
   };
   const decide = async (decision: AccessDecision): Promise<void> => {
     const spec: JsonObject = { decision, ...(message === "" ? {} : { message }) };
-    const body = { apiVersion: managementVersion, kind: "AccessApproval", metadata: {}, spec };
+    const body = { kind: "AccessApproval", spec };
     await createResourceClient(client, ACCESS_REQUESTS).createSubresource(nameOf(request), "approval", body);
   };
   const decisions = decisionsOf(request, session.user);

@@ -3,7 +3,7 @@
 import type { IdentityProviderTest } from "@postern/api/identity-provider";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useApi } from "../../api/api-context.tsx";
-import { IDENTITY_PROVIDERS, managementVersion } from "../../api/resources.ts";
+import { IDENTITY_PROVIDERS } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { DescriptionList } from "../../components/description-list.tsx";
 import { Notice } from "../../components/notice.tsx";
@@ -23,9 +23,9 @@ export function TestProvider({ name }: { readonly name: string }) {
   const right = useMay({ verb: "create", resource: IDENTITY_PROVIDERS.resource, subresource: "test", name });
   const ask = async (text: string): Promise<Verdict> => {
     const spec = questionIn(text);
-    const body = { apiVersion: managementVersion, kind: "IdentityProviderTest", metadata: {}, spec };
     const providers = createResourceClient(client, IDENTITY_PROVIDERS);
     // The kind has this shape: see its schema in the API.
+    const body = { kind: "IdentityProviderTest", spec };
     const { status } = (await providers.createSubresource(name, "test", body as never)) as IdentityProviderTest;
     return status ?? {};
   };

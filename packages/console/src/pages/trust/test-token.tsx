@@ -3,7 +3,6 @@
 import type { TrustTest } from "@postern/api/trust-rule";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useApi } from "../../api/api-context.tsx";
-import { managementVersion } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Section } from "../../components/page-head.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
@@ -20,8 +19,8 @@ export function TestToken({ address, name }: { readonly address: ResourceAddress
     ...(address.namespace === undefined ? {} : { namespace: address.namespace }),
   });
   const ask = async (token: string): Promise<NonNullable<TrustTest["status"]>> => {
-    const body = { apiVersion: managementVersion, kind: "TrustTest", metadata: {}, spec: { token } };
     // The kind has this shape: see its schema in the API.
+    const body = { kind: "TrustTest", spec: { token } };
     const { status } = (await createResourceClient(client, address).createSubresource(name, "test", body)) as TrustTest;
     return status ?? {};
   };
