@@ -71,7 +71,8 @@ export type ScaleSubresource = {
 export type ResourceDefinition = GroupVersionKind & {
   /** Lower-case plural, as in URLs. */
   readonly plural: string;
-  readonly singular: string;
+  /** Default: the kind in lower case. */
+  readonly singular?: string;
   /** Default: kind + "List". */
   readonly listKind?: string;
   readonly shortNames?: readonly string[];
@@ -157,6 +158,8 @@ export type KindConversion = {
 export type StoredKind = GroupVersionKind & { readonly plural: string };
 
 /** The kind of a list of the resource. */
+export const singularOf = ({ kind, singular = kind.toLowerCase() }: ResourceDefinition): string => singular;
+
 export const listKindOf = ({ kind, listKind = `${kind}List` }: ResourceDefinition): string => listKind;
 
 /** Identity function that gives a definition its type where it is written. */

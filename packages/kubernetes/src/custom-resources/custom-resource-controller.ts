@@ -16,7 +16,12 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { ObjectConverter } from "@postern/apiserver/registry/object-converter";
-import { groupResourceOf, listKindOf, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import {
+  groupResourceOf,
+  listKindOf,
+  type ResourceDefinition,
+  singularOf,
+} from "@postern/apiserver/registry/resource-definition";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import { newUid } from "@postern/apiserver/runtime/new-uid";
 import type { WebhookCaller } from "../webhooks/webhook-caller.ts";
@@ -239,8 +244,9 @@ const IN_PROGRESS = {
 const read = (object: KubeObject): CustomResourceDefinition => object as CustomResourceDefinition;
 
 const namesOf = (definition: ResourceDefinition): Named => {
-  const { group, plural, singular, shortNames = [], kind } = definition;
-  return { group, names: { plural, singular, shortNames, kind, listKind: listKindOf(definition) } };
+  const { group, plural, shortNames = [], kind } = definition;
+  const [singular, listKind] = [singularOf(definition), listKindOf(definition)];
+  return { group, names: { plural, singular, shortNames, kind, listKind } };
 };
 
 /** An established definition stays established, even if its names conflict later. */

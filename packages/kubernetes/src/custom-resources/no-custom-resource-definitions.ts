@@ -13,7 +13,6 @@ export const definitionsResource = {
   version: "v1",
   kind: "CustomResourceDefinition",
   plural: "customresourcedefinitions",
-  singular: "customresourcedefinition",
   shortNames: ["crd", "crds"],
   categories: ["api-extensions"],
   namespaced: false,

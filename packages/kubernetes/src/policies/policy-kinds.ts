@@ -95,7 +95,6 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
   ...POLICY_KIND,
   kind: "ValidatingAdmissionPolicy",
   plural: "validatingadmissionpolicies",
-  singular: "validatingadmissionpolicy",
   hasStatus: true,
   schema: kindSchema(policyFields.schema),
   columns: [
@@ -121,7 +120,6 @@ export const validatingAdmissionPolicyBindings: ResourceDefinition = defineBuilt
   ...POLICY_KIND,
   kind: "ValidatingAdmissionPolicyBinding",
   plural: "validatingadmissionpolicybindings",
-  singular: "validatingadmissionpolicybinding",
   schema: kindSchema(bindingFields.schema),
   columns: bindingColumns,
   setDefaults: withBindingDefaults,

@@ -1,6 +1,7 @@
 // Runs the suite of every resource on what the platform registers, in memory; test/conformance/ runs it on the other stores.
 
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { singularOf } from "@postern/apiserver/registry/resource-definition";
 import { afterAll, describe, expect, it } from "vitest";
 import { openManagementSuiteSurface } from "../testing/management-suite-surface.ts";
 import { caseOf, describeResources, RESOURCE_CASES } from "./testing/resource-cases.ts";
@@ -40,8 +41,8 @@ describe("the resources of the platform", () => {
 
   it("has names that mean one resource each, short ones among them", () => {
     // Names of a resource that kubectl accepts, without its group.
-    const names = registered.definitions.flatMap(({ plural, singular, shortNames = [] }) => [
-      ...new Set([plural, singular, ...shortNames]),
+    const names = registered.definitions.flatMap((definition) => [
+      ...new Set([definition.plural, singularOf(definition), ...(definition.shortNames ?? [])]),
     ]);
     const ambiguous = names.filter((name, index) => names.indexOf(name) !== index);
     // Served in both groups, as existing clients expect; kubectl takes the first.

@@ -4,7 +4,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { type ResourceDefinition, singularOf } from "../../registry/resource-definition.ts";
 import type { OutputRestrictions } from "../negotiation/negotiate-output.ts";
 import type { ApiGroup, ApiVersion } from "./api-groups.ts";
 import { servedSubresources, servedVerbs } from "./served-resource.ts";
@@ -46,7 +46,7 @@ const versionDiscovery = (
   `{"version":${stringifyJson(version)},"resources":[${resources.map(textOf).join(",")}],"freshness":"Current"}`;
 
 export function resourceDiscovery(resource: ResourceDefinition): JsonObject {
-  const { group, version, kind, plural, singular, namespaced, shortNames = [], categories = [] } = resource;
+  const { group, version, kind, plural, namespaced, shortNames = [], categories = [] } = resource;
   const subresources = servedSubresources(resource).map(({ name, kind: responseKind, verbs }) => ({
     subresource: name,
     responseKind: kindMembers(responseKind),
@@ -56,7 +56,7 @@ export function resourceDiscovery(resource: ResourceDefinition): JsonObject {
     resource: plural,
     responseKind: kindMembers({ group, version, kind }),
     scope: namespaced ? "Namespaced" : "Cluster",
-    singularResource: singular,
+    singularResource: singularOf(resource),
     verbs: servedVerbs(resource),
     ...(shortNames.length === 0 ? {} : { shortNames }),
     ...(categories.length === 0 ? {} : { categories }),

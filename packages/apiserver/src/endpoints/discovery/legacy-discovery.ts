@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
-import { isStored, type ResourceDefinition } from "../../registry/resource-definition.ts";
+import { isStored, type ResourceDefinition, singularOf } from "../../registry/resource-definition.ts";
 import type { ApiGroup, ApiVersion } from "./api-groups.ts";
 import { type ServedSubresource, servedSubresources, servedVerbs } from "./served-resource.ts";
 
@@ -55,11 +55,11 @@ export const apiResources = (resource: ResourceDefinition): readonly JsonObject[
 ];
 
 function apiResource(resource: ResourceDefinition): JsonObject {
-  const { plural, singular, namespaced, kind, shortNames = [], categories = [] } = resource;
+  const { plural, namespaced, kind, shortNames = [], categories = [] } = resource;
   const verbs = servedVerbs(resource);
   return {
     name: plural,
-    singularName: singular,
+    singularName: singularOf(resource),
     namespaced,
     kind,
     verbs,

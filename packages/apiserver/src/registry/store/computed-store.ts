@@ -3,6 +3,7 @@
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
+import { singularOf } from "../resource-definition.ts";
 import type { ResourceStorage } from "../resource-storage.ts";
 import { compileSelection } from "./selection.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -21,7 +22,7 @@ export function createComputedStore(
     get(_context, namespace, name) {
       const found = all().find(({ key }) => key === keys.of(namespace, name));
       // Upstream names it in the singular.
-      if (found === undefined) throw notFoundError({ group: definition.group, resource: definition.singular }, name);
+      if (found === undefined) throw notFoundError({ group: definition.group, resource: singularOf(definition) }, name);
       return found;
     },
     list(_context, query) {

@@ -154,7 +154,6 @@ export const apiServices: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "APIService",
   plural: "apiservices",
-  singular: "apiservice",
   categories: ["api-extensions"],
   namespaced: false,
   hasStatus: true,

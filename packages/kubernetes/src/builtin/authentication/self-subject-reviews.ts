@@ -28,7 +28,6 @@ export const selfSubjectReviews: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "SelfSubjectReview",
   plural: "selfsubjectreviews",
-  singular: "selfsubjectreview",
   namespaced: false,
   schema: kindSchema(fields.schema),
   submit: async ({ user, receivedAt }, body) =>

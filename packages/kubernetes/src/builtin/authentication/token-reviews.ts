@@ -79,7 +79,6 @@ export const tokenReviews = ({
     version: "v1",
     kind: "TokenReview",
     plural: "tokenreviews",
-    singular: "tokenreview",
     namespaced: false,
     schema: kindSchema(fields.schema),
     async submit(context, body) {

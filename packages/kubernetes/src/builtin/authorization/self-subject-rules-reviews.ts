@@ -69,7 +69,6 @@ export const selfSubjectRulesReviews = ({
     version: "v1",
     kind: "SelfSubjectRulesReview",
     plural: "selfsubjectrulesreviews",
-    singular: "selfsubjectrulesreview",
     namespaced: false,
     schema: kindSchema(fields.schema),
     async submit(context, body) {

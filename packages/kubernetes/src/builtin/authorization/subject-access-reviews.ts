@@ -21,7 +21,6 @@ export const subjectAccessReviews = ({ authorizer, showsReasons }: SubjectAccess
   defineSubjectReview({
     kind: "SubjectAccessReview",
     plural: "subjectaccessreviews",
-    singular: "subjectaccessreview",
     namespaced: false,
     description: "SubjectAccessReview checks whether or not a user or group can perform an action.",
     authorizer,
@@ -36,7 +35,6 @@ export const localSubjectAccessReviews = ({ authorizer }: { readonly authorizer:
   defineSubjectReview({
     kind: "LocalSubjectAccessReview",
     plural: "localsubjectaccessreviews",
-    singular: "localsubjectaccessreview",
     namespaced: true,
     description:
       "LocalSubjectAccessReview checks whether or not a user or group can perform an action in a given namespace.",
@@ -61,7 +59,6 @@ export const selfSubjectAccessReviews = ({ authorizer }: { readonly authorizer: 
     version: "v1",
     kind: "SelfSubjectAccessReview",
     plural: "selfsubjectaccessreviews",
-    singular: "selfsubjectaccessreview",
     namespaced: false,
     schema: kindSchema(selfFields.schema),
     async submit({ user, credential, outerAuthorizer }, body) {

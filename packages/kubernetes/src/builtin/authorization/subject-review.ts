@@ -25,7 +25,7 @@ export type SubjectAccessReviewDeps = {
   readonly showsReasons?: (asker: RequestContext) => boolean | Promise<boolean>;
 };
 
-type SubjectReviewResource = Pick<ResourceDefinition, "kind" | "plural" | "singular" | "namespaced"> & {
+type SubjectReviewResource = Pick<ResourceDefinition, "kind" | "plural" | "namespaced"> & {
   readonly description: string;
   readonly authorizer: Authorizer;
   readonly showsReasons?: SubjectAccessReviewDeps["showsReasons"];

@@ -162,7 +162,6 @@ const common = {
   group: "autoscaling",
   kind: "HorizontalPodAutoscaler",
   plural: "horizontalpodautoscalers",
-  singular: "horizontalpodautoscaler",
   shortNames: ["hpa"],
   categories: ["all"],
   namespaced: true,

@@ -125,7 +125,6 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
     version: "v1",
     kind: "CertificateSigningRequest",
     plural: "certificatesigningrequests",
-    singular: "certificatesigningrequest",
     shortNames: ["csr"],
     namespaced: false,
     schema: kindSchema(certificateSigningRequestFields.schema),

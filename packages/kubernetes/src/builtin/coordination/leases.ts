@@ -68,7 +68,6 @@ export const leases: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "Lease",
   plural: "leases",
-  singular: "lease",
   namespaced: true,
   schema: kindSchema(leaseFields.schema),
   columns: [

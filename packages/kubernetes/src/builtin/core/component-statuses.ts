@@ -42,7 +42,6 @@ export const componentStatuses: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "ComponentStatus",
   plural: "componentstatuses",
-  singular: "componentstatus",
   shortNames: ["cs"],
   namespaced: false,
   verbs: ["get", "list"],

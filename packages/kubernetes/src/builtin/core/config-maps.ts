@@ -55,7 +55,6 @@ export const configMaps: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "ConfigMap",
   plural: "configmaps",
-  singular: "configmap",
   shortNames: ["cm"],
   namespaced: true,
   schema: kindSchema(configMapFields.schema),

@@ -194,7 +194,6 @@ export const events: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "Event",
   plural: "events",
-  singular: "event",
   shortNames: ["ev"],
   namespaced: true,
   schema: kindSchema(eventFields.schema),

@@ -84,7 +84,6 @@ export const namespaces: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "Namespace",
   plural: "namespaces",
-  singular: "namespace",
   shortNames: ["ns"],
   namespaced: false,
   schema: kindSchema(namespaceFields.schema),

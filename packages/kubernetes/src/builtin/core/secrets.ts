@@ -141,7 +141,6 @@ export const secrets: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "Secret",
   plural: "secrets",
-  singular: "secret",
   namespaced: true,
   schema: kindSchema(secretFields.schema),
   selectableFields: [".type"],

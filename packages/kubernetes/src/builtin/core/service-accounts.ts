@@ -42,7 +42,6 @@ const definition: ResourceDefinition = {
   kind: "ServiceAccount",
   plural: "serviceaccounts",
   returnsDeletedObject: true,
-  singular: "serviceaccount",
   shortNames: ["sa"],
   namespaced: true,
   schema: kindSchema(serviceAccountFields.schema),

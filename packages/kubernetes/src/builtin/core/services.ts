@@ -19,7 +19,6 @@ export const services: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "Service",
   plural: "services",
-  singular: "service",
   shortNames: ["svc"],
   categories: ["all"],
   namespaced: true,

@@ -201,7 +201,6 @@ export const newEvents: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "Event",
   plural: "events",
-  singular: "event",
   shortNames: ["ev"],
   namespaced: true,
   storedAs: events,

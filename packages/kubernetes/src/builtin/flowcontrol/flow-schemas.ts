@@ -132,7 +132,6 @@ export const flowSchemas: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "FlowSchema",
   plural: "flowschemas",
-  singular: "flowschema",
   namespaced: false,
   hasStatus: true,
   tracksGeneration: true,

@@ -226,7 +226,6 @@ export const priorityLevelConfigurations: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "PriorityLevelConfiguration",
   plural: "prioritylevelconfigurations",
-  singular: "prioritylevelconfiguration",
   namespaced: false,
   hasStatus: true,
   tracksGeneration: true,

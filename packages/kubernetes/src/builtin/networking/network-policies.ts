@@ -101,7 +101,6 @@ export const networkPolicies: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "NetworkPolicy",
   plural: "networkpolicies",
-  singular: "networkpolicy",
   shortNames: ["netpol"],
   namespaced: true,
   tracksGeneration: true,

@@ -56,7 +56,6 @@ export const runtimeClasses: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "RuntimeClass",
   plural: "runtimeclasses",
-  singular: "runtimeclass",
   namespaced: false,
   schema: kindSchema(fields.schema),
   columns: [

@@ -78,7 +78,6 @@ export const podDisruptionBudgets: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "PodDisruptionBudget",
   plural: "poddisruptionbudgets",
-  singular: "poddisruptionbudget",
   shortNames: ["pdb"],
   namespaced: true,
   hasStatus: true,

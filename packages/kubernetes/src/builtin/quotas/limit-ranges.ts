@@ -54,7 +54,6 @@ export const limitRanges: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "LimitRange",
   plural: "limitranges",
-  singular: "limitrange",
   shortNames: ["limits"],
   namespaced: true,
   schema: kindSchema(limitRangeFields.schema),

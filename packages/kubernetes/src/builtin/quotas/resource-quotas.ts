@@ -119,7 +119,6 @@ export const resourceQuotas: ResourceDefinition = defineBuiltin({
   kind: "ResourceQuota",
   plural: "resourcequotas",
   returnsDeletedObject: true,
-  singular: "resourcequota",
   shortNames: ["quota"],
   namespaced: true,
   hasStatus: true,

@@ -53,7 +53,6 @@ export const clusterRoles = (escalation: EscalationCheck): ResourceDefinition =>
     version: "v1",
     kind: "ClusterRole",
     plural: "clusterroles",
-    singular: "clusterrole",
     namespaced: false,
     schema: kindSchema(clusterRoleFields.schema),
     columns: [createdAtColumn],

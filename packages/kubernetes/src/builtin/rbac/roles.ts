@@ -21,7 +21,6 @@ export const roles = (escalation: EscalationCheck): ResourceDefinition =>
     version: "v1",
     kind: "Role",
     plural: "roles",
-    singular: "role",
     namespaced: true,
     schema: kindSchema(roleFields.schema),
     columns: [createdAtColumn],

@@ -160,7 +160,6 @@ export const endpointSlices: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "EndpointSlice",
   plural: "endpointslices",
-  singular: "endpointslice",
   namespaced: true,
   tracksGeneration: true,
   schema: kindSchema(sliceFields.schema),

@@ -157,7 +157,6 @@ export const endpoints: ResourceDefinition = defineBuiltin({
   kind: "Endpoints",
   plural: "endpoints",
   deprecationWarning: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-  singular: "endpoints",
   listKind: "EndpointsList",
   shortNames: ["ep"],
   namespaced: true,

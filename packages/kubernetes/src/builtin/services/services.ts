@@ -172,7 +172,6 @@ export const storedServices = (addresses: ServiceAddresses): ResourceDefinition 
     kind: "Service",
     plural: "services",
     returnsDeletedObject: true,
-    singular: "service",
     shortNames: ["svc"],
     categories: ["all"],
     namespaced: true,

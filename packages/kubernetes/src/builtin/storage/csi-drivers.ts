@@ -130,7 +130,6 @@ export const csiDrivers: ResourceDefinition = defineBuiltin({
   kind: "CSIDriver",
   plural: "csidrivers",
   returnsDeletedObject: true,
-  singular: "csidriver",
   namespaced: false,
   schema: kindSchema(fields.schema),
   columns: [

@@ -108,7 +108,6 @@ export const csiNodes: ResourceDefinition = defineBuiltin({
   kind: "CSINode",
   plural: "csinodes",
   returnsDeletedObject: true,
-  singular: "csinode",
   namespaced: false,
   schema: kindSchema(fields.schema),
   columns: [

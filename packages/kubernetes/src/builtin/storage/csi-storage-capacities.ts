@@ -52,7 +52,6 @@ export const csiStorageCapacities: ResourceDefinition = defineBuiltin({
   kind: "CSIStorageCapacity",
   plural: "csistoragecapacities",
   listKind: "CSIStorageCapacityList",
-  singular: "csistoragecapacity",
   namespaced: true,
   schema: kindSchema(fields.schema),
   columns: [createdAtColumn],

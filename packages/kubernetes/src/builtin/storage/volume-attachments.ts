@@ -139,7 +139,6 @@ export const volumeAttachments: ResourceDefinition = defineBuiltin({
   kind: "VolumeAttachment",
   plural: "volumeattachments",
   returnsDeletedObject: true,
-  singular: "volumeattachment",
   namespaced: false,
   hasStatus: true,
   schema: kindSchema(fields.schema),

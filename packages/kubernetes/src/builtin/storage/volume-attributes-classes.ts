@@ -35,7 +35,6 @@ export const volumeAttributesClasses: ResourceDefinition = defineBuiltin({
   kind: "VolumeAttributesClass",
   plural: "volumeattributesclasses",
   returnsDeletedObject: true,
-  singular: "volumeattributesclass",
   shortNames: ["vac"],
   namespaced: false,
   schema: kindSchema(fields.schema),

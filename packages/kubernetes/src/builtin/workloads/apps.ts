@@ -122,7 +122,6 @@ function defineWorkload({
     version: "v1",
     kind,
     plural,
-    singular: kind.toLowerCase(),
     shortNames,
     categories: ["all"],
     namespaced: true,

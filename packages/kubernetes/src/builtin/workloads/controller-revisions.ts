@@ -41,7 +41,6 @@ export const controllerRevisions: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "ControllerRevision",
   plural: "controllerrevisions",
-  singular: "controllerrevision",
   namespaced: true,
   schema: kindSchema(revisionFields.schema),
   columns: [

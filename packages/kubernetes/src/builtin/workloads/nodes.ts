@@ -272,7 +272,6 @@ export const nodes: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "Node",
   plural: "nodes",
-  singular: "node",
   shortNames: ["no"],
   namespaced: false,
   hasStatus: true,

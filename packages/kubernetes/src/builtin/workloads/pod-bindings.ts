@@ -68,7 +68,6 @@ export const bindings = (store: PodStore): ResourceDefinition =>
   defineBuiltin({
     ...BINDING,
     plural: "bindings",
-    singular: "binding",
     namespaced: true,
     schema: kindSchema(bindingFields.schema),
     submit: async (context, body) => {

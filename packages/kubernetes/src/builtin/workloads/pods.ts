@@ -213,7 +213,6 @@ export const pods: ResourceDefinition = defineBuiltin({
   kind: "Pod",
   plural: "pods",
   returnsDeletedObject: true,
-  singular: "pod",
   shortNames: ["po"],
   categories: ["all"],
   namespaced: true,
@@ -312,7 +311,6 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
   plural: "podtemplates",
   tracksGeneration: true,
   returnsDeletedObject: true,
-  singular: "podtemplate",
   namespaced: true,
   schema: kindSchema(templateFields.schema),
   columns: [

@@ -88,7 +88,6 @@ export const replicationControllers: ResourceDefinition = defineBuiltin({
   version: "v1",
   kind: "ReplicationController",
   plural: "replicationcontrollers",
-  singular: "replicationcontroller",
   shortNames: ["rc"],
   categories: ["all"],
   namespaced: true,

@@ -112,7 +112,6 @@ export const mutatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
   ...POLICY_KIND,
   kind: "MutatingAdmissionPolicy",
   plural: "mutatingadmissionpolicies",
-  singular: "mutatingadmissionpolicy",
   schema: kindSchema(mutatingPolicyFields.schema),
   columns: [
     {
@@ -135,7 +134,6 @@ export const mutatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin
   ...POLICY_KIND,
   kind: "MutatingAdmissionPolicyBinding",
   plural: "mutatingadmissionpolicybindings",
-  singular: "mutatingadmissionpolicybinding",
   schema: kindSchema(mutatingBindingFields.schema),
   columns: bindingColumns,
   setDefaults: withBindingDefaults,

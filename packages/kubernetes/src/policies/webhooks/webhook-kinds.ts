@@ -66,7 +66,6 @@ export const validatingWebhookConfigurations: ResourceDefinition = defineBuiltin
   ...COMMON,
   kind: "ValidatingWebhookConfiguration",
   plural: "validatingwebhookconfigurations",
-  singular: "validatingwebhookconfiguration",
   schema: kindSchema(validatingFields.schema),
   setDefaults: (object) => setDefaults(object, withDefaults),
 });
@@ -75,7 +74,6 @@ export const mutatingWebhookConfigurations: ResourceDefinition = defineBuiltin({
   ...COMMON,
   kind: "MutatingWebhookConfiguration",
   plural: "mutatingwebhookconfigurations",
-  singular: "mutatingwebhookconfiguration",
   schema: kindSchema(mutatingFields.schema),
   setDefaults: (object) =>
     setDefaults(object, (webhook) => ({

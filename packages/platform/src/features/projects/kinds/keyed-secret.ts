@@ -53,7 +53,6 @@ export const keyedSecrets = (
     version: "v1",
     kind,
     plural: `${kind.toLowerCase()}s`,
-    singular: kind.toLowerCase(),
     namespaced: true,
     schema: keyedSecretSchema,
     hasStatus: true,

@@ -20,7 +20,6 @@ export const accessKeys = (
     version: "v1",
     kind: "AccessKey",
     plural: "accesskeys",
-    singular: "accesskey",
     shortNames: ["ak"],
     namespaced: false,
     storedAs: ownedAccessKeyKind(deps.names),

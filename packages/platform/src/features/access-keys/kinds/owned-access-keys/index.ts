@@ -29,7 +29,6 @@ export const ownedAccessKeys = (
 ): ResourceDefinition =>
   defineResource({
     ...ownedAccessKeyKind(deps.names),
-    singular: "ownedaccesskey",
     shortNames: ["oak"],
     namespaced: false,
     schema: accessKeySchema(deps.names),

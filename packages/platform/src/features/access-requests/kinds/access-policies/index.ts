@@ -21,7 +21,6 @@ export const accessPolicies = (base: Foundation, needs: AccessRequestNeeds): Res
     ...sharedByAccessPolicies(base, needs, ACCESS_POLICIES),
     kind: "AccessPolicy",
     plural: ACCESS_POLICIES,
-    singular: "accesspolicy",
     namespaced: true,
   });
 

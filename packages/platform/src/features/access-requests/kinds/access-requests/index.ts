@@ -22,7 +22,6 @@ export const accessRequests = (
     version: "v1",
     kind: "AccessRequest",
     plural: ACCESS_REQUESTS,
-    singular: "accessrequest",
     shortNames: ["areq"],
     namespaced: false,
     schema: kindSchema(accessRequestFields.schema),

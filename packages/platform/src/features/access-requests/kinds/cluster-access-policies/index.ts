@@ -11,6 +11,5 @@ export const clusterAccessPolicies = (base: Foundation, needs: AccessRequestNeed
     ...sharedByAccessPolicies(base, needs, CLUSTER_ACCESS_POLICIES),
     kind: "ClusterAccessPolicy",
     plural: CLUSTER_ACCESS_POLICIES,
-    singular: "clusteraccesspolicy",
     namespaced: false,
   });

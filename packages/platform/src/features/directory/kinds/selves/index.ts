@@ -45,7 +45,6 @@ export const selves = (deps: SelvesDeps): ResourceDefinition =>
     version: "v1",
     kind: "Self",
     plural: "selves",
-    singular: "self",
     namespaced: false,
     schema: selfSchema(deps.names.name),
     async submit(context, body) {

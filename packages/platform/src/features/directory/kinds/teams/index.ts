@@ -59,7 +59,6 @@ export const teams = (dependencies: TeamsDeps): ResourceDefinition =>
     version: "v1",
     kind: "Team",
     plural: "teams",
-    singular: "team",
     namespaced: false,
     schema: teamSchema,
     subresources: [

@@ -32,7 +32,6 @@ export const users = (
     version: "v1",
     kind: "User",
     plural: "users",
-    singular: "user",
     namespaced: false,
     schema: userSchema,
     subresources: [

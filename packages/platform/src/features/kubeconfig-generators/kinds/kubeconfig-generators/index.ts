@@ -14,7 +14,6 @@ export const kubeconfigGenerators = (deps: GeneratorStrategyDeps): ResourceDefin
     version: "v1",
     kind: "KubeconfigGenerator",
     plural: KUBECONFIG_GENERATORS,
-    singular: "kubeconfiggenerator",
     shortNames: ["kcg"],
     namespaced: true,
     schema: kindSchema(kubeconfigGeneratorFields.schema),

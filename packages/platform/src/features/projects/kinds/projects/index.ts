@@ -25,7 +25,6 @@ export const projects = (
     version: "v1",
     kind: "Project",
     plural: "projects",
-    singular: "project",
     shortNames: ["proj"],
     namespaced: false,
     schema: kindSchema(projectFields.schema),

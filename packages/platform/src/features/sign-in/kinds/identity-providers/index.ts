@@ -16,7 +16,6 @@ export const identityProviders = (deps: TestProviderDeps & { readonly authorizer
     version: "v1",
     kind: "IdentityProvider",
     plural: IDENTITY_PROVIDERS,
-    singular: "identityprovider",
     namespaced: false,
     schema: identityProviderSchema,
     hasStatus: true,

@@ -11,6 +11,5 @@ export const clusterTrustRules = (trust: Trust, deps: TrustRuleDeps): ResourceDe
     ...sharedByTrustRules(trust, deps),
     kind: "ClusterTrustRule",
     plural: CLUSTER_TRUST_RULES,
-    singular: "clustertrustrule",
     namespaced: false,
   });

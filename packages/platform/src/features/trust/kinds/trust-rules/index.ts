@@ -22,7 +22,6 @@ export const trustRules = (trust: Trust, deps: TrustRuleDeps): ResourceDefinitio
     ...sharedByTrustRules(trust, deps),
     kind: "TrustRule",
     plural: TRUST_RULES,
-    singular: "trustrule",
     namespaced: true,
   });
 

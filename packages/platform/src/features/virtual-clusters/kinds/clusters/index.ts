@@ -28,7 +28,6 @@ export const clusters = (deps: ClustersDeps): ResourceDefinition =>
     version: "v1",
     kind: "Cluster",
     plural: "clusters",
-    singular: "cluster",
     namespaced: false,
     schema: kindSchema(clusterFields.schema),
     hasStatus: true,

@@ -30,7 +30,6 @@ export const spaceInstances = (
     version: "v1",
     kind: "SpaceInstance",
     plural: "spaceinstances",
-    singular: "spaceinstance",
     shortNames: ["spi"],
     namespaced: true,
     schema: kindSchema(spaceInstanceFields.schema),

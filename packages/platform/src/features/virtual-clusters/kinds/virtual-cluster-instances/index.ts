@@ -39,7 +39,6 @@ export const virtualClusterInstances = (
     version: "v1",
     kind: "VirtualClusterInstance",
     plural: "virtualclusterinstances",
-    singular: "virtualclusterinstance",
     shortNames: ["vci"],
     namespaced: true,
     schema: kindSchema(virtualClusterInstanceFields.schema),

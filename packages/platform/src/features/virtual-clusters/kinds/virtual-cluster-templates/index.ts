@@ -29,7 +29,6 @@ export const virtualClusterTemplates = ({
     version: "v1",
     kind: VIRTUAL_CLUSTER_TEMPLATE,
     plural: "virtualclustertemplates",
-    singular: "virtualclustertemplate",
     namespaced: false,
     schema: kindSchema(virtualClusterTemplateFields.schema),
     hasStatus: true,
