@@ -12,7 +12,6 @@ type Schema = {
   readonly allOf?: readonly Schema[];
   readonly type?: string;
   readonly format?: string;
-  readonly description?: string;
   readonly required?: readonly string[];
   readonly properties?: { readonly [name: string]: Schema };
   readonly items?: Schema;
@@ -55,16 +54,6 @@ const tables = new Map<string, string>();
 
 const nameOf = ({ $ref, allOf }: Schema): string | undefined => ($ref ?? allOf?.[0]?.$ref)?.split("/").at(-1);
 
-/** The first sentence, in one line. */
-function firstSentence(text = ""): string {
-  const [first = ""] = text
-    .replaceAll(/\s+/g, " ")
-    .replace(/^(?:Required|Optional)[.:] /, "")
-    .trim()
-    .split(/(?<=[^.][.]) (?=[A-Z])/);
-  return first.replaceAll(/[\\`$]/g, "\\$&");
-}
-
 function typeOf(schema: Schema): string {
   const name = nameOf(schema);
   if (name !== undefined) {
@@ -85,7 +74,7 @@ function add(name: string): void {
   const short = shortName(name);
   if (tables.has(short)) return;
   tables.set(short, "");
-  const { properties = {}, required = [], description, ...rest } = types[name] ?? fail(name);
+  const { properties = {}, required = [], ...rest } = types[name] ?? fail(name);
   const isAtomic = rest["x-kubernetes-map-type"] === "atomic";
   const members = Object.entries(properties).map(([member, schema]) => {
     const keys = schema["x-kubernetes-list-map-keys"];
@@ -97,9 +86,9 @@ function add(name: string): void {
       ...flagOf("merge", schema["x-kubernetes-patch-merge-key"]),
       ...flagOf("strategy", schema["x-kubernetes-patch-strategy"]),
     ];
-    return ` ${[member, typeOf(schema), ...flags].join(" ")}|${firstSentence(schema.description)}`;
+    return ` ${[member, typeOf(schema), ...flags].join(" ")}`;
   });
-  tables.set(short, [`${short}${isAtomic ? " atomic" : ""}|${firstSentence(description)}`, ...members].join("\n"));
+  tables.set(short, [`${short}${isAtomic ? " atomic" : ""}`, ...members].join("\n"));
 }
 
 const flagOf = (name: string, value: string | readonly string[] | undefined): readonly string[] =>

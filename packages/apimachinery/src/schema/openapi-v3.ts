@@ -43,8 +43,11 @@ export function toOpenApiV3(schema: StructuralSchema, options: OpenApiOptions = 
 const OF_REFERENCES = ["description", "x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key"] as const;
 
 /** The members of a schema that are about its place, and not about its type. */
-export const referenceMembers = (schema: StructuralSchema): StructuralSchema =>
-  Object.fromEntries(OF_REFERENCES.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
+export const referenceMembers = (schema: StructuralSchema): StructuralSchema => ({
+  ...Object.fromEntries(OF_REFERENCES.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]]))),
+  // Types are atomic, or say nothing.
+  ...(schema["x-kubernetes-map-type"] === "granular" ? { "x-kubernetes-map-type": "granular" } : {}),
+});
 
 export function* writeRoot(
   schema: StructuralSchema,

@@ -23,7 +23,7 @@ export const defineBuiltin = (definition: ResourceDefinition): ResourceDefinitio
     ...describedColumns(definition),
   });
 
-/** Columns as upstream describes them: clients may show the descriptions, and choose columns by priority. */
+/** Descriptions, formats and priorities of columns are upstream's: clients may show the descriptions, and choose columns by priority. */
 function describedColumns({
   group,
   plural,

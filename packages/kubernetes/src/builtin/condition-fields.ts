@@ -4,19 +4,17 @@
 import { s } from "@postern/apimachinery/schema/builder";
 
 const MORE = {
-  observedGeneration: s
-    .int64()
-    .describe("observedGeneration represents the .metadata.generation that the condition was set based upon."),
-  lastUpdateTime: s.timestamp().describe("Last time the condition was checked or updated."),
-  lastProbeTime: s.timestamp().describe("Last time the condition was checked or updated."),
+  observedGeneration: s.int64(),
+  lastUpdateTime: s.timestamp(),
+  lastProbeTime: s.timestamp(),
 } as const;
 
 const common = {
-  type: s.string().required().describe("Type of the condition."),
-  status: s.string().required().describe("Status of the condition, one of True, False, Unknown."),
-  lastTransitionTime: s.timestamp().describe("Last time the condition transitioned from one status to another."),
-  reason: s.string().describe("Unique, one-word, CamelCase reason for the condition's last transition."),
-  message: s.string().describe("Human-readable message indicating details about the last transition."),
+  type: s.string().required(),
+  status: s.string().required(),
+  lastTransitionTime: s.timestamp(),
+  reason: s.string(),
+  message: s.string(),
 } as const;
 
 export const conditionFields = <const N extends keyof typeof MORE = never>(...more: readonly N[]) =>

@@ -59,7 +59,6 @@ export const policyColumns: readonly PrinterColumn[] = [
   {
     name: "ParamKind",
     type: "string",
-    description: "Kind of the parameters.",
     value(policy) {
       const kind = (policy as Policy).spec?.paramKind;
       return kind === undefined ? "<unset>" : `${kind.apiVersion}/${kind.kind}`;
@@ -69,11 +68,10 @@ export const policyColumns: readonly PrinterColumn[] = [
 ];
 
 export const bindingColumns: readonly PrinterColumn[] = [
-  { name: "PolicyName", type: "string", description: "The policy.", value: ".spec.policyName" },
+  { name: "PolicyName", type: "string", value: ".spec.policyName" },
   {
     name: "ParamRef",
     type: "string",
-    description: "The parameters.",
     value(binding) {
       const ref = (binding as PolicyBinding).spec?.paramRef;
       if (ref === undefined) return "<unset>";

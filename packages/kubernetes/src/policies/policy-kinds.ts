@@ -101,7 +101,6 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
     {
       name: "Validations",
       type: "integer",
-      description: "Number of entries.",
       value: (o) => ((o as Policy).spec?.validations ?? []).length,
     },
     ...policyColumns,

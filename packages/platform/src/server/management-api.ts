@@ -8,6 +8,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { fixedConversionMemory } from "@postern/apiserver/registry/store/converted-object-budget";
 import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api-surface";
+import { publishedDescriptions } from "@postern/kubernetes/builtin/published/published-descriptions";
 import { createDefinitionLimit } from "@postern/kubernetes/custom-resources/definition-limit";
 import { namespaceLookup } from "@postern/kubernetes/server/standard-surface";
 import type { Authorization } from "../features/authorization/feature.ts";
@@ -63,6 +64,8 @@ export function createManagementApi(base: Foundation, needs: ManagementApiNeeds)
       ...needs.admission,
     ],
     ...needs.probes,
+    // Kubernetes has none for the members of JSONSchemaProps.
+    descriptions: (type) => (type.endsWith(".JSONSchemaProps") ? undefined : publishedDescriptions(type)),
     info: { title: "Postern", version: SERVED_VERSION.gitVersion },
     watchMetrics: {
       watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),

@@ -1,9 +1,11 @@
 // The types that the schemas of built-in kinds hold, such as PodSpec: components of their own, as upstream publishes them. Clients show their names,
 // and a document has each once. Their names are those of the protobuf messages.
 
+import { isDeepStrictEqual } from "node:util";
 import { heldMessages, messageNameOf } from "@postern/apimachinery/protobuf/kubernetes-messages";
-import { referenceMembers } from "@postern/apimachinery/schema/openapi-v3";
+import { referenceMembers, toOpenApiV3 } from "@postern/apimachinery/schema/openapi-v3";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { runSteps } from "@postern/apimachinery/steps/steps";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { META_PREFIX, typePrefix } from "./openapi-names.ts";
 
@@ -83,8 +85,11 @@ function typeName(message: string): string {
   return group === "meta" ? `${META_PREFIX}${type}` : `${typePrefix(group)}.${version}.${type}`;
 }
 
+/** Whether they are published alike, but for what references say. */
 function isSameType(a: StructuralSchema, b: StructuralSchema): boolean {
+  if (a === b) return true;
   const ofReference = { ...referenceMembers(a), ...referenceMembers(b) };
-  const keywords = [...Object.keys(a), ...Object.keys(b)].filter((name) => !(name in ofReference));
-  return keywords.every((name) => a[name as keyof StructuralSchema] === b[name as keyof StructuralSchema]);
+  const published = (schema: StructuralSchema) =>
+    Object.fromEntries(Object.entries(runSteps(toOpenApiV3(schema))).filter(([name]) => !(name in ofReference)));
+  return isDeepStrictEqual(published(a), published(b));
 }

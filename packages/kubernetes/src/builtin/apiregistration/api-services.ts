@@ -17,39 +17,24 @@ import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.t
 import { conditionFields } from "../condition-fields.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
 
-const fields = s
-  .object({
-    spec: s
-      .object({
-        service: s
-          .object({
-            namespace: s.string().describe("Namespace is the namespace of the service."),
-            name: s.string().describe("Name is the name of the service."),
-            port: s.int32().describe("Its port. Absent: 443."),
-          })
-          .describe("The service that answers for this version. Absent: this server."),
-        group: s.string().describe("Group is the API group name this server hosts."),
-        version: s.string().describe('Version is the API version this server hosts. For example, "v1".'),
-        insecureSkipTLSVerify: s.boolean().describe("Whether the certificate of the service is not verified."),
-        caBundle: s.bytes().describe("CABundle is a PEM encoded CA bundle which verifies the service."),
-        groupPriorityMinimum: s
-          .int32()
-          .required()
-          .describe("The priority this group should have at least. Higher comes first for clients."),
-        versionPriority: s.int32().required().describe("VersionPriority controls the order inside of its group."),
-      })
-      .describe("Spec contains information for locating and communicating with a server."),
-    status: s
-      .object({
-        conditions: mergedInPatches(s.listMap(conditionFields(), ["type"]), "type").describe(
-          "Current service state of apiService.",
-        ),
-      })
-      .describe("Status contains derived information about an API server."),
-  })
-  .describe(
-    'APIService represents a server for a particular GroupVersion. Name must be "version.group". Here it is kept as an object: no request is passed on.',
-  );
+const fields = s.object({
+  spec: s.object({
+    service: s.object({
+      namespace: s.string(),
+      name: s.string(),
+      port: s.int32(),
+    }),
+    group: s.string(),
+    version: s.string(),
+    insecureSkipTLSVerify: s.boolean(),
+    caBundle: s.bytes(),
+    groupPriorityMinimum: s.int32().required(),
+    versionPriority: s.int32().required(),
+  }),
+  status: s.object({
+    conditions: mergedInPatches(s.listMap(conditionFields(), ["type"]), "type"),
+  }),
+});
 
 type ApiService = KindOf<typeof fields>;
 
@@ -162,13 +147,11 @@ export const apiServices: ResourceDefinition = defineBuiltin({
     {
       name: "Service",
       type: "string",
-      description: "The service that answers, or Local.",
       value: (object) => serviceOf(object as ApiService),
     },
     {
       name: "Available",
       type: "string",
-      description: "Whether the version is available.",
       value: (object) => availability(object as ApiService),
     },
     ageColumn,

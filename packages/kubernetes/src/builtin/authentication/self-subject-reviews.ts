@@ -9,19 +9,11 @@ import { defineBuiltin } from "../builtin-resource.ts";
 import { reviewResponse } from "../review-response.ts";
 import { AUTHENTICATION_GROUP, userInfoFields, userInfoOf } from "./user-info-fields.ts";
 
-const fields = s
-  .object({
-    status: s
-      .object({
-        userInfo: userInfoFields.describe(
-          "UserInfo holds the information about the user needed to implement the user.Info interface.",
-        ),
-      })
-      .describe("SelfSubjectReviewStatus is filled by the kube-apiserver and sent back to a user."),
-  })
-  .describe(
-    "SelfSubjectReview contains the user information that the kube-apiserver has about the user making this request.",
-  );
+const fields = s.object({
+  status: s.object({
+    userInfo: userInfoFields,
+  }),
+});
 
 export const selfSubjectReviews: ResourceDefinition = defineBuiltin({
   group: AUTHENTICATION_GROUP,

@@ -20,38 +20,22 @@ import type { ServiceAccountTokens } from "../../service-accounts/service-accoun
 import type { ObjectIdentity, TokenSubjects } from "../../service-accounts/token-subjects.ts";
 import { AUTHENTICATION_GROUP } from "./user-info-fields.ts";
 
-const fields = s
-  .object({
-    spec: s
-      .object({
-        audiences: s
-          .list(s.string())
-          .describe(
-            "Intended audiences of the token; a recipient must identify with one of them. Defaults to this server.",
-          ),
-        expirationSeconds: s
-          .int64({ minimum: -(2 ** 53), maximum: 2 ** 53 })
-          .describe("ExpirationSeconds is the requested duration of validity of the request."),
-        boundObjectRef: s
-          .object({
-            kind: s.string().describe("Secret. This server has no Pods and Nodes."),
-            apiVersion: s.string().describe("API version of the referent."),
-            name: s.string().describe("Name of the referent."),
-            uid: s.string().describe("UID of the referent."),
-          })
-          .describe("BoundObjectReference is a reference to an object that a token is bound to."),
-      })
-      .describe("TokenRequestSpec contains client provided parameters of a token request."),
-    status: s
-      .object({
-        token: s.string().describe("Token is the opaque bearer token."),
-        expirationTimestamp: s
-          .timestamp()
-          .describe("ExpirationTimestamp is the time of expiration of the returned token."),
-      })
-      .describe("TokenRequestStatus is the result of a token request."),
-  })
-  .describe("TokenRequest requests a token for a given service account.");
+const fields = s.object({
+  spec: s.object({
+    audiences: s.list(s.string()),
+    expirationSeconds: s.int64({ minimum: -(2 ** 53), maximum: 2 ** 53 }),
+    boundObjectRef: s.object({
+      kind: s.string(),
+      apiVersion: s.string(),
+      name: s.string(),
+      uid: s.string(),
+    }),
+  }),
+  status: s.object({
+    token: s.string(),
+    expirationTimestamp: s.timestamp(),
+  }),
+});
 type TokenRequest = KindOf<typeof fields>;
 type TokenRequestSpec = NonNullable<TokenRequest["spec"]>;
 

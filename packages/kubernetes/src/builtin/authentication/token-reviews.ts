@@ -13,34 +13,18 @@ import { defineBuiltin } from "../builtin-resource.ts";
 import { reviewResponse } from "../review-response.ts";
 import { AUTHENTICATION_GROUP, userInfoFields, userInfoOf } from "./user-info-fields.ts";
 
-const fields = s
-  .object({
-    spec: s
-      .object({
-        token: s.string().describe("Token is the opaque bearer token."),
-        audiences: s
-          .list(s.string())
-          .describe(
-            "Audiences is a list of the identifiers that the resource server presented with the token identifies as. Defaults to this server.",
-          ),
-      })
-      .describe("TokenReviewSpec is a description of the token authentication request."),
-    status: s
-      .object({
-        authenticated: s.boolean().describe("Authenticated indicates that the token was associated with a known user."),
-        user: userInfoFields.describe(
-          "UserInfo holds the information about the user needed to implement the user.Info interface.",
-        ),
-        audiences: s
-          .list(s.string())
-          .describe(
-            "Audiences are audience identifiers chosen by the authenticator that are compatible with both the TokenReview and token.",
-          ),
-        error: s.string().describe("Error indicates that the token couldn't be checked"),
-      })
-      .describe("TokenReviewStatus is the result of the token authentication request."),
-  })
-  .describe("TokenReview attempts to authenticate a token to a known user.");
+const fields = s.object({
+  spec: s.object({
+    token: s.string(),
+    audiences: s.list(s.string()),
+  }),
+  status: s.object({
+    authenticated: s.boolean(),
+    user: userInfoFields,
+    audiences: s.list(s.string()),
+    error: s.string(),
+  }),
+});
 type TokenReview = KindOf<typeof fields>;
 
 export type TokenReviewDeps = {

@@ -7,10 +7,10 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 export const AUTHENTICATION_GROUP = "authentication.k8s.io";
 
 export const userInfoFields = s.object({
-  username: s.string().describe("The name that uniquely identifies this user among all active users."),
-  uid: s.string().describe("A unique value that identifies this user across time."),
-  groups: s.list(s.string()).describe("The names of groups this user is a part of."),
-  extra: s.map(s.list(s.string())).describe("Any additional information provided by the authenticator."),
+  username: s.string(),
+  uid: s.string(),
+  groups: s.list(s.string()),
+  extra: s.map(s.list(s.string())),
 });
 
 /** Empty members are left out, as by Go. */

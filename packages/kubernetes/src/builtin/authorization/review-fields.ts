@@ -1,15 +1,26 @@
-// The fields of access reviews, and how a review becomes a question to the authorizer.
+// The fields of access reviews, and how a review becomes a question to the authorizer. They have descriptions for kinds of other groups that ask as well.
 // Source: k8s.io/api/authorization/v1/types.go, k8s.io/kubernetes/pkg/registry/authorization/util/helpers.go
 
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
-import { selectorRequirement } from "../selector-requirement.ts";
 
 export const AUTHORIZATION_GROUP = "authorization.k8s.io";
 
-const fieldRequirement = selectorRequirement("Field or label key that the requirement applies to.");
+const fieldRequirement = s.object({
+  key: s.string().describe("Field or label key that the requirement applies to."),
+  operator: s
+    .string()
+    .describe(
+      "operator represents a key's relationship to a set of values. Valid operators are In, NotIn, Exists and DoesNotExist.",
+    ),
+  values: s
+    .list(s.string())
+    .describe(
+      "values is an array of string values. If the operator is In or NotIn, the values array must be non-empty.",
+    ),
+});
 export type SelectorRequirement = Infer<typeof fieldRequirement>;
 
 const selectorAttributes = s.object({

@@ -124,35 +124,26 @@ const columns: readonly PrinterColumn[] = [
   {
     name: "Reference",
     type: "string",
-    description:
-      "scaleTargetRef points to the target resource to scale, and is used to the pods for which metrics should be collected, as well as to actually change the replica count.",
     value: (o) => `${(o as Scaler).spec.scaleTargetRef.kind}/${(o as Scaler).spec.scaleTargetRef.name}`,
   },
   {
     name: "Targets",
     type: "string",
-    description:
-      "metrics contains the specifications for which to use to calculate the desired replica count (the maximum replica count across all metrics will be used).",
     value: (o) => targetsText(o as Scaler),
   },
   {
     name: "MinPods",
     type: "string",
-    description:
-      "minReplicas is the lower limit for the number of replicas to which the autoscaler can scale down. It defaults to 1 pod.",
     value: (o) => String((o as Scaler).spec.minReplicas ?? "<unset>"),
   },
   {
     name: "MaxPods",
     type: "integer",
-    description: "maxReplicas is the upper limit for the number of replicas to which the autoscaler can scale up.",
     value: ".spec.maxReplicas",
   },
   {
     name: "Replicas",
     type: "integer",
-    description:
-      "currentReplicas is current number of replicas of pods managed by this autoscaler, as last seen by the autoscaler.",
     value: (o) => (o as Scaler).status?.currentReplicas ?? 0,
   },
   ageColumn,

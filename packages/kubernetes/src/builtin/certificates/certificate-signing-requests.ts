@@ -149,12 +149,11 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
     selectableFields: [".spec.signerName"],
     columns: [
       ageColumn,
-      { name: "SignerName", type: "string", description: "Name of the requested signer.", value: ".spec.signerName" },
-      { name: "Requestor", type: "string", description: "User that created the request.", value: ".spec.username" },
+      { name: "SignerName", type: "string", value: ".spec.signerName" },
+      { name: "Requestor", type: "string", value: ".spec.username" },
       {
         name: "RequestedDuration",
         type: "string",
-        description: "Requested duration of validity.",
         value: (request) => {
           // Stored objects have passed the schema of the kind.
           const seconds = (request as CertificateSigningRequest).spec?.expirationSeconds;
@@ -164,9 +163,6 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
       {
         name: "Condition",
         type: "string",
-        description:
-          "CertificateSigningRequestStatus contains conditions used to indicate approved/denied/failed status of the request, and the issued certificate.",
-        // As above.
         value: (request) => describeState(request as CertificateSigningRequest),
       },
     ],

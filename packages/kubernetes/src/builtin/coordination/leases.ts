@@ -8,31 +8,17 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 
-const leaseFields = s
-  .object({
-    spec: s
-      .object({
-        holderIdentity: s.string().describe("holderIdentity contains the identity of the holder of a current lease."),
-        leaseDurationSeconds: s
-          .int32()
-          .describe("leaseDurationSeconds is a duration that candidates for a lease need to wait to force acquire it."),
-        acquireTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-        renewTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-        leaseTransitions: s
-          .int32()
-          .describe("leaseTransitions is the number of transitions of a lease between holders."),
-        strategy: s
-          .string()
-          .describe("Strategy indicates the strategy for picking the leader for coordinated leader election."),
-        preferredHolder: s
-          .string()
-          .describe(
-            "PreferredHolder signals to a lease holder that the lease has a more optimal holder and should be given up.",
-          ),
-      })
-      .describe("LeaseSpec is a specification of a Lease."),
-  })
-  .describe("Lease defines a lease concept.");
+const leaseFields = s.object({
+  spec: s.object({
+    holderIdentity: s.string(),
+    leaseDurationSeconds: s.int32(),
+    acquireTime: s.microTime(),
+    renewTime: s.microTime(),
+    leaseTransitions: s.int32(),
+    strategy: s.string(),
+    preferredHolder: s.string(),
+  }),
+});
 
 export type Lease = KindOf<typeof leaseFields>;
 
@@ -70,10 +56,7 @@ export const leases: ResourceDefinition = defineBuiltin({
   plural: "leases",
   namespaced: true,
   schema: kindSchema(leaseFields.schema),
-  columns: [
-    { name: "Holder", type: "string", description: "Identity of the holder.", value: ".spec.holderIdentity" },
-    ageColumn,
-  ],
+  columns: [{ name: "Holder", type: "string", value: ".spec.holderIdentity" }, ageColumn],
   // In Go it is always there.
   setDefaults: (object) => ({ ...object, spec: (object as Lease).spec ?? {} }),
   strategy,

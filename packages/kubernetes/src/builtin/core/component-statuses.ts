@@ -7,22 +7,20 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 
-const fields = s
-  .object({
-    conditions: mergedInPatches(
-      s.listMap(
-        s.object({
-          type: s.string().required().describe('Type of condition for a component. Valid value: "Healthy"'),
-          status: s.string().required().describe("Status of the condition for a component."),
-          message: s.string().describe("Message about the condition for a component."),
-          error: s.string().describe("Condition error code for a component."),
-        }),
-        ["type"],
-      ),
-      "type",
-    ).describe("List of component conditions observed"),
-  })
-  .describe("ComponentStatus (and ComponentStatusList) holds the cluster validation info.");
+const fields = s.object({
+  conditions: mergedInPatches(
+    s.listMap(
+      s.object({
+        type: s.string().required(),
+        status: s.string().required(),
+        message: s.string(),
+        error: s.string(),
+      }),
+      ["type"],
+    ),
+    "type",
+  ),
+});
 
 type ComponentStatus = KindOf<typeof fields>;
 
@@ -30,10 +28,9 @@ const PARTS = ["controller-manager", "etcd-0"];
 
 const healthy = ({ conditions = [] }: ComponentStatus) => conditions.find(({ type }) => type === "Healthy");
 
-const column = (name: string, description: string, of: (status: ComponentStatus) => string): PrinterColumn => ({
+const column = (name: string, of: (status: ComponentStatus) => string): PrinterColumn => ({
   name,
   type: "string",
-  description,
   value: (object) => of(object as ComponentStatus),
 });
 
@@ -48,11 +45,9 @@ export const componentStatuses: ResourceDefinition = defineBuiltin({
   deprecationWarning: "v1 ComponentStatus is deprecated in v1.19+",
   schema: kindSchema(fields.schema),
   columns: [
-    column("Status", "Status of the component conditions", (status) =>
-      healthy(status)?.status === "True" ? "Healthy" : "Unhealthy",
-    ),
-    column("Message", "Message of the component conditions", (status) => healthy(status)?.message ?? ""),
-    column("Error", "Error of the component conditions", (status) => healthy(status)?.error ?? ""),
+    column("Status", (status) => (healthy(status)?.status === "True" ? "Healthy" : "Unhealthy")),
+    column("Message", (status) => healthy(status)?.message ?? ""),
+    column("Error", (status) => healthy(status)?.error ?? ""),
   ],
   compute: () =>
     PARTS.map((name) => ({

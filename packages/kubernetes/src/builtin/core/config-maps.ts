@@ -9,25 +9,11 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { decodedSize, textSize, validateImmutability, validateKeys, validateTotalSize } from "./keyed-data.ts";
 
-const configMapFields = s
-  .object({
-    data: s
-      .map(s.string())
-      .describe(
-        "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'.",
-      ),
-    binaryData: s
-      .map(s.bytes())
-      .describe(
-        "BinaryData contains the binary data. Each key must consist of alphanumeric characters, '-', '_' or '.'.",
-      ),
-    immutable: s
-      .boolean()
-      .describe(
-        "Immutable, if set to true, ensures that data stored in the ConfigMap cannot be updated (only object metadata can be modified).",
-      ),
-  })
-  .describe("ConfigMap holds configuration data for pods to consume.");
+const configMapFields = s.object({
+  data: s.map(s.string()),
+  binaryData: s.map(s.bytes()),
+  immutable: s.boolean(),
+});
 
 export type ConfigMap = KindOf<typeof configMapFields>;
 
@@ -62,7 +48,6 @@ export const configMaps: ResourceDefinition = defineBuiltin({
     {
       name: "Data",
       type: "integer",
-      description: "Number of keys.",
       value: ({ data, binaryData }) => Object.keys(data ?? {}).length + Object.keys(binaryData ?? {}).length,
     },
     ageColumn,

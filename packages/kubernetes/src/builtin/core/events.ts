@@ -11,48 +11,34 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "./object-reference.ts";
 
-export const eventSource = s
-  .object({
-    component: s.string().describe("Component from which the event is generated."),
-    host: s.string().describe("Node name on which the event is generated."),
-  })
-  .describe("EventSource contains information for an event.");
+export const eventSource = s.object({
+  component: s.string(),
+  host: s.string(),
+});
 
-export const eventSeries = s
-  .object({
-    count: s.int32().describe("Number of occurrences in this series up to the last heartbeat time."),
-    lastObservedTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-  })
-  .describe(
-    "EventSeries contain information on series of events, i.e. thing that was/is happening continuously for some time.",
-  );
+/** Each group has its own, which goes by its name in OpenAPI documents. */
+export const eventSeries = () =>
+  s.object({
+    count: s.int32(),
+    lastObservedTime: s.microTime(),
+  });
 
-const eventFields = s
-  .object({
-    involvedObject: objectReference.describe(
-      "ObjectReference contains enough information to let you inspect or modify the referred object.",
-    ),
-    reason: s.string().describe("Short, machine-readable reason for the event."),
-    message: s.string().describe("Human-readable description of the event."),
-    source: eventSource,
-    firstTimestamp: s
-      .timestamp()
-      .describe("The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)"),
-    lastTimestamp: s.timestamp().describe("The time at which the most recent occurrence of this event was recorded."),
-    count: s.int32().describe("The number of times this event has occurred."),
-    type: s.string().describe("Type of this event (Normal, Warning), new types could be added in the future"),
-    eventTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-    series: eventSeries,
-    action: s.string().describe("Action that was taken or failed regarding the object."),
-    related: objectReference.describe(
-      "ObjectReference contains enough information to let you inspect or modify the referred object.",
-    ),
-    reportingComponent: s
-      .string()
-      .describe("Name of the controller that emitted this Event, e.g. `kubernetes.io/kubelet`."),
-    reportingInstance: s.string().describe("ID of the controller instance, e.g. `kubelet-xyzf`."),
-  })
-  .describe("Event is a report of an event somewhere in the cluster.");
+const eventFields = s.object({
+  involvedObject: objectReference,
+  reason: s.string(),
+  message: s.string(),
+  source: eventSource,
+  firstTimestamp: s.timestamp(),
+  lastTimestamp: s.timestamp(),
+  count: s.int32(),
+  type: s.string(),
+  eventTime: s.microTime(),
+  series: eventSeries(),
+  action: s.string(),
+  related: objectReference,
+  reportingComponent: s.string(),
+  reportingInstance: s.string(),
+});
 
 export type Event = KindOf<typeof eventFields>;
 
@@ -113,22 +99,17 @@ export const eventColumns: readonly PrinterColumn[] = [
   {
     name: "Last Seen",
     type: "date",
-    description: "Time since the last occurrence.",
-    // Stored objects have passed the schema of the kind, here and below.
     value: (event) => lastSeen(event as Event) ?? UNKNOWN,
   },
   {
     name: "Type",
     type: "string",
-    description:
-      "type is the type of this event (Normal, Warning), new types could be added in the future. It is machine-readable.",
     value: ".type",
   },
-  { name: "Reason", type: "string", description: "Short, machine-readable reason for the event.", value: ".reason" },
+  { name: "Reason", type: "string", value: ".reason" },
   {
     name: "Object",
     type: "string",
-    description: "ObjectReference contains enough information to let you inspect or modify the referred object.",
     value: (event) => {
       const { kind = "", name = "" } = (event as Event).involvedObject ?? {};
       return name === "" ? kind.toLowerCase() : `${kind.toLowerCase()}/${name}`;
@@ -137,43 +118,31 @@ export const eventColumns: readonly PrinterColumn[] = [
   {
     name: "Subobject",
     type: "string",
-    priority: 1,
-    description: "Part of the object that the event is about.",
     value: (event) => (event as Event).involvedObject?.fieldPath ?? "",
   },
   {
     name: "Source",
     type: "string",
-    priority: 1,
-    description: "EventSource contains information for an event.",
     value: (event) => sourceText(event as Event),
   },
   {
     name: "Message",
     type: "string",
-    description: "Human-readable description of the event.",
     value: (event) => (event as Event).message?.trim() ?? "",
   },
   {
     name: "First Seen",
     type: "date",
-    priority: 1,
-    description: "Time since the first occurrence.",
     value: (event) => firstSeen(event as Event) ?? UNKNOWN,
   },
   {
     name: "Count",
     type: "integer",
-    priority: 1,
-    description: "The number of times this event has occurred.",
     value: (event) => countOf(event as Event),
   },
   {
     name: "Name",
     type: "string",
-    format: "name",
-    priority: 1,
-    description: "The name of the event.",
     value: ".metadata.name",
   },
 ];

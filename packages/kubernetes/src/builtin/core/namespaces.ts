@@ -15,34 +15,22 @@ import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.t
 import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "./namespace-finalizers.ts";
 
 const conditionSchema = s.object({
-  type: s.string().required().describe("Type of namespace controller condition."),
-  status: s.string().required().describe("Status of the condition, one of True, False, Unknown."),
-  lastTransitionTime: s.timestamp().describe("Last time the condition transitioned from one status to another."),
-  reason: s.string().describe("Unique, one-word, CamelCase reason for the condition's last transition."),
-  message: s.string().describe("Human-readable message indicating details about last transition."),
+  type: s.string().required(),
+  status: s.string().required(),
+  lastTransitionTime: s.timestamp(),
+  reason: s.string(),
+  message: s.string(),
 });
 
-const namespaceFields = s
-  .object({
-    spec: s
-      .object({
-        finalizers: s
-          .list(s.string())
-          .describe(
-            "Finalizers is an opaque list of values that must be empty to permanently remove object from storage.",
-          ),
-      })
-      .describe("NamespaceSpec describes the attributes on a Namespace."),
-    status: s
-      .object({
-        phase: s.string().describe("Phase is the current lifecycle phase of the namespace."),
-        conditions: mergedInPatches(s.listMap(conditionSchema, ["type"]), "type").describe(
-          "Represents the latest available observations of a namespace's current state.",
-        ),
-      })
-      .describe("NamespaceStatus is information about the current status of a Namespace."),
-  })
-  .describe("Namespace provides a scope for Names. Use of multiple namespaces is optional.");
+const namespaceFields = s.object({
+  spec: s.object({
+    finalizers: s.list(s.string()),
+  }),
+  status: s.object({
+    phase: s.string(),
+    conditions: mergedInPatches(s.listMap(conditionSchema, ["type"]), "type"),
+  }),
+});
 
 export type Namespace = KindOf<typeof namespaceFields>;
 
@@ -102,10 +90,7 @@ export const namespaces: ResourceDefinition = defineBuiltin({
     },
   ],
   selectableFields: [".status.phase"],
-  columns: [
-    { name: "Status", type: "string", description: "The phase of the namespace.", value: ".status.phase" },
-    ageColumn,
-  ],
+  columns: [{ name: "Status", type: "string", value: ".status.phase" }, ageColumn],
   strategy,
   setDefaults: (namespace) => ((namespace.metadata.name ?? "") === "" ? namespace : withNameLabel(namespace)),
 });

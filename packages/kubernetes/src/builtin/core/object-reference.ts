@@ -5,28 +5,20 @@ import { s } from "@postern/apimachinery/schema/builder";
 
 export const objectReference = s.object(
   {
-    kind: s.string().describe("Kind of the referent."),
-    namespace: s.string().describe("Namespace of the referent."),
-    name: s.string().describe("Name of the referent."),
-    uid: s.string().describe("UID of the referent."),
-    apiVersion: s.string().describe("API version of the referent."),
-    resourceVersion: s.string().describe("Specific resourceVersion to which this reference is made, if any."),
-    fieldPath: s
-      .string()
-      .describe(
-        "If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access statement, such as desiredState.manifest.containers[2].",
-      ),
+    kind: s.string(),
+    namespace: s.string(),
+    name: s.string(),
+    uid: s.string(),
+    apiVersion: s.string(),
+    resourceVersion: s.string(),
+    fieldPath: s.string(),
   },
   { atomic: true },
 );
 
 export const localObjectReference = s.object(
   {
-    name: s
-      .string()
-      .describe(
-        "Name of the referent. This field is effectively required, but due to backwards compatibility is allowed to be empty.",
-      ),
+    name: s.string(),
   },
   { atomic: true },
 );

@@ -18,26 +18,12 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { keyPairWarning } from "./key-pair-warning.ts";
 import { decodedSize, validateImmutability, validateKeys, validateTotalSize } from "./keyed-data.ts";
 
-const secretFields = s
-  .object({
-    data: s
-      .map(s.bytes())
-      .describe("Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'."),
-    stringData: s
-      .map(s.string())
-      .describe(
-        "stringData allows specifying non-binary secret data in string form. It is provided as a write-only input field for convenience.",
-      ),
-    type: s.string().describe("Used to facilitate programmatic handling of secret data."),
-    immutable: s
-      .boolean()
-      .describe(
-        "Immutable, if set to true, ensures that data stored in the Secret cannot be updated (only object metadata can be modified).",
-      ),
-  })
-  .describe(
-    "Secret holds secret data of a certain type. The total bytes of the values in the Data field must be less than MaxSecretSize bytes.",
-  );
+const secretFields = s.object({
+  data: s.map(s.bytes()),
+  stringData: s.map(s.string()),
+  type: s.string(),
+  immutable: s.boolean(),
+});
 
 export type Secret = KindOf<typeof secretFields>;
 
@@ -145,11 +131,10 @@ export const secrets: ResourceDefinition = defineBuiltin({
   schema: kindSchema(secretFields.schema),
   selectableFields: [".type"],
   columns: [
-    { name: "Type", type: "string", description: "Type of the secret data.", value: ".type" },
+    { name: "Type", type: "string", value: ".type" },
     {
       name: "Data",
       type: "integer",
-      description: "Number of keys.",
       value: ({ data }) => Object.keys(data ?? {}).length,
     },
     ageColumn,

@@ -8,25 +8,11 @@ import { type TokenRequestOptions, tokenRequests } from "../authentication/token
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { localObjectReference, objectReference } from "./object-reference.ts";
 
-const serviceAccountFields = s
-  .object({
-    secrets: mergedInPatches(s.listMap(objectReference, ["name"]), "name").describe(
-      "Secrets is a list of the secrets in the same namespace that pods running using this ServiceAccount are allowed to use.",
-    ),
-    imagePullSecrets: s
-      .list(localObjectReference)
-      .describe(
-        "ImagePullSecrets is a list of references to secrets in the same namespace to use for pulling any images in pods that reference this ServiceAccount.",
-      ),
-    automountServiceAccountToken: s
-      .boolean()
-      .describe(
-        "AutomountServiceAccountToken indicates whether pods running as this service account should have an API token automatically mounted.",
-      ),
-  })
-  .describe(
-    "ServiceAccount binds together: * a name, understood by users, and perhaps by peripheral systems, for an identity * a principal that can be authenticated and authorized * a set of secrets",
-  );
+const serviceAccountFields = s.object({
+  secrets: mergedInPatches(s.listMap(objectReference, ["name"]), "name"),
+  imagePullSecrets: s.list(localObjectReference),
+  automountServiceAccountToken: s.boolean(),
+});
 
 type ServiceAccount = KindOf<typeof serviceAccountFields>;
 

@@ -7,12 +7,10 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 
-const fields = s
-  .object({
-    spec: s.anyObject().describe("Selector and ports of the service."),
-    status: s.anyObject().describe("The addresses of the service."),
-  })
-  .describe("An address for pods. This server takes none: the list exists for clients that read it.");
+const fields = s.object({
+  spec: s.anyObject(),
+  status: s.anyObject(),
+});
 
 export const services: ResourceDefinition = defineBuiltin({
   group: "",

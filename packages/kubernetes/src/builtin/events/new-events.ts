@@ -21,48 +21,22 @@ import {
 } from "../core/events.ts";
 import { objectReference } from "../core/object-reference.ts";
 
-const newEventFields = s
-  .object({
-    eventTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
-    series: eventSeries,
-    reportingController: s
-      .string()
-      .describe(
-        "reportingController is the name of the controller that emitted this Event, e.g. `kubernetes.io/kubelet`.",
-      ),
-    reportingInstance: s.string().describe("ID of the controller instance, e.g. `kubelet-xyzf`."),
-    action: s.string().describe("Action that was taken or failed regarding the object."),
-    reason: s.string().describe("Short, machine-readable reason for the event."),
-    regarding: objectReference.describe(
-      "ObjectReference contains enough information to let you inspect or modify the referred object.",
-    ),
-    related: objectReference.describe(
-      "ObjectReference contains enough information to let you inspect or modify the referred object.",
-    ),
-    note: s.string().describe("Human-readable description of the event."),
-    type: s
-      .string()
-      .describe(
-        "type is the type of this event (Normal, Warning), new types could be added in the future. It is machine-readable.",
-      ),
-    deprecatedSource: eventSource,
-    deprecatedFirstTimestamp: s
-      .timestamp()
-      .describe(
-        "deprecatedFirstTimestamp is the deprecated field assuring backward compatibility with core.v1 Event type.",
-      ),
-    deprecatedLastTimestamp: s
-      .timestamp()
-      .describe(
-        "deprecatedLastTimestamp is the deprecated field assuring backward compatibility with core.v1 Event type.",
-      ),
-    deprecatedCount: s
-      .int32()
-      .describe("deprecatedCount is the deprecated field assuring backward compatibility with core.v1 Event type."),
-  })
-  .describe(
-    "Event is a report of an event somewhere in the cluster. It generally denotes some state change in the system.",
-  );
+const newEventFields = s.object({
+  eventTime: s.microTime(),
+  series: eventSeries(),
+  reportingController: s.string(),
+  reportingInstance: s.string(),
+  action: s.string(),
+  reason: s.string(),
+  regarding: objectReference,
+  related: objectReference,
+  note: s.string(),
+  type: s.string(),
+  deprecatedSource: eventSource,
+  deprecatedFirstTimestamp: s.timestamp(),
+  deprecatedLastTimestamp: s.timestamp(),
+  deprecatedCount: s.int32(),
+});
 
 type NewEvent = KindOf<typeof newEventFields>;
 

@@ -8,15 +8,11 @@ export const flowControlConditions = () =>
   mergedInPatches(
     s.listMap(
       s.object({
-        type: s.string().describe("`type` is the type of the condition."),
-        status: s.string().describe("`status` is the status of the condition."),
-        lastTransitionTime: s
-          .timestamp()
-          .describe("`lastTransitionTime` is the last time the condition transitioned from one status to another."),
-        reason: s
-          .string()
-          .describe("`reason` is a unique, one-word, CamelCase reason for the condition's last transition."),
-        message: s.string().describe("`message` is a human-readable message indicating details about last transition."),
+        type: s.string(),
+        status: s.string(),
+        lastTransitionTime: s.timestamp(),
+        reason: s.string(),
+        message: s.string(),
       }),
       ["type"],
     ),

@@ -15,75 +15,31 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
 import { flowControlConditions } from "./flow-control-conditions.ts";
 
-const fields = s
-  .object({
-    spec: s
-      .object({
-        type: s
-          .string()
-          .describe("`type` indicates whether this priority level is subject to limitation on request execution."),
-        limited: s
-          .object({
-            nominalConcurrencyShares: s
-              .int32()
-              .describe(
-                "`nominalConcurrencyShares` (NCS) contributes to the computation of the NominalConcurrencyLimit (NominalCL) of this level.",
-              ),
-            limitResponse: s
-              .object({
-                type: s.string().describe('`type` is "Queue" or "Reject".'),
-                queuing: s
-                  .object({
-                    queues: s.int32().describe("`queues` is the number of queues for this priority level."),
-                    handSize: s
-                      .int32()
-                      .describe(
-                        "`handSize` is a small positive number that configures the shuffle sharding of requests into queues.",
-                      ),
-                    queueLengthLimit: s
-                      .int32()
-                      .describe(
-                        "`queueLengthLimit` is the maximum number of requests allowed to be waiting in a given queue of this priority level at a time; excess requests are rejected.",
-                      ),
-                  })
-                  .describe("`queuing` holds the configuration parameters for queuing."),
-              })
-              .describe("`limitResponse` indicates what to do with requests that can not be executed right now"),
-            lendablePercent: s
-              .int32()
-              .describe(
-                "`lendablePercent` prescribes the fraction of the level's NominalCL that can be borrowed by other priority levels.",
-              ),
-            borrowingLimitPercent: s
-              .int32()
-              .describe(
-                "`borrowingLimitPercent`, if present, configures a limit on how many seats this priority level can borrow from other priority levels.",
-              ),
-          })
-          .describe("`limited` specifies how requests are handled for a Limited priority level."),
-        exempt: s
-          .object({
-            nominalConcurrencyShares: s
-              .int32()
-              .describe(
-                "`nominalConcurrencyShares` (NCS) contributes to the computation of the NominalConcurrencyLimit (NominalCL) of this level.",
-              ),
-            lendablePercent: s
-              .int32()
-              .describe(
-                "`lendablePercent` prescribes the fraction of the level's NominalCL that can be borrowed by other priority levels.",
-              ),
-          })
-          .describe("`exempt` specifies how requests are handled for an exempt priority level."),
-      })
-      .describe('`spec` is the specification of the desired behavior of a "request-priority".'),
-    status: s
-      .object({
-        conditions: flowControlConditions().describe('`conditions` is the current state of "request-priority".'),
-      })
-      .describe('`status` is the current status of a "request-priority".'),
-  })
-  .describe("PriorityLevelConfiguration represents the configuration of a priority level.");
+const fields = s.object({
+  spec: s.object({
+    type: s.string(),
+    limited: s.object({
+      nominalConcurrencyShares: s.int32(),
+      limitResponse: s.object({
+        type: s.string(),
+        queuing: s.object({
+          queues: s.int32(),
+          handSize: s.int32(),
+          queueLengthLimit: s.int32(),
+        }),
+      }),
+      lendablePercent: s.int32(),
+      borrowingLimitPercent: s.int32(),
+    }),
+    exempt: s.object({
+      nominalConcurrencyShares: s.int32(),
+      lendablePercent: s.int32(),
+    }),
+  }),
+  status: s.object({
+    conditions: flowControlConditions(),
+  }),
+});
 
 type PriorityLevel = KindOf<typeof fields>;
 type Spec = NonNullable<PriorityLevel["spec"]>;
@@ -213,11 +169,9 @@ function queuingFaults(
   ];
 }
 
-const column = (name: string, description: string, value: (spec: Spec) => number | undefined): PrinterColumn => ({
+const column = (name: string, value: (spec: Spec) => number | undefined): PrinterColumn => ({
   name,
   type: "string",
-  description,
-  // Stored objects have passed the schema of their kind.
   value: (object) => value((object as PriorityLevel).spec ?? {}) ?? "<none>",
 });
 
@@ -234,29 +188,12 @@ export const priorityLevelConfigurations: ResourceDefinition = defineBuiltin({
     {
       name: "Type",
       type: "string",
-      description: "`type` indicates whether this priority level is subject to limitation on request execution.",
       value: ".spec.type",
     },
-    column(
-      "NominalConcurrencyShares",
-      "Its part of the concurrency of the server.",
-      ({ limited, exempt }) => (limited ?? exempt)?.nominalConcurrencyShares,
-    ),
-    column(
-      "Queues",
-      "`queues` is the number of queues for this priority level.",
-      ({ limited }) => limited?.limitResponse?.queuing?.queues,
-    ),
-    column(
-      "HandSize",
-      "`handSize` is a small positive number that configures the shuffle sharding of requests into queues.",
-      ({ limited }) => limited?.limitResponse?.queuing?.handSize,
-    ),
-    column(
-      "QueueLengthLimit",
-      "`queueLengthLimit` is the maximum number of requests allowed to be waiting in a given queue of this priority level at a time.",
-      ({ limited }) => limited?.limitResponse?.queuing?.queueLengthLimit,
-    ),
+    column("NominalConcurrencyShares", ({ limited, exempt }) => (limited ?? exempt)?.nominalConcurrencyShares),
+    column("Queues", ({ limited }) => limited?.limitResponse?.queuing?.queues),
+    column("HandSize", ({ limited }) => limited?.limitResponse?.queuing?.handSize),
+    column("QueueLengthLimit", ({ limited }) => limited?.limitResponse?.queuing?.queueLengthLimit),
     ageColumn,
   ],
   setDefaults: (object) => {

@@ -14,115 +14,70 @@ const GROUP = "networking.k8s.io";
 
 const typedReference = s.object(
   {
-    apiGroup: s.string().describe("APIGroup is the group for the resource being referenced."),
-    kind: s.string().required().describe("Kind of the referent."),
-    name: s.string().required().describe("Name of the referent."),
+    apiGroup: s.string(),
+    kind: s.string().required(),
+    name: s.string().required(),
   },
   { atomic: true },
 );
 
 const backendFields = s.object({
-  service: s
-    .object({
-      name: s
-        .string()
-        .required()
-        .describe(
-          "name is the referenced service. The service must exist in the same namespace as the Ingress object.",
-        ),
-      port: s
-        .object(
-          {
-            name: s
-              .string()
-              .describe(
-                'name is the name of the port on the Service. This is a mutually exclusive setting with "Number".',
-              ),
-            number: s
-              .int32()
-              .describe(
-                'number is the numerical port number (e.g. 80) on the Service. This is a mutually exclusive setting with "Name".',
-              ),
-          },
-          { atomic: true },
-        )
-        .describe("ServiceBackendPort is the service port being referenced."),
-    })
-    .describe("IngressServiceBackend references a Kubernetes Service as a Backend."),
-  resource: typedReference.describe(
-    "TypedLocalObjectReference contains enough information to let you locate the typed referenced object inside the same namespace.",
-  ),
+  service: s.object({
+    name: s.string().required(),
+    port: s.object(
+      {
+        name: s.string(),
+        number: s.int32(),
+      },
+      { atomic: true },
+    ),
+  }),
+  resource: typedReference,
 });
 
 const pathFields = s.object({
-  path: s.string().describe("path is matched against the path of an incoming request."),
-  pathType: s.string().describe("pathType determines the interpretation of the path matching."),
-  backend: backendFields.describe("IngressBackend describes all endpoints for a given service and port."),
+  path: s.string(),
+  pathType: s.string(),
+  backend: backendFields,
 });
 
 const ruleFields = s.object({
-  host: s.string().describe("host is the fully qualified domain name of a network host, as defined by RFC 3986."),
-  http: s
-    .object({
-      paths: s.list(pathFields).nullable().describe("paths is a collection of paths that map requests to backends."),
-    })
-    .describe("HTTPIngressRuleValue is a list of http selectors pointing to backends."),
+  host: s.string(),
+  http: s.object({
+    paths: s.list(pathFields).nullable(),
+  }),
 });
 
-const ingressFields = s
-  .object({
-    spec: s
-      .object({
-        ingressClassName: s.string().describe("ingressClassName is the name of an IngressClass cluster resource."),
-        defaultBackend: backendFields.describe("IngressBackend describes all endpoints for a given service and port."),
-        tls: s
-          .list(
+const ingressFields = s.object({
+  spec: s.object({
+    ingressClassName: s.string(),
+    defaultBackend: backendFields,
+    tls: s.list(
+      s.object({
+        hosts: s.list(s.string()),
+        secretName: s.string(),
+      }),
+    ),
+    rules: s.list(ruleFields),
+  }),
+  status: s.object({
+    loadBalancer: s.object({
+      ingress: s.list(
+        s.object({
+          ip: s.string(),
+          hostname: s.string(),
+          ports: s.list(
             s.object({
-              hosts: s
-                .list(s.string())
-                .describe(
-                  "hosts is a list of hosts included in the TLS certificate. The values in this list must match the name/s used in the tlsSecret.",
-                ),
-              secretName: s
-                .string()
-                .describe("secretName is the name of the secret used to terminate TLS traffic on port 443."),
+              port: s.int32(),
+              protocol: s.string(),
+              error: s.string(),
             }),
-          )
-          .describe(
-            "tls represents the TLS configuration. Currently the Ingress only supports a single TLS port, 443.",
           ),
-        rules: s.list(ruleFields).describe("rules is a list of host rules used to configure the Ingress."),
-      })
-      .describe("IngressSpec describes the Ingress the user wishes to exist."),
-    status: s
-      .object({
-        loadBalancer: s
-          .object({
-            ingress: s
-              .list(
-                s.object({
-                  ip: s.string().describe("ip is set for load-balancer ingress points that are IP based."),
-                  hostname: s.string().describe("hostname is set for load-balancer ingress points that are DNS based."),
-                  ports: s
-                    .list(
-                      s.object({
-                        port: s.int32().describe("port is the port number of the ingress port."),
-                        protocol: s.string().describe("protocol is the protocol of the ingress port."),
-                        error: s.string().describe("error is to record the problem with the service port."),
-                      }),
-                    )
-                    .describe("ports provides information about the ports exposed by this LoadBalancer."),
-                }),
-              )
-              .describe("ingress is a list containing ingress points for the load-balancer."),
-          })
-          .describe("IngressLoadBalancerStatus represents the status of a load-balancer."),
-      })
-      .describe("IngressStatus describe the current state of the Ingress."),
-  })
-  .describe(
-    "Ingress is a collection of rules that allow inbound connections to reach the endpoints defined by a backend.",
-  );
+        }),
+      ),
+    }),
+  }),
+});
 
 type Ingress = KindOf<typeof ingressFields>;
 
@@ -181,14 +136,12 @@ export const ingresses: ResourceDefinition = defineBuiltin({
     {
       name: "Class",
       type: "string",
-      description: "Its IngressClass.",
       value: (object) => (object as Ingress).spec?.ingressClassName ?? "<none>",
     },
-    { name: "Hosts", type: "string", description: "Its hosts.", value: (object) => hostsOf(object as Ingress) },
+    { name: "Hosts", type: "string", value: (object) => hostsOf(object as Ingress) },
     {
       name: "Address",
       type: "string",
-      description: "ingress is a list containing ingress points for the load-balancer.",
       value: (object) =>
         ((object as Ingress).status?.loadBalancer?.ingress ?? [])
           .map(({ ip, hostname }) => ip ?? hostname ?? "")
@@ -197,8 +150,6 @@ export const ingresses: ResourceDefinition = defineBuiltin({
     {
       name: "Ports",
       type: "string",
-      description:
-        "List of ports to expose from the container. Not specifying a port here DOES NOT prevent that port from being exposed.",
       value: (object) => (((object as Ingress).spec?.tls ?? []).length > 0 ? "80, 443" : "80"),
     },
     ageColumn,
@@ -206,28 +157,18 @@ export const ingresses: ResourceDefinition = defineBuiltin({
   strategy: specOnly,
 });
 
-const classFields = s
-  .object({
-    spec: s
-      .object({
-        controller: s
-          .string()
-          .describe("controller refers to the name of the controller that should handle this class."),
-        parameters: s
-          .object({
-            apiGroup: s.string().describe("apiGroup is the group for the resource being referenced."),
-            kind: s.string().required().describe("Kind of the referent."),
-            name: s.string().required().describe("Name of the referent."),
-            scope: s.string().describe("scope represents if this refers to a cluster or namespace scoped resource."),
-            namespace: s.string().describe("namespace is the namespace of the resource being referenced."),
-          })
-          .describe(
-            "IngressClassParametersReference identifies an API object. This can be used to specify a cluster or namespace-scoped resource.",
-          ),
-      })
-      .describe("IngressClassSpec provides information about the class of an Ingress."),
-  })
-  .describe("IngressClass represents the class of the Ingress, referenced by the Ingress Spec.");
+const classFields = s.object({
+  spec: s.object({
+    controller: s.string(),
+    parameters: s.object({
+      apiGroup: s.string(),
+      kind: s.string().required(),
+      name: s.string().required(),
+      scope: s.string(),
+      namespace: s.string(),
+    }),
+  }),
+});
 
 type IngressClass = KindOf<typeof classFields>;
 
@@ -252,11 +193,10 @@ export const ingressClasses: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(classFields.schema),
   columns: [
-    { name: "Controller", type: "string", description: "Name of the controller.", value: ".spec.controller" },
+    { name: "Controller", type: "string", value: ".spec.controller" },
     {
       name: "Parameters",
       type: "string",
-      description: "Its settings.",
       value: (object) => {
         const parameters = (object as IngressClass).spec?.parameters;
         if (parameters === undefined) return "<none>";

@@ -12,80 +12,38 @@ import { warningHooks } from "../workloads/status-strategy.ts";
 import { networkPolicyWarnings, validateNetworkPolicySpec } from "./validate-network-policy.ts";
 
 const peerFields = s.object({
-  podSelector: labelSelector.describe(
-    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
-  ),
-  namespaceSelector: labelSelector.describe(
-    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
-  ),
-  ipBlock: s
-    .object({
-      cidr: s
-        .string()
-        .required()
-        .describe('cidr is a string representing the IPBlock Valid examples are "192.168.1.0/24" or "2001:db8::/64"'),
-      except: s
-        .list(s.string())
-        .describe(
-          'except is a slice of CIDRs that should not be included within an IPBlock Valid examples are "192.168.1.0/24" or "2001:db8::/64" Except values will be rejected if they are outside the cidr range',
-        ),
-    })
-    .describe("IPBlock describes a particular CIDR (Ex."),
+  podSelector: labelSelector,
+  namespaceSelector: labelSelector,
+  ipBlock: s.object({
+    cidr: s.string().required(),
+    except: s.list(s.string()),
+  }),
 });
 
 const portFields = s.object({
-  protocol: s
-    .string()
-    .default("TCP")
-    .describe(
-      "protocol represents the protocol (TCP, UDP, or SCTP) which traffic must match. If not specified, this field defaults to TCP.",
-    ),
-  port: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
-  endPort: s
-    .int32()
-    .describe(
-      "endPort indicates that the range of ports from port to endPort if set, inclusive, should be allowed by the policy.",
-    ),
+  protocol: s.string().default("TCP"),
+  port: s.intOrString(),
+  endPort: s.int32(),
 });
 
-const policyFields = s
-  .object({
-    spec: s
-      .object({
-        podSelector: labelSelector.describe(
-          "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
-        ),
-        ingress: s
-          .list(
-            s.object({
-              ports: s
-                .list(portFields)
-                .describe("List of ports that the rule applies to. Empty or missing: all ports."),
-              from: s
-                .list(peerFields)
-                .describe("from is a list of sources which should be able to access the pods selected for this rule."),
-            }),
-          )
-          .describe("ingress is a list of ingress rules to be applied to the selected pods."),
-        egress: s
-          .list(
-            s.object({
-              ports: s
-                .list(portFields)
-                .describe("List of ports that the rule applies to. Empty or missing: all ports."),
-              to: s
-                .list(peerFields)
-                .describe("to is a list of destinations for outgoing traffic of pods selected for this rule."),
-            }),
-          )
-          .describe("egress is a list of egress rules to be applied to the selected pods."),
-        policyTypes: s
-          .list(s.string())
-          .describe("policyTypes is a list of rule types that the NetworkPolicy relates to."),
-      })
-      .describe("NetworkPolicySpec provides the specification of a NetworkPolicy"),
-  })
-  .describe("NetworkPolicy describes what network traffic is allowed for a set of Pods");
+const policyFields = s.object({
+  spec: s.object({
+    podSelector: labelSelector,
+    ingress: s.list(
+      s.object({
+        ports: s.list(portFields),
+        from: s.list(peerFields),
+      }),
+    ),
+    egress: s.list(
+      s.object({
+        ports: s.list(portFields),
+        to: s.list(peerFields),
+      }),
+    ),
+    policyTypes: s.list(s.string()),
+  }),
+});
 
 type NetworkPolicy = KindOf<typeof policyFields>;
 function withTypes(object: KubeObject): KubeObject {
@@ -109,8 +67,6 @@ export const networkPolicies: ResourceDefinition = defineBuiltin({
     {
       name: "Pod-Selector",
       type: "string",
-      description:
-        "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
       value: (object) => labelSelectorText((object as NetworkPolicy).spec?.podSelector),
     },
     ageColumn,

@@ -13,22 +13,14 @@ import { conditionFields } from "../condition-fields.ts";
 import { addressFaults, networkFaults, segmentFaults, subdomainFaults, textFaults } from "../field-checks.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
 
-const networkFields = s
-  .object({
-    spec: s
-      .object({
-        cidrs: s.list(s.string()).describe("CIDRs defines the IP blocks in CIDR notation (e.g."),
-      })
-      .describe("spec is the desired state of the ServiceCIDR."),
-    status: s
-      .object({
-        conditions: mergedInPatches(s.listMap(conditionFields("observedGeneration"), ["type"]), "type").describe(
-          "conditions holds an array of metav1.Condition that describe the state of the ServiceCIDR.",
-        ),
-      })
-      .describe("status represents the current state of the ServiceCIDR."),
-  })
-  .describe("ServiceCIDR defines a range of IP addresses using CIDR format (e.g. 192.168.0.0/24 or 2001:db2::/64).");
+const networkFields = s.object({
+  spec: s.object({
+    cidrs: s.list(s.string()),
+  }),
+  status: s.object({
+    conditions: mergedInPatches(s.listMap(conditionFields("observedGeneration"), ["type"]), "type"),
+  }),
+});
 
 type ServiceCidr = KindOf<typeof networkFields>;
 
@@ -79,8 +71,6 @@ export const serviceCidrs: ResourceDefinition = defineBuiltin({
     {
       name: "CIDRs",
       type: "string",
-      description: "CIDRs defines the IP blocks in CIDR notation.",
-      // Stored objects have passed the schema of their kind.
       value: (object) => cidrsOf(object as ServiceCidr).join(","),
     },
     ageColumn,
@@ -95,22 +85,16 @@ export const serviceCidrs: ResourceDefinition = defineBuiltin({
   },
 });
 
-const addressFields = s
-  .object({
-    spec: s
-      .object({
-        parentRef: s
-          .object({
-            group: s.string().describe("Group is the group of the object being referenced."),
-            resource: s.string().describe("Resource is the resource of the object being referenced."),
-            namespace: s.string().describe("Namespace is the namespace of the object being referenced."),
-            name: s.string().describe("Name is the name of the object being referenced."),
-          })
-          .describe("ParentRef references the resource that an IPAddress is attached to."),
-      })
-      .describe("spec is the desired state of the IPAddress."),
-  })
-  .describe("IPAddress represents a single IP of a single IP Family.");
+const addressFields = s.object({
+  spec: s.object({
+    parentRef: s.object({
+      group: s.string(),
+      resource: s.string(),
+      namespace: s.string(),
+      name: s.string(),
+    }),
+  }),
+});
 
 type IpAddress = KindOf<typeof addressFields>;
 
@@ -146,7 +130,6 @@ export const ipAddresses: ResourceDefinition = defineBuiltin({
     {
       name: "ParentRef",
       type: "string",
-      description: "ParentRef references the resource that an IPAddress is attached to.",
       value: (object) => parentText(object as IpAddress),
     },
   ],

@@ -18,26 +18,16 @@ import { warningHooks } from "../workloads/status-strategy.ts";
 import { overheadFaults } from "../workloads/validate-containers.ts";
 import { tolerationFaults } from "../workloads/validate-scheduling.ts";
 
-const fields = s
-  .object({
-    handler: s.string().required().describe("handler specifies the underlying runtime and configuration of a node."),
-    overhead: s
-      .object({
-        podFixed: quantities.describe("podFixed represents the fixed resource overhead of running a pod."),
-      })
-      .describe("overhead represents the resource overhead of running a pod with this class."),
-    scheduling: s
-      .object({
-        nodeSelector: atomicLabels.describe("nodeSelector lists labels of nodes that support this class."),
-        tolerations: s
-          .list(publishedField<JsonObject>("Toleration"))
-          .describe("tolerations are added to pods that use this class."),
-      })
-      .describe("scheduling holds the constraints that make pods run on nodes that support this class."),
-  })
-  .describe(
-    "RuntimeClass defines a class of container runtime supported in the cluster. Here it is kept as an object, and no pods run.",
-  );
+const fields = s.object({
+  handler: s.string().required(),
+  overhead: s.object({
+    podFixed: quantities,
+  }),
+  scheduling: s.object({
+    nodeSelector: atomicLabels,
+    tolerations: s.list(publishedField<JsonObject>("Toleration")),
+  }),
+});
 
 type RuntimeClass = KindOf<typeof fields>;
 
@@ -58,10 +48,7 @@ export const runtimeClasses: ResourceDefinition = defineBuiltin({
   plural: "runtimeclasses",
   namespaced: false,
   schema: kindSchema(fields.schema),
-  columns: [
-    { name: "Handler", type: "string", description: "The runtime and configuration of a node.", value: ".handler" },
-    ageColumn,
-  ],
+  columns: [{ name: "Handler", type: "string", value: ".handler" }, ageColumn],
   strategy: {
     allowCreateOnUpdate: true,
     validate,

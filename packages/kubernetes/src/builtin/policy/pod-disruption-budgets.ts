@@ -15,41 +15,23 @@ import { statusStrategy } from "../workloads/status-strategy.ts";
 import { amountFaults, overFaults } from "../workloads/validate-rollout.ts";
 import { budgetStatusFaults } from "../workloads/validate-status.ts";
 
-const budgetFields = s
-  .object({
-    spec: s
-      .object({
-        minAvailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
-        maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
-        selector: replacedInPatches(labelSelector).describe(
-          "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
-        ),
-        unhealthyPodEvictionPolicy: s
-          .string()
-          .describe(
-            "UnhealthyPodEvictionPolicy defines the criteria for when unhealthy pods should be considered for eviction.",
-          ),
-      })
-      .describe("PodDisruptionBudgetSpec is a description of a PodDisruptionBudget."),
-    status: s
-      .object({
-        observedGeneration: s.int64().describe("Most recent generation observed when updating this PDB status."),
-        disruptedPods: s
-          .map(s.timestamp())
-          .describe(
-            "DisruptedPods contains information about pods whose eviction was processed by the API server eviction subresource handler but has not yet been observed by the PodDisruptionBudget controller.",
-          ),
-        disruptionsAllowed: s.int32().describe("Number of pod disruptions that are currently allowed."),
-        currentHealthy: s.int32().describe("current number of healthy pods"),
-        desiredHealthy: s.int32().describe("minimum desired number of healthy pods"),
-        expectedPods: s.int32().describe("total number of pods counted by this disruption budget"),
-        conditions: mergedInPatches(s.listMap(conditionFields("observedGeneration"), ["type"]), "type").describe(
-          "Conditions contain conditions for PDB. The disruption controller sets the DisruptionAllowed condition.",
-        ),
-      })
-      .describe("PodDisruptionBudgetStatus represents information about the status of a PodDisruptionBudget."),
-  })
-  .describe("PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods");
+const budgetFields = s.object({
+  spec: s.object({
+    minAvailable: s.intOrString(),
+    maxUnavailable: s.intOrString(),
+    selector: replacedInPatches(labelSelector),
+    unhealthyPodEvictionPolicy: s.string(),
+  }),
+  status: s.object({
+    observedGeneration: s.int64(),
+    disruptedPods: s.map(s.timestamp()),
+    disruptionsAllowed: s.int32(),
+    currentHealthy: s.int32(),
+    desiredHealthy: s.int32(),
+    expectedPods: s.int32(),
+    conditions: mergedInPatches(s.listMap(conditionFields("observedGeneration"), ["type"]), "type"),
+  }),
+});
 
 export type Budget = KindOf<typeof budgetFields>;
 
@@ -88,19 +70,16 @@ export const podDisruptionBudgets: ResourceDefinition = defineBuiltin({
     {
       name: "Min Available",
       type: "string",
-      description: "So many must stay.",
       value: (o) => shown((o as Budget).spec?.minAvailable),
     },
     {
       name: "Max Unavailable",
       type: "string",
-      description: "So many may be away.",
       value: (o) => shown((o as Budget).spec?.maxUnavailable),
     },
     {
       name: "Allowed Disruptions",
       type: "integer",
-      description: "Number of pod disruptions that are currently allowed.",
       value: (o) => (o as Budget).status?.disruptionsAllowed ?? 0,
     },
     ageColumn,

@@ -1,4 +1,4 @@
-// Descriptions of the types of built-in kinds in OpenAPI documents, whole: `kubectl explain` shows them. Schemas have their first sentence.
+// Descriptions of the types of built-in kinds in OpenAPI documents: `kubectl explain` shows them. Schemas of built-in kinds have none.
 
 import type { Descriptions } from "@postern/apimachinery/schema/openapi-v3";
 import { descriptionTexts } from "./description-texts.ts";

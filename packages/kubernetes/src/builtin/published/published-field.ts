@@ -1,7 +1,7 @@
 // Fields of types as Kubernetes publishes them. They are made of their tables when this module is loaded, each once.
 //
-// A table is a line for the type, then one for each member: `name type flags|description`. Before a type, `[]` is a list and `{}` a map. `required` is
-// published alone: the validation of the kind says what is missing, in upstream's words.
+// A table is a line for the type, then one for each member: `name type flags`. Before a type, `[]` is a list and `{}` a map. `required` is published
+// alone: the validation of the kind says what is missing, in upstream's words.
 
 import { type Field, s } from "@postern/apimachinery/schema/builder";
 import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schema";
@@ -48,35 +48,24 @@ function schemaOf(type: string): StructuralSchema {
 function makeSchema(type: string): StructuralSchema {
   const table = tables.get(type);
   if (table === undefined) throw new Error(`no published type ${type}`);
-  const [[, , flags, description], ...members] = table.split("\n").map(partsOf) as [Parts, ...Parts[]];
-  const required = members.filter(([, , own]) => own.includes("required")).map(([name]) => name);
+  const [head = "", ...lines] = table.split("\n");
+  const members = lines.map((line) => line.trim().split(" "));
+  const required = members.filter(([, , ...flags]) => flags.includes("required")).map(([name]) => name ?? "");
   return {
     type: "object",
-    description,
-    properties: Object.fromEntries(members.map(([name, ...member]) => [name, memberSchema(...member)])),
-    ...(flags.includes("atomic") ? { "x-kubernetes-map-type": "atomic" } : {}),
+    properties: Object.fromEntries(members.map(([name, type = "", ...flags]) => [name, memberSchema(type, flags)])),
+    ...(head.endsWith(" atomic") ? { "x-kubernetes-map-type": "atomic" } : {}),
     ...(required.length === 0 ? {} : { publishedRequired: required }),
   };
 }
 
-type Parts = readonly [name: string, type: string, flags: readonly string[], description: string];
-
-/** The head of a table has no type. */
-function partsOf(line: string): Parts {
-  const bar = line.indexOf("|");
-  const [name = "", type = "", ...flags] = line.slice(0, bar).trim().split(" ");
-  return line.startsWith(" ")
-    ? [name, type, flags, line.slice(bar + 1)]
-    : [name, "", [type, ...flags], line.slice(bar + 1)];
-}
-
-function memberSchema(type: string, flags: readonly string[], description: string): StructuralSchema {
+function memberSchema(type: string, flags: readonly string[]): StructuralSchema {
   const values = flags.flatMap((flag): readonly (readonly [string, string])[] => {
     const [name = "", value] = flag.split("=");
     const keyword = KEYWORDS[name];
     return keyword === undefined || value === undefined ? [] : [[keyword, value]];
   });
-  return { ...typeSchema(type, flags), ...Object.fromEntries(values), ...(description === "" ? {} : { description }) };
+  return { ...typeSchema(type, flags), ...Object.fromEntries(values) };
 }
 
 function typeSchema(type: string, flags: readonly string[]): StructuralSchema {

@@ -11,32 +11,19 @@ import { quantities } from "./quantities.ts";
 import { validateLimits, withLimitDefaults } from "./validate-limit-range.ts";
 
 const limitFields = s.object({
-  type: s.string().required().describe("Type of resource that this limit applies to."),
-  max: quantities.describe("Max usage constraints on this kind by resource name."),
-  min: quantities.describe("Min usage constraints on this kind by resource name."),
-  default: quantities.describe(
-    "Default resource requirement limit value by resource name if resource limit is omitted.",
-  ),
-  defaultRequest: quantities.describe(
-    "DefaultRequest is the default resource requirement request value by resource name if resource request is omitted.",
-  ),
-  maxLimitRequestRatio: quantities.describe(
-    "MaxLimitRequestRatio if specified, the named resource must have a request and limit that are both non-zero where limit divided by request is less than or equal to the enumerated value; this represents the max burst for the named resource.",
-  ),
+  type: s.string().required(),
+  max: quantities,
+  min: quantities,
+  default: quantities,
+  defaultRequest: quantities,
+  maxLimitRequestRatio: quantities,
 });
 
-const limitRangeFields = s
-  .object({
-    spec: s
-      .object({
-        limits: s
-          .list(limitFields)
-          .nullable()
-          .describe("Limits is the list of LimitRangeItem objects that are enforced."),
-      })
-      .describe("Limits is the list of LimitRangeItem objects that are enforced."),
-  })
-  .describe("Limits and defaults for the pods of a namespace.");
+const limitRangeFields = s.object({
+  spec: s.object({
+    limits: s.list(limitFields).nullable(),
+  }),
+});
 
 export type LimitRange = KindOf<typeof limitRangeFields>;
 const validateLimitRange = ({ spec }: LimitRange): readonly FieldError[] =>

@@ -11,50 +11,27 @@ import { quantities, quantityText } from "./quantities.ts";
 import { validateAmounts, validateQuotaSpec } from "./validate-resource-quota.ts";
 
 const selectorRequirement = s.object({
-  scopeName: s.string().required().describe("The name of the scope that the selector applies to."),
-  operator: s
-    .string()
-    .required()
-    .describe(
-      "Represents a scope's relationship to a set of values. Valid operators are In, NotIn, Exists, DoesNotExist.",
-    ),
-  values: s
-    .list(s.string())
-    .describe("An array of string values. If the operator is In or NotIn, the values array must be non-empty."),
+  scopeName: s.string().required(),
+  operator: s.string().required(),
+  values: s.list(s.string()),
 });
 
-const quotaFields = s
-  .object({
-    spec: s
-      .object({
-        hard: quantities.describe("hard is the set of desired hard limits for each named resource."),
-        scopes: s
-          .list(s.string())
-          .describe(
-            "A collection of filters that must match each object tracked by a quota. If not specified, the quota matches all objects.",
-          ),
-        scopeSelector: s
-          .object(
-            {
-              matchExpressions: s
-                .list(selectorRequirement)
-                .describe("A list of scope selector requirements by scope of the resources."),
-            },
-            { atomic: true },
-          )
-          .describe(
-            "A scope selector represents the AND of the selectors represented by the scoped-resource selector requirements.",
-          ),
-      })
-      .describe("ResourceQuotaSpec defines the desired hard limits to enforce for Quota."),
-    status: s
-      .object({
-        hard: quantities.describe("Hard is the set of enforced hard limits for each named resource."),
-        used: quantities.describe("Used is the current observed total usage of the resource in the namespace."),
-      })
-      .describe("ResourceQuotaStatus defines the enforced hard limits and observed use."),
-  })
-  .describe("ResourceQuota sets aggregate quota restrictions enforced per namespace");
+const quotaFields = s.object({
+  spec: s.object({
+    hard: quantities,
+    scopes: s.list(s.string()),
+    scopeSelector: s.object(
+      {
+        matchExpressions: s.list(selectorRequirement),
+      },
+      { atomic: true },
+    ),
+  }),
+  status: s.object({
+    hard: quantities,
+    used: quantities,
+  }),
+});
 
 export type ResourceQuota = KindOf<typeof quotaFields>;
 
@@ -128,13 +105,11 @@ export const resourceQuotas: ResourceDefinition = defineBuiltin({
     {
       name: "Request",
       type: "string",
-      description: "Used and hard limits.",
       value: (object) => amounts(object as ResourceQuota, (resource) => !isLimit(resource)),
     },
     {
       name: "Limit",
       type: "string",
-      description: "The same for limits.",
       value: (object) => amounts(object as ResourceQuota, isLimit),
     },
     ageColumn,

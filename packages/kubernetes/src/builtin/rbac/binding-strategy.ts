@@ -42,8 +42,6 @@ const namesOf = (binding: KubeObject, kind: string): string =>
 const subjectsColumn = (name: string, kind: string): PrinterColumn => ({
   name,
   type: "string",
-  priority: 1,
-  description: `The subjects of kind ${kind}.`,
   value: (binding) => namesOf(binding, kind),
 });
 
@@ -51,7 +49,6 @@ export const bindingColumns: readonly PrinterColumn[] = [
   {
     name: "Role",
     type: "string",
-    description: "Role that the binding grants.",
     value: (binding) => {
       const { kind, name } = readBinding(binding).roleRef;
       return `${kind}/${name}`;

@@ -13,22 +13,12 @@ import { labelSelector, policyRules } from "./rbac-fields.ts";
 import { roleStrategy, withRules } from "./role-strategy.ts";
 import { validateRules } from "./validate-role.ts";
 
-const clusterRoleFields = s
-  .object({
-    rules: policyRules,
-    aggregationRule: s
-      .object({
-        clusterRoleSelectors: s
-          .list(labelSelector)
-          .describe(
-            "ClusterRoleSelectors holds a list of selectors which will be used to find ClusterRoles and create the rules.",
-          ),
-      })
-      .describe("AggregationRule describes how to locate ClusterRoles to aggregate into the ClusterRole"),
-  })
-  .describe(
-    "ClusterRole is a cluster level, logical grouping of PolicyRules that can be referenced as a unit by a RoleBinding or ClusterRoleBinding.",
-  );
+const clusterRoleFields = s.object({
+  rules: policyRules,
+  aggregationRule: s.object({
+    clusterRoleSelectors: s.list(labelSelector),
+  }),
+});
 
 type ClusterRole = KindOf<typeof clusterRoleFields>;
 

@@ -9,7 +9,7 @@ import { bindingColumns, bindingStrategy } from "./binding-strategy.ts";
 import type { EscalationCheck } from "./escalation-check.ts";
 import { bindingFields } from "./rbac-fields.ts";
 
-const description = "Gives a role to users, groups and service accounts in one namespace.";
+const fields = bindingFields();
 
 export const roleBindings = (escalation: EscalationCheck): ResourceDefinition =>
   defineBuiltin({
@@ -18,7 +18,7 @@ export const roleBindings = (escalation: EscalationCheck): ResourceDefinition =>
     kind: "RoleBinding",
     plural: "rolebindings",
     namespaced: true,
-    schema: kindSchema(bindingFields.describe(description).schema),
+    schema: kindSchema(fields.schema),
     columns: bindingColumns,
     strategy: bindingStrategy(escalation),
   });
@@ -26,7 +26,7 @@ export const roleBindings = (escalation: EscalationCheck): ResourceDefinition =>
 // ClusterRoleBindings: who has a role everywhere.
 // Source: k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding/strategy.go
 
-const clusterWideDescription = "Gives a ClusterRole to users, groups and service accounts in the whole cluster.";
+const clusterWideFields = bindingFields();
 
 export const clusterRoleBindings = (escalation: EscalationCheck): ResourceDefinition =>
   defineBuiltin({
@@ -35,7 +35,7 @@ export const clusterRoleBindings = (escalation: EscalationCheck): ResourceDefini
     kind: "ClusterRoleBinding",
     plural: "clusterrolebindings",
     namespaced: false,
-    schema: kindSchema(bindingFields.describe(clusterWideDescription).schema),
+    schema: kindSchema(clusterWideFields.schema),
     columns: bindingColumns,
     strategy: bindingStrategy(escalation),
   });

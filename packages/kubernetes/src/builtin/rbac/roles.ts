@@ -11,9 +11,7 @@ import { policyRules } from "./rbac-fields.ts";
 import { roleStrategy, withRules } from "./role-strategy.ts";
 import { validateRules } from "./validate-role.ts";
 
-const roleFields = s
-  .object({ rules: policyRules })
-  .describe("Role is a namespaced, logical grouping of PolicyRules that can be referenced as a unit by a RoleBinding.");
+const roleFields = s.object({ rules: policyRules });
 
 export const roles = (escalation: EscalationCheck): ResourceDefinition =>
   defineBuiltin({

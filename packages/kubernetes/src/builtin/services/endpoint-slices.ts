@@ -13,102 +13,38 @@ import { shownSome } from "./endpoints.ts";
 import { validateSlice } from "./validate-endpoint-slice.ts";
 
 const endpointFields = s.object({
-  addresses: s
-    .set(s.string())
-    .nullable()
-    .describe(
-      'addresses of this endpoint. For EndpointSlices of addressType "IPv4" or "IPv6", the values are IP addresses in canonical form.',
-    ),
-  conditions: s
-    .object({
-      ready: s
-        .boolean()
-        .describe(
-          "ready indicates that this endpoint is ready to receive traffic, according to whatever system is managing the endpoint.",
-        ),
-      serving: s
-        .boolean()
-        .describe(
-          "serving indicates that this endpoint is able to receive traffic, according to whatever system is managing the endpoint.",
-        ),
-      terminating: s
-        .boolean()
-        .describe(
-          'terminating indicates that this endpoint is terminating. A nil value should be interpreted as "false".',
-        ),
-    })
-    .describe("EndpointConditions represents the current condition of an endpoint."),
-  hostname: s
-    .string()
-    .describe(
-      "hostname of this endpoint. This field may be used by consumers of endpoints to distinguish endpoints from each other (e.g.",
-    ),
-  targetRef: objectReference.describe(
-    "ObjectReference contains enough information to let you inspect or modify the referred object.",
-  ),
-  deprecatedTopology: s
-    .map(s.string())
-    .describe("deprecatedTopology contains topology information part of the v1beta1 API."),
-  nodeName: s
-    .string()
-    .describe(
-      "nodeName represents the name of the Node hosting this endpoint. This can be used to determine endpoints local to a Node.",
-    ),
-  zone: s.string().describe("zone is the name of the Zone this endpoint exists in."),
-  hints: s
-    .object({
-      forZones: s
-        .list(s.object({ name: s.string().required().describe("name represents the name of the zone.") }))
-        .describe(
-          "forZones indicates the zone(s) this endpoint should be consumed by when using topology aware routing.",
-        ),
-      forNodes: s
-        .list(s.object({ name: s.string().required().describe("name represents the name of the node.") }))
-        .describe(
-          "forNodes indicates the node(s) this endpoint should be consumed by when using topology aware routing.",
-        ),
-    })
-    .describe("EndpointHints provides hints describing how an endpoint should be consumed."),
+  addresses: s.set(s.string()).nullable(),
+  conditions: s.object({
+    ready: s.boolean(),
+    serving: s.boolean(),
+    terminating: s.boolean(),
+  }),
+  hostname: s.string(),
+  targetRef: objectReference,
+  deprecatedTopology: s.map(s.string()),
+  nodeName: s.string(),
+  zone: s.string(),
+  hints: s.object({
+    forZones: s.list(s.object({ name: s.string().required() })),
+    forNodes: s.list(s.object({ name: s.string().required() })),
+  }),
 });
 
 const portFields = s.object(
   {
-    name: s
-      .string()
-      .default("")
-      .describe("name represents the name of this port. All ports in an EndpointSlice must have a unique name."),
-    port: s.int32().describe("port represents the port number of the endpoint."),
-    protocol: s
-      .string()
-      .default("TCP")
-      .describe("protocol represents the IP protocol for this port. Must be UDP, TCP, or SCTP. Default is TCP."),
-    appProtocol: s.string().describe("The application protocol for this port."),
+    name: s.string().default(""),
+    port: s.int32(),
+    protocol: s.string().default("TCP"),
+    appProtocol: s.string(),
   },
   { atomic: true },
 );
 
-const sliceFields = s
-  .object({
-    addressType: s
-      .string()
-      .required()
-      .describe(
-        "addressType specifies the type of address carried by this EndpointSlice. All addresses in this slice must be the same type.",
-      ),
-    endpoints: s
-      .list(endpointFields)
-      .nullable()
-      .describe(
-        "endpoints is a list of unique endpoints in this slice. Each slice may include a maximum of 1000 endpoints.",
-      ),
-    ports: s
-      .list(portFields)
-      .nullable()
-      .describe(
-        "ports specifies the list of network ports exposed by each endpoint in this slice. Each port must have a unique name.",
-      ),
-  })
-  .describe("EndpointSlice represents a set of service endpoints.");
+const sliceFields = s.object({
+  addressType: s.string().required(),
+  endpoints: s.list(endpointFields).nullable(),
+  ports: s.list(portFields).nullable(),
+});
 
 type EndpointSlice = KindOf<typeof sliceFields>;
 
@@ -164,20 +100,16 @@ export const endpointSlices: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(sliceFields.schema),
   columns: [
-    { name: "AddressType", type: "string", description: "IPv4, IPv6 or FQDN.", value: ".addressType" },
+    { name: "AddressType", type: "string", value: ".addressType" },
     // Stored objects have passed the schema of the kind.
     {
       name: "Ports",
       type: "string",
-      description:
-        "List of ports to expose from the container. Not specifying a port here DOES NOT prevent that port from being exposed.",
       value: (object) => portsText(object as EndpointSlice),
     },
     {
       name: "Endpoints",
       type: "string",
-      description:
-        "podIPs holds the IP addresses allocated to the pod. If this field is specified, the 0th entry must match the podIP field.",
       value: (object) => {
         const addresses = ((object as EndpointSlice).endpoints ?? []).flatMap((endpoint) => endpoint.addresses ?? []);
         return addresses.length === 0 ? "<unset>" : shownSome(addresses);

@@ -22,56 +22,33 @@ import { warningHooks } from "../workloads/status-strategy.ts";
 
 const addressFields = s.object(
   {
-    ip: s.string().required().describe("The IP of this endpoint."),
-    hostname: s.string().describe("The Hostname of this endpoint"),
-    nodeName: s
-      .string()
-      .describe("Optional: Node hosting this endpoint. This can be used to determine endpoints local to a node."),
-    targetRef: objectReference.describe(
-      "ObjectReference contains enough information to let you inspect or modify the referred object.",
-    ),
+    ip: s.string().required(),
+    hostname: s.string(),
+    nodeName: s.string(),
+    targetRef: objectReference,
   },
   { atomic: true },
 );
 
 const portFields = s.object(
   {
-    name: s
-      .string()
-      .describe(
-        "The name of this port. This must match the 'name' field in the corresponding ServicePort. Must be a DNS_LABEL.",
-      ),
-    port: s.int32().required().describe("The port number of the endpoint."),
-    protocol: s
-      .string()
-      .default("TCP")
-      .describe("The IP protocol for this port. Must be UDP, TCP, or SCTP. Default is TCP."),
-    appProtocol: s.string().describe("The application protocol for this port."),
+    name: s.string(),
+    port: s.int32().required(),
+    protocol: s.string().default("TCP"),
+    appProtocol: s.string(),
   },
   { atomic: true },
 );
 
-const endpointsFields = s
-  .object({
-    subsets: s
-      .list(
-        s.object({
-          addresses: s
-            .list(addressFields)
-            .describe("IP addresses which offer the related ports that are marked as ready."),
-          notReadyAddresses: s
-            .list(addressFields)
-            .describe(
-              "IP addresses which offer the related ports but are not currently marked as ready because they have not yet finished starting, have recently failed a readiness check, or have recently failed a liveness check.",
-            ),
-          ports: s.list(portFields).describe("Port numbers available on the related IP addresses."),
-        }),
-      )
-      .describe(
-        "The set of all endpoints is the union of all subsets. Addresses are placed into subsets according to the IPs they share.",
-      ),
-  })
-  .describe("Endpoints is a collection of endpoints that implement the actual service.");
+const endpointsFields = s.object({
+  subsets: s.list(
+    s.object({
+      addresses: s.list(addressFields),
+      notReadyAddresses: s.list(addressFields),
+      ports: s.list(portFields),
+    }),
+  ),
+});
 
 export type Endpoints = KindOf<typeof endpointsFields>;
 
@@ -165,8 +142,6 @@ export const endpoints: ResourceDefinition = defineBuiltin({
     {
       name: "Endpoints",
       type: "string",
-      description: "Addresses and ports.",
-      // Stored objects have passed the schema of their kind.
       value: (object) => shownSome(endpointTexts(object as Endpoints)),
     },
     ageColumn,

@@ -133,34 +133,27 @@ const columns: readonly PrinterColumn[] = [
   {
     name: "Type",
     type: "string",
-    description: "Type of the service.",
     value: (object) => typeOf(object as Service),
   },
   {
     name: "Cluster-IP",
     type: "string",
-    description: "The address of the service.",
     value: (object) => clusterIPOf(object as Service) || "<none>",
   },
   {
     name: "External-IP",
     type: "string",
-    description: "Its addresses outside the cluster.",
     value: (object) => externalAddress(object as Service),
   },
   {
     name: "Port(s)",
     type: "string",
-    description:
-      "List of ports to expose from the container. Not specifying a port here DOES NOT prevent that port from being exposed.",
     value: (object) => portsText(object as Service),
   },
   ageColumn,
   {
     name: "Selector",
     type: "string",
-    priority: 1,
-    description: "The labels of the pods behind it.",
     value: (object) => selectorText((object as Service).spec?.selector),
   },
 ];

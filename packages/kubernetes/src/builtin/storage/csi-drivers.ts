@@ -18,39 +18,28 @@ import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-vali
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 
-const fields = s
-  .object({
-    spec: s
-      .object({
-        attachRequired: s.boolean().describe("Whether volumes of the driver are attached to nodes. Absent: true."),
-        podInfoOnMount: s.boolean().describe("Whether the driver gets information of the pod on mount."),
-        volumeLifecycleModes: s
-          .set(s.string())
-          .describe("What kinds of volumes the driver supports: Persistent, Ephemeral. Absent: Persistent."),
-        storageCapacity: s.boolean().describe("Whether pods are placed by the capacity that the driver reports."),
-        fsGroupPolicy: s
-          .string()
-          .describe("Whether ownership and permissions of a volume are changed before it is mounted."),
-        tokenRequests: s
-          .list(
-            s.object({
-              audience: s.string().required().describe("Audience of the token. Empty: that of the API server."),
-              expirationSeconds: s.int64().describe("How long the token is valid."),
-            }),
-          )
-          .describe("Tokens of the pod's ServiceAccount that the driver gets."),
-        requiresRepublish: s.boolean().describe("Whether the driver is asked again from time to time."),
-        seLinuxMount: s.boolean().describe("Whether the driver supports the mount option of SELinux."),
-        nodeAllocatableUpdatePeriodSeconds: s.int64().describe("Seconds between updates of what a node can take."),
-        preventPodSchedulingIfMissing: s.boolean().describe("Whether pods wait until a node has the driver."),
-        serviceAccountTokenInSecrets: s.boolean().describe("Whether tokens come in the field for secrets."),
-      })
-      .required()
-      .describe("spec represents the specification of the CSI Driver."),
-  })
-  .describe(
-    "CSIDriver captures information about a Container Storage Interface (CSI) volume driver deployed on the cluster. Here it is kept as an object.",
-  );
+const fields = s.object({
+  spec: s
+    .object({
+      attachRequired: s.boolean(),
+      podInfoOnMount: s.boolean(),
+      volumeLifecycleModes: s.set(s.string()),
+      storageCapacity: s.boolean(),
+      fsGroupPolicy: s.string(),
+      tokenRequests: s.list(
+        s.object({
+          audience: s.string().required(),
+          expirationSeconds: s.int64(),
+        }),
+      ),
+      requiresRepublish: s.boolean(),
+      seLinuxMount: s.boolean(),
+      nodeAllocatableUpdatePeriodSeconds: s.int64(),
+      preventPodSchedulingIfMissing: s.boolean(),
+      serviceAccountTokenInSecrets: s.boolean(),
+    })
+    .required(),
+});
 
 type CsiDriver = KindOf<typeof fields>;
 
@@ -111,16 +100,14 @@ function validate({ metadata: { name = "" }, spec }: CsiDriver): readonly FieldE
 
 const FIXED = ["attachRequired", "volumeLifecycleModes"] as const;
 
-const column = (name: string, description: string, value: (driver: CsiDriver) => boolean): PrinterColumn => ({
+const column = (name: string, value: (driver: CsiDriver) => boolean): PrinterColumn => ({
   name,
   type: "boolean",
-  description,
   value: (object: KubeObject) => value(object as CsiDriver),
 });
-const text = (name: string, description: string, value: (driver: CsiDriver) => string): PrinterColumn => ({
+const text = (name: string, value: (driver: CsiDriver) => string): PrinterColumn => ({
   name,
   type: "string",
-  description,
   value: (object: KubeObject) => value(object as CsiDriver),
 });
 
@@ -133,14 +120,14 @@ export const csiDrivers: ResourceDefinition = defineBuiltin({
   namespaced: false,
   schema: kindSchema(fields.schema),
   columns: [
-    column("AttachRequired", "Whether volumes are attached.", ({ spec }) => spec.attachRequired ?? true),
-    column("PodInfoOnMount", "Whether pods are described.", ({ spec }) => spec.podInfoOnMount ?? false),
-    column("StorageCapacity", "Whether capacity is reported.", ({ spec }) => spec.storageCapacity ?? false),
-    text("TokenRequests", "The audiences of tokens.", ({ spec: { tokenRequests = [] } }) =>
+    column("AttachRequired", ({ spec }) => spec.attachRequired ?? true),
+    column("PodInfoOnMount", ({ spec }) => spec.podInfoOnMount ?? false),
+    column("StorageCapacity", ({ spec }) => spec.storageCapacity ?? false),
+    text("TokenRequests", ({ spec: { tokenRequests = [] } }) =>
       tokenRequests.length === 0 ? "<unset>" : tokenRequests.map(({ audience }) => audience).join(","),
     ),
-    column("RequiresRepublish", "Whether the driver is asked again.", ({ spec }) => spec.requiresRepublish ?? false),
-    text("Modes", "Kinds of volumes.", ({ spec }) => (spec.volumeLifecycleModes ?? []).join(",") || "<unknown>"),
+    column("RequiresRepublish", ({ spec }) => spec.requiresRepublish ?? false),
+    text("Modes", ({ spec }) => (spec.volumeLifecycleModes ?? []).join(",") || "<unknown>"),
     ageColumn,
   ],
   // Bodies of built-in kinds have passed their types by now.

@@ -16,39 +16,24 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { negativeFaults, qualifiedFaults, subdomainFaults } from "../field-checks.ts";
 
-const fields = s
-  .object({
-    spec: s
-      .object({
-        drivers: mergedInPatches(
-          s.listMap(
-            s.object({
-              name: s.string().describe("name represents the name of the CSI driver that this object refers to."),
-              nodeID: s.string().describe("nodeID of the node from the driver point of view."),
-              topologyKeys: s
-                .list(s.string())
-                .nullable()
-                .describe("topologyKeys is the list of keys supported by the driver."),
-              allocatable: s
-                .object({
-                  count: s
-                    .int32()
-                    .describe(
-                      "count indicates the maximum number of unique volumes managed by the CSI driver that can be used on a node.",
-                    ),
-                })
-                .describe("allocatable represents the volume resources of a node that are available for scheduling."),
-            }),
-            ["name"],
-          ),
-          "name",
-        )
-          .nullable()
-          .describe("drivers is a list of information of all CSI Drivers existing on a node."),
-      })
-      .describe("spec is the specification of CSINode"),
-  })
-  .describe("CSINode holds information about all CSI drivers installed on a node.");
+const fields = s.object({
+  spec: s.object({
+    drivers: mergedInPatches(
+      s.listMap(
+        s.object({
+          name: s.string(),
+          nodeID: s.string(),
+          topologyKeys: s.list(s.string()).nullable(),
+          allocatable: s.object({
+            count: s.int32(),
+          }),
+        }),
+        ["name"],
+      ),
+      "name",
+    ).nullable(),
+  }),
+});
 
 type CsiNode = KindOf<typeof fields>;
 type Driver = NonNullable<NonNullable<NonNullable<CsiNode["spec"]>["drivers"]>[number]>;
@@ -114,8 +99,6 @@ export const csiNodes: ResourceDefinition = defineBuiltin({
     {
       name: "Drivers",
       type: "integer",
-      description: "Drivers indicates the number of CSI drivers registered on the node",
-      // Stored objects have passed the schema of their kind.
       value: (object) => driversOf(object as CsiNode).length,
     },
     ageColumn,

@@ -16,22 +16,12 @@ import { labelSelector } from "../rbac/rbac-fields.ts";
 import { nodeSelectorWarnings } from "../workloads/pod-warnings.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
 
-const fields = s
-  .object({
-    nodeTopology: labelSelector.describe(
-      "nodeTopology defines which nodes have access to the storage for which capacity was reported.",
-    ),
-    storageClassName: s
-      .string()
-      .describe("storageClassName represents the name of the StorageClass that the reported capacity applies to."),
-    capacity: quantity.describe(
-      "capacity is the value reported by the CSI driver in its GetCapacityResponse for a GetCapacityRequest with topology and parameters that match the previous fields.",
-    ),
-    maximumVolumeSize: quantity.describe(
-      "maximumVolumeSize is the value reported by the CSI driver in its GetCapacityResponse for a GetCapacityRequest with topology and parameters that match the previous fields.",
-    ),
-  })
-  .describe("CSIStorageCapacity stores the result of one CSI GetCapacity call.");
+const fields = s.object({
+  nodeTopology: labelSelector,
+  storageClassName: s.string(),
+  capacity: quantity,
+  maximumVolumeSize: quantity,
+});
 
 type Capacity = KindOf<typeof fields>;
 

@@ -21,53 +21,25 @@ import { validateStorageClass } from "./validate-storage-class.ts";
 
 const topology = s.object(
   {
-    matchLabelExpressions: s
-      .list(
-        s.object({
-          key: s.string().required().describe("The label key that the selector applies to."),
-          values: s
-            .list(s.string())
-            .describe("An array of string values. One value must match the label to be selected."),
-        }),
-      )
-      .describe("A list of topology selector requirements by labels."),
+    matchLabelExpressions: s.list(
+      s.object({
+        key: s.string().required(),
+        values: s.list(s.string()),
+      }),
+    ),
   },
   { atomic: true },
 );
 
-const storageClassFields = s
-  .object({
-    provisioner: s.string().describe("provisioner indicates the type of the provisioner."),
-    parameters: s
-      .map(s.string())
-      .describe(
-        "parameters holds the parameters for the provisioner that should create volumes of this storage class.",
-      ),
-    reclaimPolicy: s
-      .string()
-      .default("Delete")
-      .describe(
-        "reclaimPolicy controls the reclaimPolicy for dynamically provisioned PersistentVolumes of this storage class. Defaults to Delete.",
-      ),
-    mountOptions: s
-      .list(s.string())
-      .describe(
-        "mountOptions controls the mountOptions for dynamically provisioned PersistentVolumes of this storage class. e.g.",
-      ),
-    allowVolumeExpansion: s
-      .boolean()
-      .describe("allowVolumeExpansion shows whether the storage class allow volume expand."),
-    volumeBindingMode: s
-      .string()
-      .default("Immediate")
-      .describe("volumeBindingMode indicates how PersistentVolumeClaims should be provisioned and bound."),
-    allowedTopologies: s
-      .list(topology)
-      .describe("allowedTopologies restrict the node topologies where volumes can be dynamically provisioned."),
-  })
-  .describe(
-    "StorageClass describes the parameters for a class of storage for which PersistentVolumes can be dynamically provisioned.",
-  );
+const storageClassFields = s.object({
+  provisioner: s.string(),
+  parameters: s.map(s.string()),
+  reclaimPolicy: s.string().default("Delete"),
+  mountOptions: s.list(s.string()),
+  allowVolumeExpansion: s.boolean(),
+  volumeBindingMode: s.string().default("Immediate"),
+  allowedTopologies: s.list(topology),
+});
 
 type StorageClass = KindOf<typeof storageClassFields>;
 
@@ -90,27 +62,22 @@ export const storageClasses: ResourceDefinition = defineBuiltin({
     {
       name: "Name",
       type: "string",
-      format: "name",
-      description: "The name of the class.",
       value: (object) => `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`,
     },
     {
       name: "Provisioner",
       type: "string",
-      description: "provisioner indicates the type of the provisioner.",
       value: ".provisioner",
     },
     {
       name: "ReclaimPolicy",
       type: "string",
-      description: "Reclaim policy for volumes.",
       value: ".reclaimPolicy",
     },
-    { name: "VolumeBindingMode", type: "string", description: "When volumes are made.", value: ".volumeBindingMode" },
+    { name: "VolumeBindingMode", type: "string", value: ".volumeBindingMode" },
     {
       name: "AllowVolumeExpansion",
       type: "string",
-      description: "allowVolumeExpansion shows whether the storage class allow volume expand.",
       value: (object) => (object as StorageClass).allowVolumeExpansion ?? false,
     },
     ageColumn,
@@ -134,29 +101,12 @@ export const storageClasses: ResourceDefinition = defineBuiltin({
 
 const POLICIES = ["PreemptLowerPriority", "Never"];
 
-const priorityClassFields = s
-  .object({
-    value: s.int32().default(0).describe("value represents the integer value of this priority class."),
-    globalDefault: s
-      .boolean()
-      .describe(
-        "globalDefault specifies whether this PriorityClass should be considered as the default priority for pods that do not have any priority class.",
-      ),
-    description: s
-      .string()
-      .describe(
-        "description is an arbitrary string that usually provides guidelines on when this priority class should be used.",
-      ),
-    preemptionPolicy: s
-      .string()
-      .default("PreemptLowerPriority")
-      .describe(
-        "preemptionPolicy is the Policy for preempting pods with lower priority. One of Never, PreemptLowerPriority.",
-      ),
-  })
-  .describe(
-    "PriorityClass defines mapping from a priority class name to the priority integer value. The value can be any valid integer.",
-  );
+const priorityClassFields = s.object({
+  value: s.int32().default(0),
+  globalDefault: s.boolean(),
+  description: s.string(),
+  preemptionPolicy: s.string().default("PreemptLowerPriority"),
+});
 
 type PriorityClass = KindOf<typeof priorityClassFields>;
 
@@ -191,15 +141,14 @@ export const priorityClasses: ResourceDefinition = defineBuiltin({
   tracksGeneration: "onCreate",
   schema: kindSchema(priorityClassFields.schema),
   columns: [
-    { name: "Value", type: "integer", description: "The priority.", value: ".value" },
+    { name: "Value", type: "integer", value: ".value" },
     {
       name: "Global-Default",
       type: "boolean",
-      description: "Whether it is for pods that name no class.",
       value: (object) => (object as PriorityClass).globalDefault ?? false,
     },
     ageColumn,
-    { name: "PreemptionPolicy", type: "string", description: "Whether others make way.", value: ".preemptionPolicy" },
+    { name: "PreemptionPolicy", type: "string", value: ".preemptionPolicy" },
   ],
   strategy: {
     allowUnconditionalUpdate: true,

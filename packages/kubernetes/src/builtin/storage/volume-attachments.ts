@@ -21,61 +21,27 @@ import { statusStrategy } from "../workloads/status-strategy.ts";
 import { validateInlineVolumeSpec } from "../workloads/validate-claims.ts";
 
 const volumeError = s.object({
-  time: s.timestamp().nullable().describe("time represents the time the error was encountered."),
-  message: s
-    .string()
-    .describe(
-      "message represents the error encountered during Attach or Detach operation. This string may be logged, so it should not contain sensitive information.",
-    ),
-  errorCode: s
-    .int32()
-    .describe(
-      "errorCode is a numeric gRPC code representing the error encountered during Attach or Detach operations.\n\nThis field requires the MutableCSINodeAllocatableCount feature gate being enabled to be set.",
-    ),
+  time: s.timestamp().nullable(),
+  message: s.string(),
+  errorCode: s.int32(),
 });
 
-const fields = s
-  .object({
-    spec: s
-      .object({
-        attacher: s
-          .string()
-          .describe(
-            "attacher indicates the name of the volume driver that MUST handle this request. This is the name returned by GetPluginName().",
-          ),
-        source: s
-          .object({
-            persistentVolumeName: s
-              .string()
-              .describe("persistentVolumeName represents the name of the persistent volume to attach."),
-            inlineVolumeSpec: publishedField<JsonObject>("PersistentVolumeSpec"),
-          })
-          .describe("source represents the volume that should be attached."),
-        nodeName: s.string().describe("nodeName represents the node that the volume should be attached to."),
-      })
-      .describe("spec represents specification of the desired attach/detach volume behavior."),
-    status: s
-      .object({
-        attached: s
-          .boolean()
-          .describe(
-            "attached indicates the volume is successfully attached. This field must only be set by the entity completing the attach operation, i.e. the external-attacher.",
-          ),
-        attachmentMetadata: s
-          .map(s.string())
-          .describe("attachmentMetadata is populated with any information returned by the attach operation."),
-        attachError: volumeError.describe(
-          "attachError represents the last error encountered during attach operation, if any.",
-        ),
-        detachError: volumeError.describe(
-          "detachError represents the last error encountered during detach operation, if any.",
-        ),
-      })
-      .describe("status represents status of the VolumeAttachment request."),
-  })
-  .describe(
-    "VolumeAttachment captures the intent to attach or detach the specified volume to/from the specified node.",
-  );
+const fields = s.object({
+  spec: s.object({
+    attacher: s.string(),
+    source: s.object({
+      persistentVolumeName: s.string(),
+      inlineVolumeSpec: publishedField<JsonObject>("PersistentVolumeSpec"),
+    }),
+    nodeName: s.string(),
+  }),
+  status: s.object({
+    attached: s.boolean(),
+    attachmentMetadata: s.map(s.string()),
+    attachError: volumeError,
+    detachError: volumeError,
+  }),
+});
 
 type VolumeAttachment = KindOf<typeof fields>;
 type Source = NonNullable<NonNullable<VolumeAttachment["spec"]>["source"]>;
@@ -131,8 +97,6 @@ const failureFaults = (path: string, { message = "", errorCode = 0 }: Failure = 
     : []),
 ];
 
-const description = (column: string): string => `${column} of the attachment.`;
-
 export const volumeAttachments: ResourceDefinition = defineBuiltin({
   group: "storage.k8s.io",
   version: "v1",
@@ -143,19 +107,16 @@ export const volumeAttachments: ResourceDefinition = defineBuiltin({
   hasStatus: true,
   schema: kindSchema(fields.schema),
   columns: [
-    { name: "Attacher", type: "string", description: description("Driver"), value: ".spec.attacher" },
+    { name: "Attacher", type: "string", value: ".spec.attacher" },
     {
       name: "PV",
       type: "string",
-      description: description("Volume"),
-      // Stored objects have passed the schema of their kind.
       value: (object) => (object as VolumeAttachment).spec?.source?.persistentVolumeName ?? "",
     },
-    { name: "Node", type: "string", description: description("Node"), value: ".spec.nodeName" },
+    { name: "Node", type: "string", value: ".spec.nodeName" },
     {
       name: "Attached",
       type: "boolean",
-      description: description("State"),
       value: (object) => (object as VolumeAttachment).status?.attached ?? false,
     },
     ageColumn,

@@ -10,12 +10,10 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { qualifiedFaults } from "../field-checks.ts";
 import { parameterFaults } from "./validate-storage-class.ts";
 
-const fields = s
-  .object({
-    driverName: s.string().describe("Name of the CSI driver This field is immutable."),
-    parameters: s.map(s.string()).describe("parameters hold volume attributes defined by the CSI driver."),
-  })
-  .describe("VolumeAttributesClass represents a specification of mutable volume attributes defined by the CSI driver.");
+const fields = s.object({
+  driverName: s.string(),
+  parameters: s.map(s.string()),
+});
 
 type AttributesClass = KindOf<typeof fields>;
 
@@ -42,7 +40,6 @@ export const volumeAttributesClasses: ResourceDefinition = defineBuiltin({
     {
       name: "DriverName",
       type: "string",
-      description: "Name of the CSI driver This field is immutable.",
       value: ".driverName",
     },
     ageColumn,

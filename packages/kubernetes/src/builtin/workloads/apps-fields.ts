@@ -10,85 +10,59 @@ import { labelSelector } from "../rbac/rbac-fields.ts";
 import { podTemplateFields } from "./pod-fields.ts";
 import { claimFields } from "./volumes.ts";
 
-const count = (text: string) => s.int32().describe(text);
-
 /** All of them together: each kind takes those that it has. */
 export const ALL_SPEC = {
-  replicas: count("How many pods there should be. Absent: 1."),
-  selector: labelSelector.describe(
-    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
-  ),
-  template: podTemplateFields.describe(
-    "PodTemplateSpec describes the data a pod should have when created from a template",
-  ),
-  minReadySeconds: count("Seconds for which a new pod has to be ready before it counts."),
-  revisionHistoryLimit: count("How many old versions are kept. Absent: 10."),
-  paused: s.boolean().describe("Indicates that the deployment is paused."),
-  progressDeadlineSeconds: count("Seconds after which a change counts as failed. Absent: 600."),
+  replicas: s.int32(),
+  selector: labelSelector,
+  template: podTemplateFields,
+  minReadySeconds: s.int32(),
+  revisionHistoryLimit: s.int32(),
+  paused: s.boolean(),
+  progressDeadlineSeconds: s.int32(),
   strategy: retainingKeys(
     s.object({
-      type: s.string().describe('Type of deployment. Can be "Recreate" or "RollingUpdate". Default is RollingUpdate.'),
-      rollingUpdate: s
-        .object({
-          maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
-          maxSurge: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
-        })
-        .describe("Parameters for the type RollingUpdate."),
+      type: s.string(),
+      rollingUpdate: s.object({
+        maxUnavailable: s.intOrString(),
+        maxSurge: s.intOrString(),
+      }),
     }),
-  ).describe("How to replace existing pods with new ones."),
-  updateStrategy: s
-    .object({
-      type: s.string().describe("Type of the update: RollingUpdate or OnDelete. Defaults to RollingUpdate."),
-      rollingUpdate: s
-        .object({
-          partition: count("Pods below this number stay as they are."),
-          maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
-          maxSurge: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
-        })
-        .describe("Parameters for the type RollingUpdate."),
-    })
-    .describe("How to replace existing pods with new ones."),
-  serviceName: s.string().describe("serviceName is the name of the service that governs this StatefulSet."),
-  volumeClaimTemplates: s
-    .list(s.field<JsonObject>(kindSchema(claimFields.schema)))
-    .describe("volumeClaimTemplates is a list of claims that pods are allowed to reference."),
-  podManagementPolicy: s
-    .string()
-    .describe(
-      "podManagementPolicy controls how pods are created during initial scale up, when replacing pods on nodes, or when scaling down.",
-    ),
-  persistentVolumeClaimRetentionPolicy: s
-    .object({
-      whenDeleted: s.string().describe("WhenDeleted specifies what happens to PVCs of a StatefulSet that is deleted."),
-      whenScaled: s
-        .string()
-        .describe("WhenScaled specifies what happens to PVCs of a StatefulSet that is scaled down."),
-    })
-    .describe(
-      "StatefulSetPersistentVolumeClaimRetentionPolicy describes the policy used for PVCs created from the StatefulSet VolumeClaimTemplates.",
-    ),
-  ordinals: s
-    .object({ start: count("The number of the first pod.") })
-    .describe("StatefulSetOrdinals describes the policy used for replica ordinal assignment in this StatefulSet."),
+  ),
+  // Of two types, so that OpenAPI documents have no name for it, and no description.
+  updateStrategy: s.object({
+    type: s.string().describe("Type of the update: RollingUpdate or OnDelete. Defaults to RollingUpdate."),
+    rollingUpdate: s
+      .object({
+        partition: s.int32().describe("Pods below this number stay as they are."),
+        maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+        maxSurge: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+      })
+      .describe("Parameters for the type RollingUpdate."),
+  }),
+  serviceName: s.string(),
+  volumeClaimTemplates: s.list(s.field<JsonObject>(kindSchema(claimFields.schema))),
+  podManagementPolicy: s.string(),
+  persistentVolumeClaimRetentionPolicy: s.object({
+    whenDeleted: s.string(),
+    whenScaled: s.string(),
+  }),
+  ordinals: s.object({ start: s.int32() }),
 } as const;
 
-const numbers = (names: string) =>
-  Object.fromEntries(
-    names.split(" ").map((name) => [name, s.int32().describe(`As reported by the controller: ${name}.`)]),
-  );
+const numbers = (names: string) => Object.fromEntries(names.split(" ").map((name) => [name, s.int32()]));
 
 /** `names`: its numbers. */
 export const statusOf = (names: string, { hasRevisions = false, isUpdated = false } = {}) =>
   s.object({
-    observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
+    observedGeneration: s.int64(),
     conditions: mergedInPatches(
       s.listMap(isUpdated ? conditionFields("lastUpdateTime") : conditionFields(), ["type"]),
       "type",
-    ).describe("Latest available observations of the object's current state."),
+    ),
     ...(hasRevisions
       ? {
-          currentRevision: s.string().describe("The version of the template that pods below currentReplicas have."),
-          updateRevision: s.string().describe("The version of the template that the newest pods have."),
+          currentRevision: s.string(),
+          updateRevision: s.string(),
         }
       : {}),
     ...numbers(names),

@@ -40,10 +40,9 @@ type Workload = KubeObject & { readonly spec?: Spec; readonly status?: Status };
 const statusNumber = (name: string) => (object: KubeObject) => Number((object as Workload).status?.[name] ?? 0);
 const selectorOf = (object: KubeObject): string => labelSelectorText((object as Workload).spec?.selector);
 const podsOf = (object: KubeObject) => (object as Workload).spec?.template?.spec;
-const column = (name: string, description: string, value: PrinterColumn["value"]): PrinterColumn => ({
+const column = (name: string, value: PrinterColumn["value"]): PrinterColumn => ({
   name,
   type: "integer",
-  description,
   value,
 });
 const replicasOf = (object: KubeObject): number => (object as Workload).spec?.replicas ?? 0;
@@ -57,7 +56,6 @@ type Kind = {
   readonly columns: readonly PrinterColumn[];
   readonly defaults: (spec: Spec) => Spec;
   readonly isScaled: boolean;
-  readonly text: string;
   /** Faults that only this kind has, beside those of its selector and number of pods. Default: its pods are valid. */
   readonly validateSelected?: (workload: Workload, old?: Workload) => readonly FieldError[];
   /** How it replaces its pods. */
@@ -89,7 +87,6 @@ function defineWorkload({
   columns,
   defaults,
   isScaled,
-  text,
   validateSelected = (workload) => validateSelectedTemplate(workload),
   validateRollout,
   validateChange = validateSameSelector,
@@ -103,12 +100,10 @@ function defineWorkload({
   warnings: others = () => [],
 }: Kind): ResourceDefinition {
   const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
-  const schema = s
-    .object({
-      spec: s.object(members).describe("Specification of the desired behavior."),
-      status: status.describe("Most recently observed status."),
-    })
-    .describe(`${text} Here it is kept as an object, and no pods are made.`);
+  const schema = s.object({
+    spec: s.object(members),
+    status,
+  });
   const validate = (workload: Workload, old?: Workload): readonly FieldError[] => [
     ...notNegative(workload.spec?.replicas, "spec.replicas"),
     ...validateSelected(workload, old),
@@ -172,7 +167,6 @@ export const deployments = defineWorkload({
   kind: "Deployment",
   plural: "deployments",
   shortNames: ["deploy"],
-  text: "Keeps a number of equal pods, and replaces them when their template changes.",
   validateRollout: validateDeploymentRollout,
   validateStatus: deploymentStatusFaults,
   namesPods: true,
@@ -188,12 +182,10 @@ export const deployments = defineWorkload({
     {
       name: "Ready",
       type: "string",
-      description:
-        "The number of active pods which have a Ready condition and are not terminating (without a deletionTimestamp).",
       value: (o) => `${statusNumber("readyReplicas")(o)}/${replicasOf(o)}`,
     },
-    column("Up-To-Date", "Pods of the newest template.", statusNumber("updatedReplicas")),
-    column("Available", "Pods that are available.", statusNumber("availableReplicas")),
+    column("Up-To-Date", statusNumber("updatedReplicas")),
+    column("Available", statusNumber("availableReplicas")),
   ],
   defaults: (spec) => {
     const type = spec.strategy?.type ?? "RollingUpdate";
@@ -212,7 +204,6 @@ export const replicaSets = defineWorkload({
   kind: "ReplicaSet",
   plural: "replicasets",
   shortNames: ["rs"],
-  text: "Keeps a number of equal pods.",
   validateRollout: ({ minReadySeconds }) => notNegative(minReadySeconds, "spec.minReadySeconds"),
   validateStatus: replicaSetStatusFaults,
   namesPods: true,
@@ -220,9 +211,9 @@ export const replicaSets = defineWorkload({
   status: statusOf("replicas fullyLabeledReplicas readyReplicas availableReplicas terminatingReplicas"),
   isScaled: true,
   columns: [
-    column("Desired", "How many pods there should be.", replicasOf),
-    column("Current", "How many there are.", statusNumber("replicas")),
-    column("Ready", "How many are ready.", statusNumber("readyReplicas")),
+    column("Desired", replicasOf),
+    column("Current", statusNumber("replicas")),
+    column("Ready", statusNumber("readyReplicas")),
   ],
   defaults: (spec) => ({ ...spec, replicas: spec.replicas ?? 1 }),
 });
@@ -259,7 +250,6 @@ export const statefulSets = defineWorkload({
   kind: "StatefulSet",
   plural: "statefulsets",
   shortNames: ["sts"],
-  text: "Keeps pods with names and volumes of their own.",
   validateSelected: (workload, old) => [
     ...validateStatefulSetTemplate(workload, old),
     ...validateStatefulSetNames(workload.metadata?.name, workload.spec),
@@ -290,8 +280,6 @@ export const statefulSets = defineWorkload({
     {
       name: "Ready",
       type: "string",
-      description:
-        "The number of active pods which have a Ready condition and are not terminating (without a deletionTimestamp).",
       value: (o) => `${statusNumber("readyReplicas")(o)}/${replicasOf(o)}`,
     },
   ],
@@ -318,7 +306,6 @@ export const daemonSets = defineWorkload({
   kind: "DaemonSet",
   plural: "daemonsets",
   shortNames: ["ds"],
-  text: "Keeps one pod on every node.",
   validateSelected: (workload) => validateSelectedTemplate(workload, "DaemonSet"),
   validateRollout: validateDaemonSetRollout,
   validateStatus: daemonSetStatusFaults,
@@ -330,15 +317,14 @@ export const daemonSets = defineWorkload({
   ),
   isScaled: false,
   columns: [
-    column("Desired", "How many pods there should be.", statusNumber("desiredNumberScheduled")),
-    column("Current", "How many there are.", statusNumber("currentNumberScheduled")),
-    column("Ready", "How many are ready.", statusNumber("numberReady")),
-    column("Up-To-Date", "Pods of the newest template.", statusNumber("updatedNumberScheduled")),
-    column("Available", "Pods that are available.", statusNumber("numberAvailable")),
+    column("Desired", statusNumber("desiredNumberScheduled")),
+    column("Current", statusNumber("currentNumberScheduled")),
+    column("Ready", statusNumber("numberReady")),
+    column("Up-To-Date", statusNumber("updatedNumberScheduled")),
+    column("Available", statusNumber("numberAvailable")),
     {
       name: "Node Selector",
       type: "string",
-      description: "The nodes that get one.",
       value: (o) => labelSelectorText({ matchLabels: podsOf(o)?.nodeSelector ?? {} }),
     },
   ],

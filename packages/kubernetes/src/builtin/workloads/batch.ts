@@ -135,17 +135,15 @@ export const jobs: ResourceDefinition = defineBuiltin({
   unknownFieldText: (field) => `field label ${quoteGo(field)} not supported for Job`,
   columns: [
     // Stored objects have passed the schema of their kind.
-    { name: "Status", type: "string", description: "Phase.", value: (o) => stateOf(o as Job) },
+    { name: "Status", type: "string", value: (o) => stateOf(o as Job) },
     {
       name: "Completions",
       type: "string",
-      description: "Number of successful completions.",
       value: (o) => `${(o as Job).status?.succeeded ?? 0}/${(o as Job).spec?.completions ?? 1}`,
     },
     {
       name: "Duration",
       type: "string",
-      description: "Time between start and completion.",
       value: (o, now) => durationBetween((o as Job).status?.startTime, (o as Job).status?.completionTime, now),
     },
     ageColumn,
@@ -166,59 +164,28 @@ export const jobs: ResourceDefinition = defineBuiltin({
   },
 });
 
-const cronJobFields = s
-  .object({
-    spec: s
+const cronJobFields = s.object({
+  spec: s.object({
+    schedule: s.string(),
+    timeZone: s.string(),
+    startingDeadlineSeconds: s.int64(),
+    concurrencyPolicy: s.string(),
+    suspend: s.boolean(),
+    jobTemplate: s
       .object({
-        schedule: s.string().describe("The schedule in Cron format, see https://en.wikipedia.org/wiki/Cron."),
-        timeZone: s
-          .string()
-          .describe(
-            "The time zone name for the given schedule, see https://en.wikipedia.org/wiki/List_of_tz_database_time_zones.",
-          ),
-        startingDeadlineSeconds: s
-          .int64()
-          .describe("Optional deadline in seconds for starting the job if it misses scheduled time for any reason."),
-        concurrencyPolicy: s.string().describe("Specifies how to treat concurrent executions of a Job."),
-        suspend: s
-          .boolean()
-          .describe(
-            "This flag tells the controller to suspend subsequent executions, it does not apply to already started executions.",
-          ),
-        jobTemplate: s
-          .object({
-            metadata: s
-              .field<ObjectMeta>(objectMetaSchema)
-              .describe(
-                "ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.",
-              ),
-            spec: jobSpecFields.describe("JobSpec describes how the job execution will look like."),
-          })
-          .required()
-          .describe("JobTemplateSpec describes the data a Job should have when created from a template"),
-        successfulJobsHistoryLimit: s
-          .int32()
-          .describe(
-            "The number of successful finished jobs to retain. Value must be non-negative integer. Defaults to 3.",
-          ),
-        failedJobsHistoryLimit: s
-          .int32()
-          .describe("The number of failed finished jobs to retain. Value must be non-negative integer. Defaults to 1."),
+        metadata: s.field<ObjectMeta>(objectMetaSchema),
+        spec: jobSpecFields,
       })
-      .describe("CronJobSpec describes how the job execution will look like and when it will actually run."),
-    status: s
-      .object({
-        active: s.list(objectReference).describe("A list of pointers to currently running jobs."),
-        lastScheduleTime: s
-          .timestamp()
-          .describe("Information when was the last time the job was successfully scheduled."),
-        lastSuccessfulTime: s
-          .timestamp()
-          .describe("Information when was the last time the job successfully completed."),
-      })
-      .describe("CronJobStatus represents the current state of a cron job."),
-  })
-  .describe("CronJob represents the configuration of a single cron job.");
+      .required(),
+    successfulJobsHistoryLimit: s.int32(),
+    failedJobsHistoryLimit: s.int32(),
+  }),
+  status: s.object({
+    active: s.list(objectReference),
+    lastScheduleTime: s.timestamp(),
+    lastSuccessfulTime: s.timestamp(),
+  }),
+});
 
 type CronJob = KindOf<typeof cronJobFields>;
 
@@ -260,30 +227,25 @@ export const cronJobs: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(cronJobFields.schema),
   columns: [
-    { name: "Schedule", type: "string", description: "When it runs.", value: ".spec.schedule" },
+    { name: "Schedule", type: "string", value: ".spec.schedule" },
     {
       name: "Timezone",
       type: "string",
-      description: "Its time zone.",
       value: (o) => (o as CronJob).spec?.timeZone ?? "<none>",
     },
     {
       name: "Suspend",
       type: "boolean",
-      description: "Whether it rests.",
-      // As upstream writes it, unlike other truth values.
       value: (o) => ((o as CronJob).spec?.suspend === true ? "True" : "False"),
     },
     {
       name: "Active",
       type: "integer",
-      description: "A list of pointers to currently running jobs.",
       value: (o) => ((o as CronJob).status?.active ?? []).length,
     },
     {
       name: "Last Schedule",
       type: "string",
-      description: "Information when was the last time the job was successfully scheduled.",
       value: (o, now) => durationBetween((o as CronJob).status?.lastScheduleTime, undefined, now) || "<none>",
     },
     ageColumn,

@@ -11,14 +11,10 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { notNegative } from "./validate-rollout.ts";
 
-const revisionFields = s
-  .object({
-    data: s
-      .field<JsonValue>({ ...s.any().schema, "x-kubernetes-map-type": "atomic" })
-      .describe("Data is the serialized representation of the state."),
-    revision: s.int64().describe("Revision indicates the revision of the state represented by Data."),
-  })
-  .describe("ControllerRevision implements an immutable snapshot of state data.");
+const revisionFields = s.object({
+  data: s.field<JsonValue>({ ...s.any().schema, "x-kubernetes-map-type": "atomic" }),
+  revision: s.int64(),
+});
 
 type Revision = KindOf<typeof revisionFields>;
 
@@ -47,13 +43,11 @@ export const controllerRevisions: ResourceDefinition = defineBuiltin({
     {
       name: "Controller",
       type: "string",
-      description: "The workload that it is a version of.",
       value: (o) => controllerText(o),
     },
     {
       name: "Revision",
       type: "integer",
-      description: "Revision indicates the revision of the state represented by Data.",
       value: ".revision",
     },
     ageColumn,

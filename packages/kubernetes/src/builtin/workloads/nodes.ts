@@ -27,94 +27,67 @@ import { statusStrategy, warningHooks } from "./status-strategy.ts";
 import { TAINT_EFFECTS } from "./validate-scheduling.ts";
 
 const taint = s.object({
-  key: s.string().required().describe("The taint key to be applied to a node."),
-  value: s.string().describe("The taint value corresponding to the taint key."),
-  effect: s
-    .string()
-    .required()
-    .describe(
-      "The effect of the taint on pods that do not tolerate the taint. Valid effects are NoSchedule, PreferNoSchedule and NoExecute.",
-    ),
-  timeAdded: s.timestamp().nullable().describe("TimeAdded represents the time at which the taint was added."),
+  key: s.string().required(),
+  value: s.string(),
+  effect: s.string().required(),
+  timeAdded: s.timestamp().nullable(),
 });
 
 const condition = s.object({
-  type: s.string().required().describe("Type of node condition."),
-  status: s.string().required().describe("Status of the condition, one of True, False, Unknown."),
-  lastHeartbeatTime: s.timestamp().nullable().describe("Last time we got an update on a given condition."),
-  lastTransitionTime: s.timestamp().nullable().describe("Last time the condition transit from one status to another."),
-  reason: s.string().describe("(brief) reason for the condition's last transition."),
-  message: s.string().describe("Human readable message indicating details about last transition."),
+  type: s.string().required(),
+  status: s.string().required(),
+  lastHeartbeatTime: s.timestamp().nullable(),
+  lastTransitionTime: s.timestamp().nullable(),
+  reason: s.string(),
+  message: s.string(),
 });
 
 const address = s.object({
-  type: s.string().required().describe("Node address type, one of Hostname, ExternalIP or InternalIP."),
-  address: s.string().required().describe("The node address."),
+  type: s.string().required(),
+  address: s.string().required(),
 });
 
 const systemInfo = s.object({
-  machineID: s.string().describe("MachineID reported by the node."),
-  systemUUID: s.string().describe("SystemUUID reported by the node."),
-  bootID: s.string().describe("Boot ID reported by the node."),
-  kernelVersion: s.string().describe("Kernel Version reported by the node."),
-  osImage: s.string().describe("OS Image reported by the node."),
-  containerRuntimeVersion: s.string().describe("ContainerRuntime Version reported by the node."),
-  kubeletVersion: s.string().describe("Kubelet Version reported by the node."),
-  kubeProxyVersion: s.string().describe("Deprecated: KubeProxy Version reported by the node."),
-  operatingSystem: s.string().describe("The Operating System reported by the node."),
-  architecture: s.string().describe("The Architecture reported by the node."),
+  machineID: s.string(),
+  systemUUID: s.string(),
+  bootID: s.string(),
+  kernelVersion: s.string(),
+  osImage: s.string(),
+  containerRuntimeVersion: s.string(),
+  kubeletVersion: s.string(),
+  kubeProxyVersion: s.string(),
+  operatingSystem: s.string(),
+  architecture: s.string(),
   swap: publishedField<JsonObject>("NodeSwapStatus"),
 });
 
-const nodeFields = s
-  .object({
-    spec: s
-      .object({
-        podCIDR: s.string().describe("PodCIDR represents the pod IP range assigned to the node."),
-        podCIDRs: mergedInPatches(s.set(s.string())).describe(
-          "podCIDRs represents the IP ranges assigned to the node for usage by pods on that node.",
-        ),
-        providerID: s.string().describe("ID of the node assigned by the cloud provider."),
-        unschedulable: s.boolean().describe("Unschedulable controls node schedulability of new pods."),
-        taints: s.list(taint).describe("If specified, the node's taints."),
-        configSource: publishedField<JsonObject>("NodeConfigSource"),
-        externalID: s.string().describe("Deprecated. Not all kubelets will set this field."),
-      })
-      .describe("Spec defines the behavior of a node."),
-    status: s
-      .object({
-        capacity: quantities.describe("Capacity represents the total resources of a node."),
-        allocatable: quantities.describe(
-          "Allocatable represents the resources of a node that are available for scheduling.",
-        ),
-        phase: s.string().describe("NodePhase is the recently observed lifecycle phase of the node."),
-        conditions: mergedInPatches(s.listMap(condition, ["type"]), "type").describe(
-          "Conditions is an array of current observed node conditions.",
-        ),
-        addresses: mergedInPatches(s.listMap(address, ["type"]), "type").describe(
-          "List of addresses reachable to the node.",
-        ),
-        daemonEndpoints: publishedField<JsonObject>("NodeDaemonEndpoints"),
-        nodeInfo: systemInfo.describe("Set of ids/uuids to uniquely identify the node."),
-        images: s.list(publishedField<JsonObject>("ContainerImage")).describe("List of container images on this node."),
-        volumesInUse: s.list(s.string()).describe("List of attachable volumes in use (mounted) by the node."),
-        volumesAttached: s
-          .list(publishedField<JsonObject>("AttachedVolume"))
-          .describe("List of volumes that are attached to the node."),
-        config: publishedField<JsonObject>("NodeConfigStatus"),
-        runtimeHandlers: s
-          .list(publishedField<JsonObject>("NodeRuntimeHandler"))
-          .describe("The available runtime handlers."),
-        features: publishedField<JsonObject>("NodeFeatures"),
-        declaredFeatures: s
-          .list(s.string())
-          .describe("DeclaredFeatures represents the features related to feature gates."),
-      })
-      .describe("Most recently observed status of the node."),
-  })
-  .describe(
-    "Node is a worker node in Kubernetes. Here it is kept as an object: no kubelet follows it, and no pods run on it.",
-  );
+const nodeFields = s.object({
+  spec: s.object({
+    podCIDR: s.string(),
+    podCIDRs: mergedInPatches(s.set(s.string())),
+    providerID: s.string(),
+    unschedulable: s.boolean(),
+    taints: s.list(taint),
+    configSource: publishedField<JsonObject>("NodeConfigSource"),
+    externalID: s.string(),
+  }),
+  status: s.object({
+    capacity: quantities,
+    allocatable: quantities,
+    phase: s.string(),
+    conditions: mergedInPatches(s.listMap(condition, ["type"]), "type"),
+    addresses: mergedInPatches(s.listMap(address, ["type"]), "type"),
+    daemonEndpoints: publishedField<JsonObject>("NodeDaemonEndpoints"),
+    nodeInfo: systemInfo,
+    images: s.list(publishedField<JsonObject>("ContainerImage")),
+    volumesInUse: s.list(s.string()),
+    volumesAttached: s.list(publishedField<JsonObject>("AttachedVolume")),
+    config: publishedField<JsonObject>("NodeConfigStatus"),
+    runtimeHandlers: s.list(publishedField<JsonObject>("NodeRuntimeHandler")),
+    features: publishedField<JsonObject>("NodeFeatures"),
+    declaredFeatures: s.list(s.string()),
+  }),
+});
 
 export type Node = KindOf<typeof nodeFields>;
 export type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];
@@ -187,11 +160,9 @@ const addressOf = ({ status }: Node, kind: string): string =>
 
 const known = (value: string | undefined): string => (value === undefined || value === "" ? "<unknown>" : value);
 
-const wide = (name: string, description: string, of: (node: Node) => string): PrinterColumn => ({
+const wide = (name: string, of: (node: Node) => string): PrinterColumn => ({
   name,
   type: "string",
-  priority: 1,
-  description,
   value: (o) => of(o as Node),
 });
 
@@ -203,22 +174,19 @@ function kernelText({ kernelVersion = "", architecture = "" }: NonNullable<Syste
 }
 
 const columns: readonly PrinterColumn[] = [
-  { name: "Status", type: "string", description: "The status of the node.", value: (o) => statusOf(o as Node) },
-  { name: "Roles", type: "string", description: "The roles of the node.", value: (o) => rolesOf(o as Node) },
+  { name: "Status", type: "string", value: (o) => statusOf(o as Node) },
+  { name: "Roles", type: "string", value: (o) => rolesOf(o as Node) },
   ageColumn,
   {
     name: "Version",
     type: "string",
-    description: "Kubelet Version reported by the node.",
     value: (o) => (o as Node).status?.nodeInfo?.kubeletVersion ?? "",
   },
-  wide("Internal-IP", "List of addresses reachable to the node.", (node) => addressOf(node, "InternalIP")),
-  wide("External-IP", "List of addresses reachable to the node.", (node) => addressOf(node, "ExternalIP")),
-  wide("OS-Image", "OS Image reported by the node.", ({ status }) => known(status?.nodeInfo?.osImage)),
-  wide("Kernel-Version", "Kernel Version reported by the node.", ({ status }) => kernelText(status?.nodeInfo)),
-  wide("Container-Runtime", "ContainerRuntime Version reported by the node.", ({ status }) =>
-    known(status?.nodeInfo?.containerRuntimeVersion),
-  ),
+  wide("Internal-IP", (node) => addressOf(node, "InternalIP")),
+  wide("External-IP", (node) => addressOf(node, "ExternalIP")),
+  wide("OS-Image", ({ status }) => known(status?.nodeInfo?.osImage)),
+  wide("Kernel-Version", ({ status }) => kernelText(status?.nodeInfo)),
+  wide("Container-Runtime", ({ status }) => known(status?.nodeInfo?.containerRuntimeVersion)),
 ];
 
 /** Where only one of podCIDR and podCIDRs was written, the other follows it. */

@@ -21,11 +21,9 @@ import { objectReference } from "../core/object-reference.ts";
 import { type EvictionDeps, evictionSubresource, type PodStore, SUCCESS } from "./pod-evictions.ts";
 import { BINDING_SUBRESOURCE, type Pod, pods } from "./pods.ts";
 
-const bindingFields = s
-  .object({
-    target: objectReference.required().describe("The target object that you want to bind to the standard object."),
-  })
-  .describe("Binding ties one object to another; for example, a pod is bound to a node by a scheduler.");
+const bindingFields = s.object({
+  target: objectReference.required(),
+});
 type Binding = KindOf<typeof bindingFields>;
 
 const BINDING = { group: "", version: "v1", kind: "Binding" } as const;

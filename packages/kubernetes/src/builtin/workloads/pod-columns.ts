@@ -117,11 +117,9 @@ function gatesOf(pod: KubeObject): string {
     : `${gates.filter((gate) => holds(status, textAt(gate, "conditionType"))).length}/${gates.length}`;
 }
 
-const wide = (name: string, description: string, value: PrinterColumn["value"]): PrinterColumn => ({
+const wide = (name: string, value: PrinterColumn["value"]): PrinterColumn => ({
   name,
   type: "string",
-  priority: 1,
-  description,
   value,
 });
 const memberOf = (pod: KubeObject, part: string, name: string): string => orNone(textAt(objectAt(pod, part), name));
@@ -130,26 +128,21 @@ export const podTableColumns: readonly PrinterColumn[] = [
   {
     name: "Ready",
     type: "string",
-    description: "Containers that are ready.",
     value: (o, now) => stateOf(o, now).ready,
   },
   {
     name: "Status",
     type: "string",
-    description: "The phase, or why it is so.",
     value: (o, now) => stateOf(o, now).reason,
   },
   {
     name: "Restarts",
     type: "string",
-    description: "Number of container restarts.",
     value: (o, now) => stateOf(o, now).restarts,
   },
   ageColumn,
-  wide("IP", "podIP address allocated to the pod.", (o) => memberOf(o, "status", "podIP")),
-  wide("Node", "Its node.", (o) => memberOf(o, "spec", "nodeName")),
-  wide("Nominated Node", "A node whose pods of lower priority are removed for it.", (o) =>
-    memberOf(o, "status", "nominatedNodeName"),
-  ),
-  wide("Readiness Gates", "Conditions that it waits for.", gatesOf),
+  wide("IP", (o) => memberOf(o, "status", "podIP")),
+  wide("Node", (o) => memberOf(o, "spec", "nodeName")),
+  wide("Nominated Node", (o) => memberOf(o, "status", "nominatedNodeName")),
+  wide("Readiness Gates", gatesOf),
 ];

@@ -25,6 +25,7 @@ import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Budget } from "../policy/pod-disruption-budgets.ts";
 import { isPodReady, type Pod } from "./pods.ts";
 
+// Without what evictions do not take of DeleteOptions: OpenAPI documents have no name for it, and no descriptions.
 const evictionFields = s
   .object({
     deleteOptions: s

@@ -23,14 +23,10 @@ import { labelSelectorText } from "./selector-text.ts";
 import { statusStrategy } from "./status-strategy.ts";
 import { validateImages, validatePodSpec, validateTemplate } from "./validate-pod.ts";
 
-const podFields = s
-  .object({
-    spec: podSpecFields.describe("PodSpec is a description of a pod."),
-    status: podStatusFields.describe("PodStatus represents information about the status of a pod."),
-  })
-  .describe(
-    "Pod is a collection of containers that can run on a host. This resource is created by clients and scheduled onto hosts.",
-  );
+const podFields = s.object({
+  spec: podSpecFields,
+  status: podStatusFields,
+});
 
 export type Pod = KindOf<typeof podFields>;
 
@@ -289,13 +285,9 @@ export const pods: ResourceDefinition = defineBuiltin({
   },
 });
 
-const templateFields = s
-  .object({
-    template: podTemplateFields.describe(
-      "PodTemplateSpec describes the data a pod should have when created from a template",
-    ),
-  })
-  .describe("PodTemplate describes a template for creating copies of a predefined pod.");
+const templateFields = s.object({
+  template: podTemplateFields,
+});
 
 type PodTemplateObject = KindOf<typeof templateFields>;
 
@@ -317,19 +309,16 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
     {
       name: "Containers",
       type: "string",
-      description: "Names of its containers.",
       value: (o) => containerNames((o as PodTemplateObject).template?.spec),
     },
     {
       name: "Images",
       type: "string",
-      description: "Their images.",
       value: (o) => containerImages((o as PodTemplateObject).template?.spec),
     },
     {
       name: "Pod Labels",
       type: "string",
-      description: "The labels of pods that are made from it.",
       value: (o) => labelSelectorText({ matchLabels: (o as PodTemplateObject).template?.metadata?.labels ?? {} }),
     },
   ],
@@ -355,8 +344,6 @@ export const podColumns = (
 const selectorColumn = (value: (object: KubeObject) => string): PrinterColumn => ({
   name: "Selector",
   type: "string",
-  priority: 1,
-  description: "The labels of its pods.",
   value,
 });
 
@@ -365,15 +352,11 @@ export const containerColumns = (specOf: (object: KubeObject) => PodSpec | undef
   {
     name: "Containers",
     type: "string",
-    priority: 1,
-    description: "Names of its containers.",
     value: (object) => containerNames(specOf(object)),
   },
   {
     name: "Images",
     type: "string",
-    priority: 1,
-    description: "Their images.",
     value: (object) => containerImages(specOf(object)),
   },
 ];

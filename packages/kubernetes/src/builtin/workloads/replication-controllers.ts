@@ -21,34 +21,22 @@ import { statusStrategy } from "./status-strategy.ts";
 import { validateTemplate } from "./validate-pod.ts";
 import { replicaSetStatusFaults } from "./validate-status.ts";
 
-const fields = s
-  .object({
-    spec: s
-      .object({
-        replicas: s.int32().describe("How many pods there should be. Absent: 1."),
-        minReadySeconds: s.int32().describe("Seconds for which a new pod has to be ready before it counts."),
-        selector: atomicLabels.describe("Labels of its pods. Absent: the labels of the template."),
-        template: podTemplateFields.describe(
-          "PodTemplateSpec describes the data a pod should have when created from a template",
-        ),
-      })
-      .describe("Specification of the desired behavior."),
-    status: s
-      .object({
-        replicas: s.int32().describe("How many pods there are."),
-        fullyLabeledReplicas: s.int32().describe("How many of them have the labels of the template."),
-        readyReplicas: s.int32().describe("How many of them are ready."),
-        availableReplicas: s.int32().describe("How many of them are available."),
-        observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
-        conditions: mergedInPatches(s.listMap(conditionFields(), ["type"]), "type").describe(
-          "Latest available observations of the object's current state.",
-        ),
-      })
-      .describe("Most recently observed status."),
-  })
-  .describe(
-    "ReplicationController represents the configuration of a replication controller. Here it is kept as an object, and no pods are made.",
-  );
+const fields = s.object({
+  spec: s.object({
+    replicas: s.int32(),
+    minReadySeconds: s.int32(),
+    selector: atomicLabels,
+    template: podTemplateFields,
+  }),
+  status: s.object({
+    replicas: s.int32(),
+    fullyLabeledReplicas: s.int32(),
+    readyReplicas: s.int32(),
+    availableReplicas: s.int32(),
+    observedGeneration: s.int64(),
+    conditions: mergedInPatches(s.listMap(conditionFields(), ["type"]), "type"),
+  }),
+});
 
 type ReplicationController = KindOf<typeof fields>;
 
@@ -106,19 +94,16 @@ export const replicationControllers: ResourceDefinition = defineBuiltin({
     {
       name: "Desired",
       type: "integer",
-      description: "How many pods there should be.",
       value: (object) => (object as ReplicationController).spec?.replicas ?? 0,
     },
     {
       name: "Current",
       type: "integer",
-      description: "How many there are.",
       value: (object) => (object as ReplicationController).status?.replicas ?? 0,
     },
     {
       name: "Ready",
       type: "integer",
-      description: "How many are ready.",
       value: (object) => (object as ReplicationController).status?.readyReplicas ?? 0,
     },
     ageColumn,

@@ -36,69 +36,35 @@ const phaseOf = ({
 }: KubeObject & { readonly status?: { readonly phase?: string } | undefined }): string =>
   isBeingDeleted({ metadata }) ? "Terminating" : (status?.phase ?? "");
 
-export const claimFields = s
-  .object({
-    spec: s
-      .object({
-        accessModes: s
-          .list(s.string())
-          .describe("accessModes contains the desired access modes the volume should have."),
-        selector: labelSelector.describe(
-          "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
-        ),
-        resources: s
-          .object({
-            limits: quantities.describe("Limits describes the maximum amount of compute resources allowed."),
-            requests: quantities.describe("Requests describes the minimum amount of compute resources required."),
-          })
-          .describe("VolumeResourceRequirements describes the storage resource requirements for a volume."),
-        volumeName: s
-          .string()
-          .describe("volumeName is the binding reference to the PersistentVolume backing this claim."),
-        storageClassName: s.string().describe("Name of the StorageClass."),
-        volumeMode: s
-          .string()
-          .describe(
-            "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
-          ),
-        dataSource: publishedField<JsonObject>("TypedLocalObjectReference"),
-        dataSourceRef: publishedField<JsonObject>("TypedObjectReference"),
-        volumeAttributesClassName: s
-          .string()
-          .describe("volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim."),
-      })
-      .describe(
-        "PersistentVolumeClaimSpec describes the common attributes of storage devices and allows a Source for provider-specific attributes",
-      ),
-    status: s
-      .object({
-        phase: s.string().describe("phase represents the current phase of PersistentVolumeClaim."),
-        accessModes: s
-          .list(s.string())
-          .describe("accessModes contains the actual access modes the volume backing the PVC has."),
-        capacity: quantities.describe("capacity represents the actual resources of the underlying volume."),
-        conditions: mergedInPatches(s.listMap(conditionFields("lastProbeTime"), ["type"]), "type").describe(
-          "conditions is the current Condition of persistent volume claim.",
-        ),
-        allocatedResources: quantities.describe(
-          "allocatedResources tracks the resources allocated to a PVC including its capacity.",
-        ),
-        allocatedResourceStatuses: s
-          .field<{ readonly [name: string]: string }>({
-            ...s.map(s.string()).schema,
-            "x-kubernetes-map-type": "granular",
-          })
-          .describe("Status of the modification."),
-        currentVolumeAttributesClassName: s
-          .string()
-          .describe(
-            "currentVolumeAttributesClassName is the current name of the VolumeAttributesClass the PVC is using.",
-          ),
-        modifyVolumeStatus: publishedField<JsonObject>("ModifyVolumeStatus"),
-      })
-      .describe("PersistentVolumeClaimStatus is the current status of a persistent volume claim."),
-  })
-  .describe("PersistentVolumeClaim is a user's request for and claim to a persistent volume");
+export const claimFields = s.object({
+  spec: s.object({
+    accessModes: s.list(s.string()),
+    selector: labelSelector,
+    resources: s.object({
+      limits: quantities,
+      requests: quantities,
+    }),
+    volumeName: s.string(),
+    storageClassName: s.string(),
+    volumeMode: s.string(),
+    dataSource: publishedField<JsonObject>("TypedLocalObjectReference"),
+    dataSourceRef: publishedField<JsonObject>("TypedObjectReference"),
+    volumeAttributesClassName: s.string(),
+  }),
+  status: s.object({
+    phase: s.string(),
+    accessModes: s.list(s.string()),
+    capacity: quantities,
+    conditions: mergedInPatches(s.listMap(conditionFields("lastProbeTime"), ["type"]), "type"),
+    allocatedResources: quantities,
+    allocatedResourceStatuses: s.field<{ readonly [name: string]: string }>({
+      ...s.map(s.string()).schema,
+      "x-kubernetes-map-type": "granular",
+    }),
+    currentVolumeAttributesClassName: s.string(),
+    modifyVolumeStatus: publishedField<JsonObject>("ModifyVolumeStatus"),
+  }),
+});
 
 export type Claim = KindOf<typeof claimFields>;
 
@@ -146,44 +112,36 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
   hasStatus: true,
   schema: kindSchema(claimFields.schema),
   columns: [
-    { name: "Status", type: "string", description: "The phase.", value: (o) => phaseOf(o as Claim) },
+    { name: "Status", type: "string", value: (o) => phaseOf(o as Claim) },
     {
       name: "Volume",
       type: "string",
-      description: "volumeName is the binding reference to the PersistentVolume backing this claim.",
       value: (o) => (o as Claim).spec?.volumeName ?? "",
     },
     {
       name: "Capacity",
       type: "string",
-      description: "capacity represents the actual resources of the underlying volume.",
       value: (o) => quantityText((o as Claim).status?.capacity?.["storage"]),
     },
     {
       name: "Access Modes",
       type: "string",
-      description: "Access modes.",
       value: (o) => modesText((o as Claim).status?.accessModes),
     },
     {
       name: "StorageClass",
       type: "string",
-      description: "Its class.",
       value: (o) => (o as Claim).spec?.storageClassName ?? "",
     },
     {
       name: "VolumeAttributesClass",
       type: "string",
-      description: "volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim.",
       value: (o) => (o as Claim).spec?.volumeAttributesClassName ?? "<unset>",
     },
     ageColumn,
     {
       name: "VolumeMode",
       type: "string",
-      priority: 1,
-      description:
-        "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
       value: ".spec.volumeMode",
     },
   ],
@@ -194,12 +152,10 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
   },
 });
 
-const volumeFields = s
-  .object({
-    spec: publishedField<{ readonly [name: string]: never }>("PersistentVolumeSpec"),
-    status: publishedField<JsonObject>("PersistentVolumeStatus"),
-  })
-  .describe("PersistentVolume (PV) is a storage resource provisioned by an administrator. It is analogous to a node.");
+const volumeFields = s.object({
+  spec: publishedField<{ readonly [name: string]: never }>("PersistentVolumeSpec"),
+  status: publishedField<JsonObject>("PersistentVolumeStatus"),
+});
 
 type Volume = KubeObject & {
   readonly spec?: {
@@ -242,26 +198,22 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
     {
       name: "Capacity",
       type: "string",
-      description: "capacity represents the actual resources of the underlying volume.",
       value: (o) => quantityText((o as Volume).spec?.capacity?.storage),
     },
     {
       name: "Access Modes",
       type: "string",
-      description: "Access modes.",
       value: (o) => modesText((o as Volume).spec?.accessModes),
     },
     {
       name: "Reclaim Policy",
       type: "string",
-      description: "Reclaim policy.",
       value: ".spec.persistentVolumeReclaimPolicy",
     },
-    { name: "Status", type: "string", description: "The phase.", value: (o) => phaseOf(o as Volume) },
+    { name: "Status", type: "string", value: (o) => phaseOf(o as Volume) },
     {
       name: "Claim",
       type: "string",
-      description: "UserInfo holds the information about the user needed to implement the user.Info interface.",
       value: (o) => {
         const claim = (o as Volume).spec?.claimRef;
         return claim === undefined ? "" : `${claim.namespace}/${claim.name}`;
@@ -270,23 +222,18 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
     {
       name: "StorageClass",
       type: "string",
-      description: "Its class.",
       value: (o) => (o as Volume).spec?.storageClassName ?? "",
     },
     {
       name: "VolumeAttributesClass",
       type: "string",
-      description: "volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim.",
       value: (o) => (o as Volume).spec?.volumeAttributesClassName ?? "<unset>",
     },
-    { name: "Reason", type: "string", description: "Why it is so.", value: (o) => (o as Volume).status?.reason ?? "" },
+    { name: "Reason", type: "string", value: (o) => (o as Volume).status?.reason ?? "" },
     ageColumn,
     {
       name: "VolumeMode",
       type: "string",
-      priority: 1,
-      description:
-        "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
       value: ".spec.volumeMode",
     },
   ],

@@ -117,7 +117,6 @@ export const mutatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
     {
       name: "Mutations",
       type: "integer",
-      description: "Number of entries.",
       value: (o) => ((o as MutatingPolicy).spec?.mutations ?? []).length,
     },
     ...policyColumns,

@@ -19,7 +19,6 @@ const columns: readonly PrinterColumn[] = [
   {
     name: "Webhooks",
     type: "integer",
-    description: "Number of entries.",
     value: (object) => ((object as WebhookConfiguration).webhooks ?? []).length,
   },
   ageColumn,
