@@ -16,6 +16,7 @@ import {
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { isDNS1035Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import { jsonPathLimitFault, MAX_JSON_PATH_LENGTH } from "@postern/apiserver/endpoints/table/json-path";
+import { choiceFaults, textFaults } from "../builtin/field-checks.ts";
 import type { WebhookClientConfig } from "../webhooks/client-config.ts";
 import { validateReviewVersions, validateWebhookClient } from "../webhooks/validate-client.ts";
 import { approvalStateOf, isProtectedGroup } from "./api-approval.ts";
@@ -54,7 +55,7 @@ function* validateDefinition(
   return [
     ...(isNamed ? [] : [invalidError("metadata.name", metadata.name, 'must be spec.names.plural+"."+spec.group')]),
     ...validateGroup(spec.group),
-    ...(SCOPES.includes(spec.scope) ? [] : [notSupportedError("spec.scope", spec.scope, SCOPES)]),
+    ...choiceFaults("spec.scope", spec.scope, SCOPES),
     ...validateVersions(spec),
     // Definitions from before the limits can still be changed otherwise, and deleted.
     ...(old !== undefined && equalJson(old.spec.versions, spec.versions) ? [] : validateLimits(spec)),
@@ -182,7 +183,7 @@ function validateVersion(version: Version, path: string): readonly FieldError[] 
   const { name, deprecated = false, deprecationWarning } = version;
   const warningPath = childPath(path, "deprecationWarning");
   return [
-    ...isDNS1035Label(name).map((fault) => invalidError(childPath(path, "name"), name, fault)),
+    ...textFaults(childPath(path, "name"), name, isDNS1035Label),
     ...(deprecationWarning === undefined || deprecated
       ? []
       : [invalidError(warningPath, deprecationWarning, "can only be set for deprecated versions")]),
@@ -265,8 +266,7 @@ function below(jsonPath: string, parents: readonly string[], path: string): read
 
 function validateNames(names: CustomResourceNames): readonly FieldError[] {
   const { plural, singular = "", kind, listKind = "", shortNames = [], categories = [] } = names;
-  const label = (name: string, path: string): readonly FieldError[] =>
-    isDNS1035Label(name).map((fault) => invalidError(path, name, fault));
+  const label = (name: string, path: string): readonly FieldError[] => textFaults(path, name, isDNS1035Label);
   const kindLabel = (name: string, path: string): readonly FieldError[] =>
     isDNS1035Label(name.toLowerCase()).map((fault) =>
       invalidError(path, name, `may have mixed case, but should otherwise match: ${fault}`),

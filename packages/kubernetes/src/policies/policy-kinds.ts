@@ -13,6 +13,7 @@ import {
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { defineBuiltin } from "../builtin/builtin-resource.ts";
+import { choiceFaults } from "../builtin/field-checks.ts";
 import { statusStrategy } from "../builtin/workloads/status-strategy.ts";
 import { compilePolicy } from "./compiled-policy.ts";
 import {
@@ -46,9 +47,7 @@ function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
           requiredError(path, "validations or auditAnnotations must contain at least one item"),
         )
       : []),
-    ...(FAILURE_POLICIES.includes(failurePolicy)
-      ? []
-      : [notSupportedError("spec.failurePolicy", failurePolicy, FAILURE_POLICIES)]),
+    ...choiceFaults("spec.failurePolicy", failurePolicy, FAILURE_POLICIES),
     ...validations.flatMap(({ reason = "Invalid", message = "" }, index) => [
       ...messageFaults(message, `${indexPath("spec.validations", index)}.message`),
       // Upstream takes this reason, and does not name it.
@@ -75,7 +74,7 @@ function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
   return [
     ...validateActions(policyName, validationActions),
     ...validationActions.flatMap((action, index) =>
-      ACTIONS.includes(action) ? [] : [notSupportedError(indexPath("spec.validationActions", index), action, ACTIONS)],
+      choiceFaults(indexPath("spec.validationActions", index), action, ACTIONS),
     ),
     ...(isTwofold
       ? [

@@ -10,12 +10,9 @@ import {
   requiredError,
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
-import {
-  isDNS1035Label,
-  isDNS1123Subdomain,
-  isQualifiedName,
-} from "@postern/apimachinery/validation/string-validators";
+import { isDNS1035Label } from "@postern/apimachinery/validation/string-validators";
 import { isCelIdentifier } from "@postern/cel/parse-cel";
+import { qualifiedFaults, subdomainFaults, textFaults } from "../builtin/field-checks.ts";
 
 type Named = { readonly name: string };
 
@@ -31,10 +28,7 @@ export const validateConditionNames = (conditions: readonly Named[], path: strin
       if (name === "") return [requiredError(at)];
       const isTwice = seen.has(name);
       seen.add(name);
-      return [
-        ...isQualifiedName(name).map((fault) => invalidError(at, name, fault)),
-        ...(isTwice ? [duplicateError(at, name)] : []),
-      ];
+      return [...qualifiedFaults(at, name), ...(isTwice ? [duplicateError(at, name)] : [])];
     }),
   ];
 };
@@ -72,7 +66,7 @@ export function validateAuditKeys(
       return [
         ...(policyName === ""
           ? [invalidError(at, key, "requires metadata.name be non-empty")]
-          : isQualifiedName(full).map((fault) => invalidError(at, full, fault))),
+          : qualifiedFaults(at, full)),
         ...(isTwice ? [duplicateError(at, key)] : []),
       ];
     }),
@@ -96,9 +90,9 @@ function validateParamVersion(apiVersion: string, path: string): readonly FieldE
   if (parsed === undefined) return [invalidError(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
   const { group, version } = parsed;
   return [
-    ...(group === "" ? [] : isDNS1123Subdomain(group).map((fault) => invalidError(path, group, fault))),
+    ...(group === "" ? [] : subdomainFaults(path, group)),
     ...(version === ""
       ? [invalidError(path, apiVersion, "version must be specified")]
-      : isDNS1035Label(version).map((fault) => invalidError(path, version, fault))),
+      : textFaults(path, version, isDNS1035Label)),
   ];
 }

@@ -7,11 +7,10 @@ import {
   forbiddenError,
   indexPath,
   invalidError,
-  notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
-import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import { choiceFaults, subdomainFaults } from "../builtin/field-checks.ts";
 import type { MatchResources, PolicyBinding } from "./validating-admission-policy.ts";
 
 type Rule = NonNullable<MatchResources["resourceRules"]>[number];
@@ -20,11 +19,8 @@ const MATCH_POLICIES = ["Equivalent", "Exact"];
 export const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SCOPES = ["*", "Cluster", "Namespaced"];
 
-const choice = (path: string, value: string | undefined, known: readonly string[]): readonly FieldError[] =>
-  value === undefined || known.includes(value) ? [] : [notSupportedError(path, value, known)];
-
 export const validateMatchResources = (match: MatchResources, path: string): readonly FieldError[] => [
-  ...choice(`${path}.matchPolicy`, match.matchPolicy, MATCH_POLICIES),
+  ...choiceFaults(`${path}.matchPolicy`, match.matchPolicy, MATCH_POLICIES),
   ...validateLabelSelector(match.namespaceSelector, `${path}.namespaceSelector`),
   ...validateLabelSelector(match.objectSelector, `${path}.objectSelector`),
   ...(match.resourceRules ?? []).flatMap((rule, index) => ruleFaults(rule, indexPath(`${path}.resourceRules`, index))),
@@ -37,11 +33,13 @@ function ruleFaults(rule: Rule, path: string): readonly FieldError[] {
   const { operations = [], apiGroups, apiVersions, resources = [], scope } = rule;
   return [
     ...listFaults(operations, `${path}.operations`, "operations"),
-    ...operations.flatMap((operation, index) => choice(indexPath(`${path}.operations`, index), operation, OPERATIONS)),
+    ...operations.flatMap((operation, index) =>
+      choiceFaults(indexPath(`${path}.operations`, index), operation, OPERATIONS),
+    ),
     ...listFaults(apiGroups ?? [], `${path}.apiGroups`, "API groups"),
     ...listFaults(apiVersions ?? [], `${path}.apiVersions`, "API versions"),
     ...(resources.length === 0 ? [requiredError(`${path}.resources`)] : []),
-    ...choice(`${path}.scope`, scope, SCOPES),
+    ...choiceFaults(`${path}.scope`, scope, SCOPES),
   ];
 }
 
@@ -66,14 +64,12 @@ export function validateParamRef(ref: ParamRef, path: string): readonly FieldErr
     ...(isNeither ? [requiredError(path, "one of name or selector must be specified")] : []),
     ...(action === undefined
       ? [requiredError(`${path}.parameterNotFoundAction`)]
-      : choice(`${path}.parameterNotFoundAction`, action, NOT_FOUND)),
+      : choiceFaults(`${path}.parameterNotFoundAction`, action, NOT_FOUND)),
   ];
 }
 
 export const validatePolicyName = (name: string): readonly FieldError[] =>
-  name === ""
-    ? [requiredError("spec.policyName")]
-    : isDNS1123Subdomain(name).map((fault) => invalidError("spec.policyName", name, fault));
+  name === "" ? [requiredError("spec.policyName")] : subdomainFaults("spec.policyName", name);
 
 /** The name of the policy of a binding, and what happens when it fails. */
 export const validateActions = (policyName: string, actions: readonly string[]): readonly FieldError[] => [

@@ -7,7 +7,6 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 import {
   isDNS1035Label,
-  isDNS1123Subdomain,
   isValidPathSegmentName,
   isValidPathSegmentPrefix,
 } from "@postern/apimachinery/validation/string-validators";
@@ -15,6 +14,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { conditionFields } from "../condition-fields.ts";
+import { subdomainFaults, textFaults } from "../field-checks.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
 
 const fields = s.object({
@@ -56,11 +56,11 @@ function validate({ metadata, spec }: ApiService): readonly FieldError[] {
       ),
     );
   }
-  if (group !== "") faults.push(...isDNS1123Subdomain(group).map((fault) => invalidError("spec.group", group, fault)));
+  if (group !== "") faults.push(...subdomainFaults("spec.group", group));
   else if (version !== "v1") {
     faults.push(invalidError("spec.group", group, "only v1 may have an empty group and it better be legacy kube"));
   }
-  faults.push(...isDNS1035Label(version).map((fault) => invalidError("spec.version", version, fault)));
+  faults.push(...textFaults("spec.version", version, isDNS1035Label));
   if (groupPriorityMinimum <= 0 || groupPriorityMinimum > MAX_GROUP_PRIORITY) {
     const range = `must be positive and less than ${MAX_GROUP_PRIORITY}`;
     faults.push(invalidError("spec.groupPriorityMinimum", groupPriorityMinimum, range));

@@ -14,6 +14,7 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
+import { choiceFaults, negativeFaults, textFaults } from "../field-checks.ts";
 import { quantityText } from "../quotas/quantities.ts";
 import {
   METRIC_TYPES,
@@ -53,7 +54,7 @@ export function validateScaler(scaler: Scaler, old?: Scaler): Faults {
 export function validateScalerStatus({ status = {} }: Scaler): Faults {
   const negative = (member: "currentReplicas" | "desiredReplicas"): Faults => {
     const value = status[member] ?? 0;
-    return value < 0 ? [invalidError(`status.${member}`, value, "must be greater than or equal to 0")] : [];
+    return negativeFaults(`status.${member}`, value);
   };
   return [...negative("currentReplicas"), ...negative("desiredReplicas")];
 }
@@ -75,9 +76,7 @@ function versionFaults({ spec: { scaleTargetRef } }: Scaler, path: string, old: 
 const isGrouped = (apiVersion: string): boolean => (parseApiVersion(apiVersion)?.group ?? "") !== "";
 
 const segmentFaults = (value: string, path: string, why = ""): Faults =>
-  value === ""
-    ? [requiredError(path, why)]
-    : isValidPathSegmentName(value).map((fault) => invalidError(path, value, fault));
+  value === "" ? [requiredError(path, why)] : textFaults(path, value, isValidPathSegmentName);
 
 /** The member of a metric that its type calls for. */
 const memberOf = (type: string): string => `${type.charAt(0).toLowerCase()}${type.slice(1)}`;
@@ -223,7 +222,7 @@ function rulesFaults(rules: ScalingRules | undefined, path: string): Faults {
     ...policies.flatMap(({ type, value, periodSeconds }, index) => {
       const at = indexPath(childPath(path, "policies"), index);
       return [
-        ...(POLICY_TYPES.includes(type) ? [] : [notSupportedError(`${at}.type`, type, POLICY_TYPES)]),
+        ...choiceFaults(`${at}.type`, type, POLICY_TYPES),
         ...(value > 0 ? [] : [invalidError(`${at}.value`, value, "must be greater than zero")]),
         ...(periodSeconds > 0 ? [] : [invalidError(`${at}.periodSeconds`, periodSeconds, "must be greater than zero")]),
         ...(periodSeconds > MAX_PERIOD_SECONDS

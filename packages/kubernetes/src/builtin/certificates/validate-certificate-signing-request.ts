@@ -15,6 +15,7 @@ import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-vali
 import { readEncodedCertificateRequest } from "@postern/apiserver/x509/certificate-request";
 import { DerError } from "@postern/apiserver/x509/der";
 import { decodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
+import { choiceFaults } from "../field-checks.ts";
 import {
   type CertificateCondition,
   type CertificateSigningRequest,
@@ -136,7 +137,7 @@ function validateCondition({ type, status }: CertificateCondition, path: string)
   if (type === "") return [requiredError(`${path}.type`)];
   if (status === "") return [requiredError(`${path}.status`)];
   const allowed = FINAL_CONDITIONS.includes(type) ? ["True"] : ["True", "False", "Unknown"];
-  return allowed.includes(status) ? [] : [notSupportedError(`${path}.status`, status, allowed)];
+  return choiceFaults(`${path}.status`, status, allowed);
 }
 
 /** The status subresource can neither approve nor deny, and cannot change a certificate. */

@@ -7,6 +7,7 @@ import { type FieldError, invalidError } from "@postern/apimachinery/validation/
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { negativeFaults } from "../field-checks.ts";
 
 const leaseFields = s.object({
   spec: s.object({
@@ -43,9 +44,7 @@ function validateLease({ spec }: Lease): readonly FieldError[] {
     ...(duration !== undefined && duration <= 0
       ? [invalidError("spec.leaseDurationSeconds", duration, "must be greater than 0")]
       : []),
-    ...(transitions !== undefined && transitions < 0
-      ? [invalidError("spec.leaseTransitions", transitions, "must be greater than or equal to 0")]
-      : []),
+    ...negativeFaults("spec.leaseTransitions", transitions),
   ];
 }
 

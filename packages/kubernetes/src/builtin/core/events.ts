@@ -5,10 +5,11 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
-import { isQualifiedName, isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
+import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { defineBuiltin } from "../builtin-resource.ts";
+import { qualifiedFaults } from "../field-checks.ts";
 import { objectReference } from "./object-reference.ts";
 
 export const eventSource = s.object({
@@ -80,7 +81,7 @@ function validateNewEvent(event: Event, controllerField: string): readonly Field
   const { reportingComponent = "", reportingInstance = "", action = "", reason = "", message = "" } = event;
   return [
     ...(reportingComponent === "" ? [requiredError(controllerField)] : []),
-    ...isQualifiedName(reportingComponent).map((fault) => invalidError(controllerField, reportingComponent, fault)),
+    ...qualifiedFaults(controllerField, reportingComponent),
     ...requiredText("reportingInstance", reportingInstance),
     ...requiredText("action", action),
     ...requiredText("reason", reason),

@@ -4,14 +4,9 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
-import {
-  type FieldError,
-  forbiddenError,
-  invalidError,
-  keyPath,
-  tooLongError,
-} from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, keyPath, tooLongError } from "@postern/apimachinery/validation/field-error";
 import { isConfigMapKey } from "@postern/apimachinery/validation/string-validators";
+import { textFaults } from "../field-checks.ts";
 
 /** Bytes of all values together. */
 export const MAX_DATA_SIZE = 1024 * 1024;
@@ -19,9 +14,7 @@ export const MAX_DATA_SIZE = 1024 * 1024;
 type Data = { readonly [key: string]: string } | undefined;
 
 export const validateKeys = (data: Data, path: string): readonly FieldError[] =>
-  Object.keys(data ?? {}).flatMap((key) =>
-    isConfigMapKey(key).map((fault) => invalidError(keyPath(path, key), key, fault)),
-  );
+  Object.keys(data ?? {}).flatMap((key) => textFaults(keyPath(path, key), key, isConfigMapKey));
 
 /** Decoded length of base64 texts, in bytes. */
 export const decodedSize = (data: Data): number => sizeOf(data, (text) => Buffer.byteLength(text, "base64"));

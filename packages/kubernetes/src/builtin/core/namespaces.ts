@@ -8,10 +8,10 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
-import { isQualifiedName } from "@postern/apimachinery/validation/string-validators";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { qualifiedFaults } from "../field-checks.ts";
 import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "./namespace-finalizers.ts";
 
 const conditionSchema = s.object({
@@ -107,7 +107,7 @@ const withStandardFinalizer = (finalizers: readonly string[]): readonly string[]
 const validateFinalizers = (finalizers: readonly string[]): readonly FieldError[] =>
   finalizers.flatMap((finalizer, index) => {
     const path = indexPath("spec.finalizers", index);
-    const faults = isQualifiedName(finalizer).map((fault) => invalidError(path, finalizer, fault));
+    const faults = qualifiedFaults(path, finalizer);
     if (faults.length > 0 || finalizer.includes("/") || STANDARD_FINALIZERS.includes(finalizer)) return faults;
     return [invalidError(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")];
   });

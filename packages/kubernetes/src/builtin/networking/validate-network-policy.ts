@@ -7,7 +7,6 @@ import {
   forbiddenError,
   indexPath,
   invalidError,
-  notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery/validation/labels";
@@ -42,9 +41,7 @@ export function validateNetworkPolicySpec(spec: NetworkPolicySpec, old?: Network
     ...egress.flatMap(({ ports, to }, index) => ruleFaults({ ports, to }, indexPath("spec.egress", index), known)),
     ...(policyTypes.length > TYPES.length
       ? [invalidError("spec.policyTypes", [...policyTypes], "may not specify more than two policyTypes")]
-      : policyTypes.flatMap((type, index) =>
-          TYPES.includes(type) ? [] : [notSupportedError(indexPath("spec.policyTypes", index), type, TYPES)],
-        )),
+      : policyTypes.flatMap((type, index) => choiceFaults(indexPath("spec.policyTypes", index), type, TYPES))),
   ];
 }
 

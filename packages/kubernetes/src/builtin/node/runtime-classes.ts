@@ -4,12 +4,12 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, indexPath } from "@postern/apimachinery/validation/field-error";
 import { validateLabels } from "@postern/apimachinery/validation/labels";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
-import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { labelFaults } from "../field-checks.ts";
 import { publishedField } from "../published/published-field.ts";
 import { quantities } from "../quotas/quantities.ts";
 import { atomicLabels } from "../workloads/pod-fields.ts";
@@ -32,7 +32,7 @@ const fields = s.object({
 type RuntimeClass = KindOf<typeof fields>;
 
 const validate = ({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] => [
-  ...isDNS1123Label(handler).map((fault) => invalidError("handler", handler, fault)),
+  ...labelFaults("handler", handler),
   // Objects are JSON; only their named types hide it.
   ...overheadFaults((overhead?.podFixed ?? {}) as JsonObject, "overhead"),
   ...validateLabels(scheduling?.nodeSelector, "scheduling.nodeSelector"),

@@ -12,9 +12,10 @@ import {
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { isDNS1123Subdomain, isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
+import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import { type PolicyRule, RBAC_GROUP, readPolicyRules } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { type RoleRef, readRoleRef } from "@postern/apiserver/authorization/rbac/role-binding";
+import { choiceFaults, subdomainFaults, textFaults } from "../field-checks.ts";
 
 /** Role and binding names are path segments: upper case and colons are allowed. */
 export const validateRbacName = (name: string): readonly string[] => isValidPathSegmentName(name);
@@ -77,10 +78,8 @@ export function validateBinding(binding: RbacBindingObject): readonly FieldError
 function validateRoleRef({ apiGroup, kind, name }: RoleRef, kinds: readonly string[]): readonly FieldError[] {
   return [
     ...(apiGroup === RBAC_GROUP ? [] : [notSupportedError("roleRef.apiGroup", apiGroup, [RBAC_GROUP])]),
-    ...(kinds.includes(kind) ? [] : [notSupportedError("roleRef.kind", kind, kinds)]),
-    ...(name === ""
-      ? [requiredError("roleRef.name")]
-      : validateRbacName(name).map((fault) => invalidError("roleRef.name", name, fault))),
+    ...choiceFaults("roleRef.kind", kind, kinds),
+    ...(name === "" ? [requiredError("roleRef.name")] : textFaults("roleRef.name", name, validateRbacName)),
   ];
 }
 
@@ -95,9 +94,7 @@ function validateSubject(
     case "ServiceAccount":
       return [
         ...named,
-        ...(name === ""
-          ? []
-          : isDNS1123Subdomain(name).map((fault) => invalidError(childPath(path, "name"), name, fault))),
+        ...(name === "" ? [] : subdomainFaults(childPath(path, "name"), name)),
         ...(apiGroup === "" ? [] : [notSupportedError(groupPath, apiGroup, [""])]),
         ...(isNamespaced || namespace !== "" ? [] : [requiredError(childPath(path, "namespace"))]),
       ];

@@ -11,13 +11,12 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { addressWarnings } from "../address-warnings.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "../core/object-reference.ts";
-import { addressFaults, endpointAddressFaults } from "../field-checks.ts";
+import { addressFaults, endpointAddressFaults, labelFaults } from "../field-checks.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
 
 const addressFields = s.object(
@@ -64,9 +63,7 @@ function validateEndpoints({ subsets }: Endpoints): readonly FieldError[] {
       ...validateAddresses(notReadyAddresses, childPath(path, "notReadyAddresses")),
       ...ports.flatMap(({ name = "", port }, at) => [
         ...(name === "" && ports.length > 1 ? [requiredError(`${path}.ports[${at}].name`)] : []),
-        ...(name === ""
-          ? []
-          : isDNS1123Label(name).map((fault) => invalidError(`${path}.ports[${at}].name`, name, fault))),
+        ...(name === "" ? [] : labelFaults(`${path}.ports[${at}].name`, name)),
         ...(port >= 1 && port <= 65_535
           ? []
           : [invalidError(`${path}.ports[${at}].port`, port, "must be between 1 and 65535, inclusive")]),

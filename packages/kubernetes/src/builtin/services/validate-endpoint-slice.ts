@@ -11,11 +11,7 @@ import {
   requiredError,
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
-import {
-  isDNS1123Label,
-  isDNS1123Subdomain,
-  isValidLabelValue,
-} from "@postern/apimachinery/validation/string-validators";
+import { isDNS1123Subdomain, isValidLabelValue } from "@postern/apimachinery/validation/string-validators";
 import { plainFormOf } from "../address-warnings.ts";
 import {
   addressFaults,
@@ -100,7 +96,7 @@ function nameFaults(path: string, name: string): readonly FieldError[] {
   const labels = name.split(".");
   if (labels.length < 2)
     return [invalidError(path, name, "should be a domain with at least two segments separated by dots")];
-  return labels.flatMap((label) => isDNS1123Label(label).map((fault) => invalidError(path, label, fault)));
+  return labels.flatMap((label) => labelFaults(path, label));
 }
 
 const hintFaults = (

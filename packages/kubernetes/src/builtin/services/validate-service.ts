@@ -13,17 +13,18 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateLabels } from "@postern/apimachinery/validation/labels";
-import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import {
   addressFaults,
   choiceFaults,
   endpointAddressFaults,
+  labelFaults,
   networkFaults,
   portFaults,
   portOrNameFaults,
   qualifiedFaults,
   requiredChoice,
   subdomainFaults,
+  textFaults,
 } from "../field-checks.ts";
 import { clusterIPOf, hasNodePorts, isHeadless, type Service, type ServicePort, typeOf } from "./service.ts";
 import { isReached } from "./service-defaults.ts";
@@ -106,9 +107,7 @@ function validateType(service: Service, type: string): readonly FieldError[] {
     ...((spec.clusterIPs ?? []).length > 0
       ? [invalidError("spec.clusterIPs", [...(spec.clusterIPs ?? [])], "may not be set for ExternalName services")]
       : []),
-    ...(name === ""
-      ? [requiredError("spec.externalName")]
-      : isDNS1123Subdomain(name).map((fault) => invalidError("spec.externalName", name, fault))),
+    ...(name === "" ? [requiredError("spec.externalName")] : subdomainFaults("spec.externalName", name)),
   ];
 }
 
@@ -119,7 +118,7 @@ function validatePort(port: ServicePort, path: string, needsName: boolean): read
       ? needsName
         ? [requiredError(childPath(path, "name"))]
         : []
-      : isDNS1123Label(name).map((fault) => invalidError(childPath(path, "name"), name, fault));
+      : labelFaults(childPath(path, "name"), name);
   return [
     ...names,
     ...portFaults(childPath(path, "port"), port.port),
@@ -155,11 +154,11 @@ function validateAddresses(service: Service): readonly FieldError[] {
     ...clusterIPs.flatMap((address, index) =>
       address === "None" && clusterIPs.length === 1
         ? []
-        : addressErrors(address).map((fault) => invalidError(indexPath("spec.clusterIPs", index), address, fault)),
+        : textFaults(indexPath("spec.clusterIPs", index), address, addressErrors),
     ),
     ...externalIPs.flatMap((address, index) => {
       const at = indexPath("spec.externalIPs", index);
-      const faults = addressErrors(address).map((fault) => invalidError(at, address, fault));
+      const faults = textFaults(at, address, addressErrors);
       return faults.length > 0 ? faults : endpointAddressFaults(at, address);
     }),
   ];

@@ -11,12 +11,12 @@ import {
   type FieldError,
   indexPath,
   invalidError,
-  notSupportedError,
   tooLongError,
 } from "@postern/apimachinery/validation/field-error";
 import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { choiceFaults } from "../field-checks.ts";
 
 const fields = s.object({
   spec: s
@@ -56,12 +56,8 @@ function validate({ metadata: { name = "" }, spec }: CsiDriver): readonly FieldE
   return [
     ...(name.length > MAX_NAME_LENGTH ? [tooLongError("metadata.name", MAX_NAME_LENGTH)] : []),
     ...isDNS1123Subdomain(name.toLowerCase()).map((fault) => invalidError("metadata.name", name, fault)),
-    ...volumeLifecycleModes.flatMap((mode) =>
-      MODES.includes(mode) ? [] : [notSupportedError("spec.volumeLifecycleModes", mode, MODES)],
-    ),
-    ...(fsGroupPolicy === undefined || POLICIES.includes(fsGroupPolicy)
-      ? []
-      : [notSupportedError("spec.fsGroupPolicy", fsGroupPolicy, POLICIES)]),
+    ...volumeLifecycleModes.flatMap((mode) => choiceFaults("spec.volumeLifecycleModes", mode, MODES)),
+    ...choiceFaults("spec.fsGroupPolicy", fsGroupPolicy, POLICIES),
     ...(nodeAllocatableUpdatePeriodSeconds !== undefined && nodeAllocatableUpdatePeriodSeconds < MIN_UPDATE_SECONDS
       ? [
           invalidError(

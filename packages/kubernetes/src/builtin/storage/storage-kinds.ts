@@ -6,14 +6,10 @@ import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import {
-  type FieldError,
-  forbiddenError,
-  invalidError,
-  notSupportedError,
-} from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { choiceFaults } from "../field-checks.ts";
 import { listAt, textAt } from "../workloads/json-members.ts";
 import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
@@ -126,7 +122,7 @@ const validatePriorityClass = ({
   ...(value > MAX_PRIORITY && !SYSTEM_CLASSES.includes(metadata.name ?? "")
     ? [forbiddenError("value", `maximum allowed value of a user defined priority is ${MAX_PRIORITY}`)]
     : []),
-  ...(POLICIES.includes(preemptionPolicy) ? [] : [notSupportedError("preemptionPolicy", preemptionPolicy, POLICIES)]),
+  ...choiceFaults("preemptionPolicy", preemptionPolicy, POLICIES),
 ];
 const SYSTEM_CLASSES = ["system-cluster-critical", "system-node-critical"];
 const MAX_PRIORITY = 1_000_000_000;

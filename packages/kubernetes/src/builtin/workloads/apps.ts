@@ -11,6 +11,7 @@ import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { negativeFaults } from "../field-checks.ts";
 import { ALL_SPEC, type Spec, statusOf, withClaimDefaults } from "./apps-fields.ts";
 import { withTemplateDefaults } from "./pod-defaults.ts";
 import { templateWarnings } from "./pod-warnings.ts";
@@ -21,7 +22,6 @@ import { countingTemplates, uncounted } from "./template-count.ts";
 import { validateStatefulSetNames, validateStatefulSetTemplate } from "./validate-claims.ts";
 import { validateSameSelector, validateSelectedTemplate } from "./validate-pod.ts";
 import {
-  notNegative,
   type Rollout,
   validateDaemonSetRollout,
   validateDeploymentRollout,
@@ -105,7 +105,7 @@ function defineWorkload({
     status,
   });
   const validate = (workload: Workload, old?: Workload): readonly FieldError[] => [
-    ...notNegative(workload.spec?.replicas, "spec.replicas"),
+    ...negativeFaults("spec.replicas", workload.spec?.replicas),
     ...validateSelected(workload, old),
     // The types of the schema hold by now.
     ...validateRollout((workload.spec ?? {}) as Rollout),
@@ -204,7 +204,7 @@ export const replicaSets = defineWorkload({
   kind: "ReplicaSet",
   plural: "replicasets",
   shortNames: ["rs"],
-  validateRollout: ({ minReadySeconds }) => notNegative(minReadySeconds, "spec.minReadySeconds"),
+  validateRollout: ({ minReadySeconds }) => negativeFaults("spec.minReadySeconds", minReadySeconds),
   validateStatus: replicaSetStatusFaults,
   namesPods: true,
   fields: [...BASE, "replicas"],

@@ -9,7 +9,7 @@ import { type FieldError, requiredError } from "@postern/apimachinery/validation
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
-import { notNegative } from "./validate-rollout.ts";
+import { negativeFaults } from "../field-checks.ts";
 
 const revisionFields = s.object({
   data: s.field<JsonValue>({ ...s.any().schema, "x-kubernetes-map-type": "atomic" }),
@@ -20,7 +20,7 @@ type Revision = KindOf<typeof revisionFields>;
 
 const validateRevision = ({ data, revision }: Revision): readonly FieldError[] => [
   ...(data === undefined || data === null ? [requiredError("data", "data is mandatory")] : []),
-  ...notNegative(Number(revision ?? 0), "revision"),
+  ...negativeFaults("revision", Number(revision ?? 0)),
 ];
 
 /** Such as `statefulset.apps/web`. */

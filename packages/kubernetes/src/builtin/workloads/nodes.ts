@@ -11,16 +11,13 @@ import {
   type FieldError,
   forbiddenError,
   indexPath,
-  invalidError,
-  notSupportedError,
-  requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { isQualifiedName, isValidLabelValue } from "@postern/apimachinery/validation/string-validators";
+import { isValidLabelValue } from "@postern/apimachinery/validation/string-validators";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { networkWarnings } from "../address-warnings.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
-import { networkFaults } from "../field-checks.ts";
+import { networkFaults, qualifiedFaults, requiredChoice, textFaults } from "../field-checks.ts";
 import { publishedField } from "../published/published-field.ts";
 import { quantities } from "../quotas/quantities.ts";
 import { statusStrategy, warningHooks } from "./status-strategy.ts";
@@ -100,13 +97,9 @@ const validateTaints = (taints: readonly Taint[], path: string): readonly FieldE
     const isTwice = seen.has(name);
     seen.add(name);
     return [
-      ...isQualifiedName(key).map((fault) => invalidError(`${at}.key`, key, fault)),
-      ...isValidLabelValue(value).map((fault) => invalidError(`${at}.value`, value, fault)),
-      ...(effect === ""
-        ? [requiredError(`${at}.effect`)]
-        : TAINT_EFFECTS.includes(effect)
-          ? []
-          : [notSupportedError(`${at}.effect`, effect, TAINT_EFFECTS)]),
+      ...qualifiedFaults(`${at}.key`, key),
+      ...textFaults(`${at}.value`, value, isValidLabelValue),
+      ...requiredChoice(`${at}.effect`, effect, TAINT_EFFECTS),
       ...(isTwice
         ? [
             duplicateError(

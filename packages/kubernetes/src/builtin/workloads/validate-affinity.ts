@@ -16,7 +16,7 @@ import {
   validateLabelSelector,
 } from "@postern/apimachinery/validation/labels";
 import { isValidLabelValue } from "@postern/apimachinery/validation/string-validators";
-import { labelFaults, subdomainFaults } from "../field-checks.ts";
+import { labelFaults, subdomainFaults, textFaults } from "../field-checks.ts";
 import { listAt, numberAt, objectAt, optionalObjectAt, textAt } from "./json-members.ts";
 
 type Faults = readonly FieldError[];
@@ -76,7 +76,7 @@ function expressionFaults(requirement: JsonValue, path: string, checksValues: bo
     ...operatorFaults(textAt(requirement, "operator"), values.length, path),
     ...validateLabelName(textAt(requirement, "key"), `${path}.key`),
     ...(checksValues ? values : []).flatMap((value, index) =>
-      isValidLabelValue(value).map((fault) => invalidError(indexPath(`${path}.values`, index), value, fault)),
+      textFaults(indexPath(`${path}.values`, index), value, isValidLabelValue),
     ),
   ];
 }

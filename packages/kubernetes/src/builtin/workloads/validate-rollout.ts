@@ -9,6 +9,7 @@ import {
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
+import { negativeFaults, requiredChoice } from "../field-checks.ts";
 
 type Amount = number | string;
 type Rolling = { readonly partition?: number; readonly maxUnavailable?: Amount; readonly maxSurge?: Amount };
@@ -20,7 +21,7 @@ export type Rollout = {
   readonly progressDeadlineSeconds?: number | undefined;
   readonly ordinals?: { readonly start?: number | undefined } | undefined;
   readonly podManagementPolicy?: string | undefined;
-  readonly persistentVolumeClaimRetentionPolicy?: { readonly [name: string]: unknown } | undefined;
+  readonly persistentVolumeClaimRetentionPolicy?: { readonly [name: string]: string } | undefined;
   readonly strategy?: unknown;
   readonly updateStrategy?: unknown;
 };
@@ -31,11 +32,8 @@ const PERCENT = /^[0-9]+%$/;
 const PERCENT_FAULT =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
-export const notNegative = (value: number | undefined, path: string): readonly FieldError[] =>
-  (value ?? 0) < 0 ? [invalidError(path, value ?? 0, "must be greater than or equal to 0")] : [];
-
 export const amountFaults = (amount: Amount, path: string): readonly FieldError[] => {
-  if (typeof amount === "number") return notNegative(amount, path);
+  if (typeof amount === "number") return negativeFaults(path, amount);
   return PERCENT.test(amount) ? [] : [invalidError(path, amount, PERCENT_FAULT)];
 };
 
@@ -55,9 +53,9 @@ export function validateDeploymentRollout(spec: Rollout): readonly FieldError[] 
   const { minReadySeconds = 0, progressDeadlineSeconds } = spec;
   return [
     ...deploymentStrategy((spec.strategy ?? {}) as Strategy),
-    ...notNegative(minReadySeconds, "spec.minReadySeconds"),
-    ...notNegative(spec.revisionHistoryLimit, "spec.revisionHistoryLimit"),
-    ...notNegative(progressDeadlineSeconds, "spec.progressDeadlineSeconds"),
+    ...negativeFaults("spec.minReadySeconds", minReadySeconds),
+    ...negativeFaults("spec.revisionHistoryLimit", spec.revisionHistoryLimit),
+    ...negativeFaults("spec.progressDeadlineSeconds", progressDeadlineSeconds),
     ...(progressDeadlineSeconds !== undefined && progressDeadlineSeconds <= minReadySeconds
       ? [invalidError("spec.progressDeadlineSeconds", progressDeadlineSeconds, "must be greater than minReadySeconds")]
       : []),
@@ -87,9 +85,9 @@ function deploymentStrategy(strategy: Strategy): readonly FieldError[] {
 
 export function validateDaemonSetRollout(spec: Rollout): readonly FieldError[] {
   return [
-    ...notNegative(spec.minReadySeconds, "spec.minReadySeconds"),
+    ...negativeFaults("spec.minReadySeconds", spec.minReadySeconds),
     ...daemonSetStrategy((spec.updateStrategy ?? {}) as Strategy),
-    ...notNegative(spec.revisionHistoryLimit, "spec.revisionHistoryLimit"),
+    ...negativeFaults("spec.revisionHistoryLimit", spec.revisionHistoryLimit),
   ];
 }
 
@@ -126,18 +124,12 @@ export function validateStatefulSetRollout(spec: Rollout): readonly FieldError[]
     ...statefulSetStrategy((spec.updateStrategy ?? {}) as Strategy),
     ...(retention === undefined
       ? []
-      : ["whenDeleted", "whenScaled"].flatMap((name) => retentionFaults(retention, name))),
-    ...notNegative(spec.minReadySeconds, "spec.minReadySeconds"),
-    ...notNegative(spec.ordinals?.start, "spec.ordinals.start"),
+      : ["whenDeleted", "whenScaled"].flatMap((name) =>
+          requiredChoice(`spec.persistentVolumeClaimRetentionPolicy.${name}`, retention[name], ["Retain", "Delete"]),
+        )),
+    ...negativeFaults("spec.minReadySeconds", spec.minReadySeconds),
+    ...negativeFaults("spec.ordinals.start", spec.ordinals?.start),
   ];
-}
-
-function retentionFaults(retention: { readonly [name: string]: unknown }, name: string): readonly FieldError[] {
-  const path = `spec.persistentVolumeClaimRetentionPolicy.${name}`;
-  const policy = retention[name] ?? "";
-  if (policy === "") return [requiredError(path)];
-  const isKnown = policy === "Retain" || policy === "Delete";
-  return isKnown ? [] : [notSupportedError(path, policy as JsonValue, ["Retain", "Delete"])];
 }
 
 function statefulSetStrategy(strategy: Strategy): readonly FieldError[] {
@@ -154,7 +146,7 @@ function statefulSetStrategy(strategy: Strategy): readonly FieldError[] {
   }
   const { partition, maxUnavailable } = rollingUpdate ?? {};
   const at = `${rolling}.maxUnavailable`;
-  const partitionFaults = notNegative(partition, `${rolling}.partition`);
+  const partitionFaults = negativeFaults(`${rolling}.partition`, partition);
   if (maxUnavailable === undefined) return partitionFaults;
   return [
     ...partitionFaults,

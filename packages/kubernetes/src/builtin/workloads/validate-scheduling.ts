@@ -9,7 +9,6 @@ import {
   forbiddenError,
   indexPath,
   invalidError,
-  notSupportedError,
   requiredError,
   tooLongError,
 } from "@postern/apimachinery/validation/field-error";
@@ -71,7 +70,7 @@ function systemFaults(system: JsonObject | undefined, path: string): readonly Fi
   if (system === undefined) return [];
   const name = textAt(system, "name");
   if (name === "") return [requiredError(`${path}.name`)];
-  return SYSTEMS.includes(name) ? [] : [notSupportedError(path, name, SYSTEMS)];
+  return choiceFaults(path, name, SYSTEMS);
 }
 
 const MAX_HOSTNAME = 64;

@@ -13,6 +13,7 @@ import {
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { defineBuiltin } from "../../builtin/builtin-resource.ts";
+import { choiceFaults, requiredChoice } from "../../builtin/field-checks.ts";
 import {
   bindingColumns,
   FAILURE_POLICIES,
@@ -42,9 +43,7 @@ function* validatePolicy(policy: MutatingPolicy): Steps<readonly FieldError[]> {
   const { failurePolicy = "Fail", paramKind, matchConstraints, mutations = [], reinvocationPolicy } = policy.spec ?? {};
   const { matchConditions = [], variables = [] } = policy.spec ?? {};
   return [
-    ...(FAILURE_POLICIES.includes(failurePolicy)
-      ? []
-      : [notSupportedError("spec.failurePolicy", failurePolicy, FAILURE_POLICIES)]),
+    ...choiceFaults("spec.failurePolicy", failurePolicy, FAILURE_POLICIES),
     ...(paramKind === undefined ? [] : validateParamKind(paramKind, "spec.paramKind")),
     ...(matchConstraints === undefined
       ? [requiredError("spec.matchConstraints")]
@@ -60,14 +59,9 @@ function* validatePolicy(policy: MutatingPolicy): Steps<readonly FieldError[]> {
     ...(mutations.length === 0 ? [requiredError("spec.mutations", "mutations must contain at least one item")] : []),
     ...mutations.flatMap((mutation, index) => mutationFaults(mutation, indexPath("spec.mutations", index))),
     ...(yield* compileMutations(policy, paramKind !== undefined)).faults,
-    ...reinvocationFaults(reinvocationPolicy ?? ""),
+    ...requiredChoice("spec.reinvocationPolicy", reinvocationPolicy, REINVOCATIONS),
   ];
 }
-
-const reinvocationFaults = (policy: string): readonly FieldError[] => {
-  if (policy === "") return [requiredError("spec.reinvocationPolicy")];
-  return REINVOCATIONS.includes(policy) ? [] : [notSupportedError("spec.reinvocationPolicy", policy, REINVOCATIONS)];
-};
 
 const operationFaults = ({ resourceRules = [] }: MatchResources, path: string): readonly FieldError[] =>
   resourceRules.flatMap(({ operations = [] }) =>

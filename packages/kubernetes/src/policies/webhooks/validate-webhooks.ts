@@ -8,12 +8,12 @@ import {
   type FieldError,
   indexPath,
   invalidError,
-  notSupportedError,
   requiredError,
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
 import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
-import { isDNS1123Subdomain, isQualifiedName } from "@postern/apimachinery/validation/string-validators";
+import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import { choiceFaults, qualifiedFaults } from "../../builtin/field-checks.ts";
 import { REVIEW_VERSIONS, validateReviewVersions, validateWebhookClient } from "../../webhooks/validate-client.ts";
 import { compileMatchCondition } from "../compiled-policy.ts";
 import { MAX_MATCH_CONDITIONS } from "../policy-names.ts";
@@ -60,24 +60,21 @@ function* validateWebhook(webhook: Webhook, path: string, before: Webhook | unde
   return [
     ...validateFullName(name, `${path}.name`),
     ...rules.flatMap((rule, index) => validateRule(rule, indexPath(`${path}.rules`, index))),
-    ...oneOf(webhook.failurePolicy, FAILURE_POLICIES, `${path}.failurePolicy`),
-    ...oneOf(webhook.matchPolicy, MATCH_POLICIES, `${path}.matchPolicy`),
+    ...choiceFaults(`${path}.failurePolicy`, webhook.failurePolicy, FAILURE_POLICIES),
+    ...choiceFaults(`${path}.matchPolicy`, webhook.matchPolicy, MATCH_POLICIES),
     ...(sideEffects === undefined
       ? [requiredError(`${path}.sideEffects`, `must specify one of ${SIDE_EFFECTS.join(", ")}`)]
-      : oneOf(sideEffects, SIDE_EFFECTS, `${path}.sideEffects`)),
+      : choiceFaults(`${path}.sideEffects`, sideEffects, SIDE_EFFECTS)),
     ...(timeoutSeconds > 30 || timeoutSeconds < 1
       ? [invalidError(`${path}.timeoutSeconds`, timeoutSeconds, "the timeout value must be between 1 and 30 seconds")]
       : []),
     ...validateLabelSelector(namespaceSelector, `${path}.namespaceSelector`),
     ...validateLabelSelector(objectSelector, `${path}.objectSelector`),
-    ...oneOf(webhook.reinvocationPolicy, REINVOCATIONS, `${path}.reinvocationPolicy`),
+    ...choiceFaults(`${path}.reinvocationPolicy`, webhook.reinvocationPolicy, REINVOCATIONS),
     ...validateWebhookClient(webhook.clientConfig, `${path}.clientConfig`),
     ...(yield* validateConditions(conditions, `${path}.matchConditions`)),
   ];
 }
-
-const oneOf = (value: string | undefined, values: readonly string[], path: string): readonly FieldError[] =>
-  value === undefined || values.includes(value) ? [] : [notSupportedError(path, value, values)];
 
 function validateFullName(name: string, path: string): readonly FieldError[] {
   if (name === "") return [requiredError(path)];
@@ -92,7 +89,9 @@ function validateRule(rule: WebhookRule, path: string): readonly FieldError[] {
   return [
     ...(operations.length === 0 ? [requiredError(`${path}.operations`)] : []),
     ...alone(operations, `${path}.operations`, "operations"),
-    ...operations.flatMap((operation, index) => oneOf(operation, OPERATIONS, indexPath(`${path}.operations`, index))),
+    ...operations.flatMap((operation, index) =>
+      choiceFaults(indexPath(`${path}.operations`, index), operation, OPERATIONS),
+    ),
     ...(apiGroups.length === 0 ? [requiredError(`${path}.apiGroups`)] : []),
     ...alone(apiGroups, `${path}.apiGroups`, "API groups"),
     ...(apiVersions.length === 0 ? [requiredError(`${path}.apiVersions`)] : []),
@@ -101,7 +100,7 @@ function validateRule(rule: WebhookRule, path: string): readonly FieldError[] {
       version === "" ? [requiredError(indexPath(`${path}.apiVersions`, index))] : [],
     ),
     ...validateResources(resources, `${path}.resources`),
-    ...oneOf(scope, SCOPES, `${path}.scope`),
+    ...choiceFaults(`${path}.scope`, scope, SCOPES),
   ];
 }
 
@@ -150,9 +149,7 @@ function* validateConditions(
       ...(expression.trim() === ""
         ? [requiredError(`${at}.expression`)]
         : compileMatchCondition(expression, `${at}.expression`).faults),
-      ...(name === ""
-        ? [requiredError(`${at}.name`)]
-        : isQualifiedName(name).map((fault) => invalidError(`${at}.name`, name, fault))),
+      ...(name === "" ? [requiredError(`${at}.name`)] : qualifiedFaults(`${at}.name`, name)),
       ...(name !== "" && names.indexOf(name) < index ? [duplicateError(`${at}.name`, name)] : []),
     );
   }
