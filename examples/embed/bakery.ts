@@ -36,7 +36,6 @@ const loaves = defineResource({
   version: "v1",
   kind: "Loaf",
   plural: "loaves",
-  singular: "loaf",
   namespaced: true,
   schema: kindSchema(fields.schema),
   strategy,

@@ -17,7 +17,6 @@ const loaves = defineResource({
   version: "v1",
   kind: "Loaf",
   plural: "loaves",
-  singular: "loaf",
   namespaced: true,
   schema: kindSchema(s.object({ spec: s.object({ flour: s.string() }) }).schema),
 });

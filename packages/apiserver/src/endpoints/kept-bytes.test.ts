@@ -16,7 +16,6 @@ const boats = defineResource({
   version: "v1",
   kind: "Boat",
   plural: "boats",
-  singular: "boat",
   namespaced: false,
   schema: kindSchema(s.object({ spec: s.object({ owner: s.string() }) }).schema),
 });

@@ -13,7 +13,6 @@ const boats = defineResource({
   version: "v1",
   kind: "Boat",
   plural: "boats",
-  singular: "boat",
   namespaced: false,
   hasStatus: true,
   selectableFields: [".spec.owner"],

@@ -5,6 +5,7 @@ import {
   defineResource,
   type PrinterColumn,
   type ResourceDefinition,
+  type WrittenDefinition,
 } from "@postern/apiserver/registry/resource-definition";
 import { UPSTREAM_COLUMNS } from "./upstream-columns.ts";
 
@@ -15,7 +16,7 @@ export const ageColumn: PrinterColumn = {
   value: ".metadata.creationTimestamp",
 };
 
-export const defineBuiltin = (definition: ResourceDefinition): ResourceDefinition =>
+export const defineBuiltin = (definition: WrittenDefinition): ResourceDefinition =>
   defineResource({
     strategicMergePatch: true,
     tracksGeneration: false,
@@ -29,7 +30,7 @@ function describedColumns({
   plural,
   columns = [ageColumn],
   hasOwnNameColumn = false,
-}: ResourceDefinition): Pick<ResourceDefinition, "columns"> {
+}: WrittenDefinition): Pick<ResourceDefinition, "columns"> {
   const upstream = UPSTREAM_COLUMNS.get(group === "" ? plural : `${plural}.${group}`);
   if (upstream === undefined) return {};
   const described = columns.flatMap((column): readonly PrinterColumn[] => {

@@ -25,7 +25,6 @@ const boats = defineResource({
   version: "v1",
   kind: "Boat",
   plural: "boats",
-  singular: "boat",
   namespaced: false,
   columns: Array.from({ length: COLUMNS }, (_, index) => ({
     name: `c${index}`,
