@@ -10,6 +10,7 @@ import {
   type MutableJsonObject,
   setMember,
 } from "../json/json-value.ts";
+import { withoutNulls } from "../json/without-nulls.ts";
 import { cannotUnmarshal, parsePatch } from "./decode-json-patch.ts";
 import { PatchDecodeError } from "./patch-errors.ts";
 
@@ -60,12 +61,12 @@ const BAD_PATCH = "Invalid JSON Patch";
  * the patch removes a member, an array replaces an array whole, and what is new loses its null members, at any depth.
  */
 export const applyMergePatch = (document: JsonValue, patch: JsonValue): JsonValue =>
-  isJsonObject(patch) ? merge(document, patch) : pruneNulls(patch);
+  isJsonObject(patch) ? merge(document, patch) : withoutNulls(patch);
 
 /** A value that replaces an object below the top keeps its null members. */
 function merge(document: JsonValue | undefined, patch: JsonValue): JsonValue {
-  if (!isJsonObject(patch)) return isJsonObject(document) ? patch : pruneNulls(patch);
-  if (!isJsonObject(document)) return pruneNulls(patch);
+  if (!isJsonObject(patch)) return isJsonObject(document) ? patch : withoutNulls(patch);
+  if (!isJsonObject(document)) return withoutNulls(patch);
   let merged: MutableJsonObject | undefined;
   for (const [name, change] of Object.entries(patch)) {
     if (change === undefined) continue;
@@ -82,15 +83,4 @@ function merge(document: JsonValue | undefined, patch: JsonValue): JsonValue {
     }
   }
   return merged ?? document;
-}
-
-/** Drops null members of objects; elements of arrays stay, even null ones. */
-function pruneNulls(value: JsonValue): JsonValue {
-  if (isJsonArray(value)) return value.map(pruneNulls);
-  if (!isJsonObject(value)) return value;
-  const pruned: MutableJsonObject = {};
-  for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined && member !== null) setMember(pruned, name, pruneNulls(member));
-  }
-  return pruned;
 }

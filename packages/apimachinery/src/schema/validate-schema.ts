@@ -152,13 +152,6 @@ export function schemaValidatorOf(schema: StructuralSchema): SchemaValidator {
 export const validateAgainstSchema = (value: JsonValue, schema: StructuralSchema, path = ""): readonly FieldError[] =>
   schemaValidatorOf(schema).validate(value, { path });
 
-export const validateUpdateAgainstSchema = (
-  newValue: JsonValue,
-  oldValue: JsonValue,
-  schema: StructuralSchema,
-  path = "",
-): readonly FieldError[] => schemaValidatorOf(schema).validateUpdate(newValue, oldValue, { path });
-
 /** `old` is what stood here before; undefined on create, and where that cannot be known. */
 function check(compiled: CompiledSchema, value: JsonValue, old: JsonValue | undefined, walk: Walk): void {
   walk.spend(VALUE_STEPS);

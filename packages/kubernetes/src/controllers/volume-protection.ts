@@ -3,10 +3,9 @@
 // Source: k8s.io/kubernetes/pkg/controller/volume/{pvcprotection,pvprotection}
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -14,6 +13,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import { CLAIM_PROTECTION, VOLUME_PROTECTION } from "../builtin/workloads/admission/volume-protection.ts";
+import { releaseFinalizer } from "./release-finalizer.ts";
 
 export type VolumeProtectionDeps = {
   readonly volumes: InstalledResource;
@@ -69,7 +69,7 @@ export function createVolumeProtection(
     const { spec, status } = object.read(readVolume) as JsonObject & VolumeMembers;
     const { namespace = "", name = "" } = spec?.claimRef ?? {};
     const isUsed = status?.phase === "Bound" && claims.view.get(claims.keys.of(namespace, name)) !== undefined;
-    if (!isUsed) await release(volumes, object, VOLUME_PROTECTION, signal);
+    if (!isUsed) await releaseFinalizer(port, volumes, object, VOLUME_PROTECTION, signal);
   }
 
   async function letClaimsGo(namespace: string, signal: AbortSignal): Promise<void> {
@@ -84,7 +84,7 @@ export function createVolumeProtection(
     for (const object of held) {
       await pause();
       if (signal.aborted) return;
-      if (!used.has(object.key)) await release(claims, object, CLAIM_PROTECTION, signal);
+      if (!used.has(object.key)) await releaseFinalizer(port, claims, object, CLAIM_PROTECTION, signal);
     }
   }
 
@@ -109,20 +109,6 @@ export function createVolumeProtection(
     const { metadata } = object.decode();
     return isBeingDeleted({ metadata }) && metadata.finalizers?.includes(finalizer) === true;
   };
-
-  async function release(
-    resource: InstalledResource,
-    object: CachedObject,
-    finalizer: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const transform = (current: KubeObject): KubeObject => {
-      const { finalizers = [], ...metadata } = current.metadata;
-      const others = finalizers.filter((each) => each !== finalizer);
-      return { ...current, metadata: { ...metadata, ...(others.length === 0 ? {} : { finalizers: others }) } };
-    };
-    await ignoringConflicts(() => updateControlled(port, resource, object.decode(), { transform }, signal));
-  }
 
   const following = [
     followKeys(volumes, scheduler, (key) => queue.add(key)),

@@ -1,13 +1,12 @@
 // Converts custom resources with the webhook in their definition.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go
 
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
-import { parseJson } from "@postern/apimachinery/json/parse-json";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { type ApiError, isApiError, timeoutError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { checkValues } from "@postern/apiserver/endpoints/decode/parse-body";
 import type { ConversionCaller, ObjectConverter } from "@postern/apiserver/registry/object-converter";
+import { readWebhookBody } from "../webhooks/read-webhook-body.ts";
 import { callFailure, resolveEndpoint, type ServiceViews } from "../webhooks/resolve-endpoint.ts";
 import { REVIEW_VERSIONS } from "../webhooks/validate-client.ts";
 import { WebhookCallError, type WebhookCaller } from "../webhooks/webhook-caller.ts";
@@ -44,7 +43,7 @@ export function createConversionWebhook(
       });
       caller.weigh(answer.length);
       await caller.pause();
-      return parsed(answer);
+      return readWebhookBody(answer, (why) => new ReviewError(`failed: ${why}`));
     } catch (error) {
       if (signal.aborted) throw timeoutError("request did not complete within requested timeout");
       if (!(error instanceof WebhookCallError)) throw error;
@@ -82,15 +81,4 @@ function conversionError({ apiVersion, kind }: KubeObject, error: unknown): ApiE
   if (isApiError(error)) return error;
   const why = error instanceof ReviewError ? error.message : "failed";
   return untypedError(`conversion webhook for ${apiVersion}, Kind=${kind} ${why}`, error);
-}
-
-function parsed(text: string): JsonObject {
-  try {
-    checkValues(text);
-    const value = parseJson(text);
-    if (isJsonObject(value)) return value;
-  } catch (error) {
-    throw new ReviewError(`failed: the answer cannot be read: ${error instanceof Error ? error.message : "unknown"}`);
-  }
-  throw new ReviewError("failed: the answer is no JSON object");
 }

@@ -1,12 +1,6 @@
 // Takes single fields out of an apply configuration: for a manager that leaves conflicting fields to their owners.
 
-import {
-  isJsonArray,
-  isJsonObject,
-  type JsonValue,
-  type MutableJsonObject,
-  setMember,
-} from "@postern/apimachinery/json/json-value";
+import { withoutNulls } from "@postern/apimachinery/json/without-nulls";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { fieldSetOf, isEmptyFieldSet, pathsOf } from "../fieldpath/field-set.ts";
@@ -26,17 +20,7 @@ export function withoutFields(
   const value = jsonOf(applied);
   const taken = fieldSetOf(...pathsOf(toFieldSet(value, schema)).filter((path) => fields.has(formatFieldPath(path))));
   if (isEmptyFieldSet(taken)) return applied;
+  // A value that lost its last field came out as null, and would ask for its removal.
   // apiVersion, kind and metadata.name have no owner: it stays an object of its kind.
   return withoutNulls(removeItems(value, taken, schema)) as KubeObject;
-}
-
-/** A value that lost its last field came out as null, and would ask for its removal. */
-function withoutNulls(value: JsonValue): JsonValue {
-  if (isJsonArray(value)) return value.map(withoutNulls);
-  if (!isJsonObject(value)) return value;
-  const kept: MutableJsonObject = {};
-  for (const [name, member] of Object.entries(value)) {
-    if (member !== undefined && member !== null) setMember(kept, name, withoutNulls(member));
-  }
-  return kept;
 }

@@ -2,9 +2,8 @@
 // Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidateResourceQuota), pkg/apis/core/helper/helpers.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
-import { parseAmount } from "@postern/apimachinery/quantity/quantity";
-import { type FieldError, invalidError, keyPath, requiredError } from "@postern/apimachinery/validation/field-error";
-import { quantityText } from "./quantities.ts";
+import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { amountsFaults } from "./quantities.ts";
 import { isQuotaName, isWholeNumber, quotaResourceFaults } from "./resource-names.ts";
 
 type Amounts = { readonly [resource: string]: JsonValue };
@@ -15,19 +14,8 @@ export type QuotaSpec = {
   readonly scopeSelector?: { readonly matchExpressions?: readonly Requirement[] };
 };
 
-const ONE = 1_000_000_000n;
-
 export const validateAmounts = (amounts: Amounts | undefined, path: string): readonly FieldError[] =>
-  Object.entries(amounts ?? {}).flatMap(([name, value]) => {
-    const at = keyPath(path, name);
-    const text = quantityText(value);
-    const amount = parseAmount(text) ?? 0n;
-    return [
-      ...quotaResourceFaults(at, name),
-      ...(amount < 0n ? [invalidError(at, text, "must be greater than or equal to 0")] : []),
-      ...(isWholeNumber(name) && amount % ONE !== 0n ? [invalidError(at, text, "must be an integer")] : []),
-    ];
-  });
+  amountsFaults(amounts ?? {}, path, quotaResourceFaults, isWholeNumber);
 
 const PODS = ["pods"];
 const COMPUTE = ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];

@@ -9,12 +9,11 @@ import {
   forbiddenError,
   indexPath,
   invalidError,
-  keyPath,
   notFoundFieldError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { choiceFaults, isPortName, labelFaults, portFaults, requiredChoice, textFaults } from "../field-checks.ts";
-import { quantityText } from "../quotas/quantities.ts";
+import { amountsFaults, quantityText } from "../quotas/quantities.ts";
 import { containerResourceFaults, isExtended, mayBeOvercommitted } from "../quotas/resource-names.ts";
 import { listAt, numberAt, objectAt, optionalObjectAt, optionalTextAt, textAt } from "./json-members.ts";
 import { validateEnv } from "./validate-env.ts";
@@ -146,19 +145,8 @@ function mountFaults(container: JsonValue, path: string, volumes: ReadonlySet<st
   ];
 }
 
-const ONE = 1_000_000_000n;
-
 const amountFaults = (amounts: JsonObject, path: string): readonly FieldError[] =>
-  Object.entries(amounts).flatMap(([name, value]) => {
-    const at = keyPath(path, name);
-    const text = quantityText(value);
-    const amount = parseAmount(text) ?? 0n;
-    return [
-      ...containerResourceFaults(at, name),
-      ...(amount < 0n ? [invalidError(at, text, "must be greater than or equal to 0")] : []),
-      ...(isExtended(name) && amount % ONE !== 0n ? [invalidError(at, text, "must be an integer")] : []),
-    ];
-  });
+  amountsFaults(amounts, path, containerResourceFaults, isExtended);
 
 /** Faults of the resources that a pod takes beside its containers: upstream checks them as the limits of one. */
 export const overheadFaults = (overhead: JsonObject, path: string): readonly FieldError[] =>

@@ -7,16 +7,11 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import { createEventRecorder, type EventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { withoutFinalizer } from "../release-finalizer.ts";
 import { classifyOwners } from "./classify-owners.ts";
 import { DependencyGraph } from "./dependency-graph.ts";
 import { GraphBuilder } from "./graph-builder.ts";
-import {
-  createObjectAccess,
-  type ObjectAccess,
-  type ObjectLocation,
-  withoutFinalizer,
-  withoutOwners,
-} from "./object-access.ts";
+import { createObjectAccess, type ObjectAccess, type ObjectLocation, withoutOwners } from "./object-access.ts";
 
 export function createGarbageCollector(port: ControllerPort): Controller {
   const graph = new DependencyGraph();

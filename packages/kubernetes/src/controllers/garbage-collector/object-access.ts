@@ -185,10 +185,3 @@ export function withoutOwners(meta: ObjectMeta, uids: ReadonlySet<string>): Obje
   const kept = ownerReferences.filter(({ uid }) => !uids.has(uid));
   return kept.length === 0 ? rest : { ...rest, ownerReferences: kept };
 }
-
-/** Metadata without one finalizer. */
-export function withoutFinalizer(meta: ObjectMeta, finalizer: string): ObjectMeta {
-  const { finalizers = [], ...rest } = meta;
-  const kept = finalizers.filter((name) => name !== finalizer);
-  return kept.length === 0 ? rest : { ...rest, finalizers: kept };
-}

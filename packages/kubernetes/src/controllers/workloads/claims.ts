@@ -188,7 +188,6 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
     delete: forget,
   });
   const observing = dependents.observe({
-    owned: () => undefined,
     orphan(object) {
       if (known.has(resource.keys.parse(object.key).namespace)) queue.add(object.key);
     },

@@ -14,6 +14,7 @@ import { createCreationBackoff } from "./creation-backoff.ts";
 import { type CronSchedule, lastTime, parseCron } from "./cron-schedule.ts";
 import { finishOf, type Job, type JobStatus } from "./job.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
+import { followOwners } from "./owned-objects.ts";
 import { createOwned, refusal } from "./pod-control.ts";
 import { createSummaries, readStored } from "./read-stored.ts";
 import { actingAs, again, controllerReference, eventsBy, type WorkloadPort } from "./workload-port.ts";
@@ -276,12 +277,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
     says(cronJob, "Normal", "SuccessfulDelete", `Deleted job ${job.metadata.name}`);
   }
 
-  const observing = ownedJobs.observe({
-    owned(namespace, owner) {
-      if (owner.kind === "CronJob") queue.add(cronJobs.keys.of(namespace, owner.name));
-    },
-    orphan: () => undefined,
-  });
+  const observing = followOwners(ownedJobs, "CronJob", cronJobs, (key) => queue.add(key));
   const following = followKeys(cronJobs, scheduler, (key) => queue.add(key));
   return createQueueController(queue, [observing, following]);
 }

@@ -28,6 +28,7 @@ import { recreate, rollOut, scaleAll } from "./deployment-rollout.ts";
 import { createDeploymentSets } from "./deployment-sets.ts";
 import { condition, countedStatus, PROGRESSING, rolloutStatus, TIMED_OUT, timeoutIn } from "./deployment-status.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
+import { followOwners } from "./owned-objects.ts";
 import { podStateOf } from "./pod-state.ts";
 import { createSummaries, readStored } from "./read-stored.ts";
 import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
@@ -185,12 +186,7 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
     return false;
   };
 
-  const observing = replicaSets.observe({
-    owned(namespace, owner) {
-      if (owner.kind === "Deployment") queue.add(deployments.keys.of(namespace, owner.name));
-    },
-    orphan: () => undefined,
-  });
+  const observing = followOwners(replicaSets, "Deployment", deployments, (key) => queue.add(key));
   const following = followKeys(deployments, scheduler, (key) => queue.add(key));
   return createQueueController(filledQueue(claims, queue), [observing, following]);
 }

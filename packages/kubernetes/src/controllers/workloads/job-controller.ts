@@ -18,6 +18,7 @@ import { judgeFailures } from "./job-failures.ts";
 import { isPerIndex, nextIndexes } from "./job-indexes.ts";
 import { countJob, deadlineIn, endOf, isDone, jobCondition, replacementIn, wantedActive } from "./job-plan.ts";
 import { createJobPods, type JobPods } from "./job-pods.ts";
+import { followOwners } from "./owned-objects.ts";
 import { type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
 import { readStored } from "./read-stored.ts";
 import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
@@ -225,12 +226,7 @@ export function createJobController(base: WorkloadPort): Controller {
     await ignoringConflicts(() => deleteControlled(port, jobs, job, signal, { propagationPolicy: "Background" }));
   }
 
-  const observing = port.pods.observe({
-    owned(namespace, owner) {
-      if (owner.kind === "Job") queue.add(jobs.keys.of(namespace, owner.name));
-    },
-    orphan: () => undefined,
-  });
+  const observing = followOwners(port.pods, "Job", jobs, (key) => queue.add(key));
   const following = followKeys(jobs, scheduler, (key) => queue.add(key));
   return createQueueController(filledQueue(claims, queue), [observing, following]);
 }

@@ -3,9 +3,9 @@
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
+import { releaseFinalizer } from "../release-finalizer.ts";
 import type { Condition } from "./conditions.ts";
 import { countOf, parseRanges, rangesText, withIndexes } from "./index-ranges.ts";
 import {
@@ -200,16 +200,9 @@ const uncounted = (succeeded: readonly string[], failed: readonly string[]) => (
 });
 
 /** Removes the finalizer by which a Job holds a pod. */
-export async function releasePod(
+export const releasePod = (
   port: ControllerPort,
   pods: ControlledResource,
   object: CachedObject,
   signal: AbortSignal,
-): Promise<void> {
-  const transform = (current: KubeObject): KubeObject => {
-    const { finalizers = [], ...metadata } = current.metadata;
-    const others = finalizers.filter((each) => each !== TRACKING);
-    return { ...current, metadata: { ...metadata, ...(others.length === 0 ? {} : { finalizers: others }) } };
-  };
-  await ignoringConflicts(() => updateControlled(port, pods, object.decode(), { transform }, signal));
-}
+): Promise<void> => releaseFinalizer(port, pods, object, TRACKING, signal);

@@ -11,9 +11,9 @@ import { linksOf } from "../garbage-collector/graph-builder.ts";
 
 export type OwnedObserver = {
   /** An object of this controller came, changed or went. */
-  owned(namespace: string, owner: OwnerReference): void;
+  owned?(namespace: string, owner: OwnerReference): void;
   /** An object without a controller came or changed. */
-  orphan(object: CachedObject): void;
+  orphan?(object: CachedObject): void;
 };
 
 export type OwnedObjects = Disposable & {
@@ -57,8 +57,8 @@ export function followOwnedObjects(resource: ControlledResource, scheduler: Sche
   function tell(object: CachedObject, owner: OwnerReference | undefined): void {
     const { namespace } = keys.parse(object.key);
     for (const observer of observers) {
-      if (owner === undefined) observer.orphan(object);
-      else observer.owned(namespace, owner);
+      if (owner === undefined) observer.orphan?.(object);
+      else observer.owned?.(namespace, owner);
     }
   }
   function put(object: CachedObject): void {
@@ -110,3 +110,16 @@ export function followOwnedObjects(resource: ControlledResource, scheduler: Sche
     },
   };
 }
+
+/** Calls `add` with the key of an owner of this kind when one of its objects came, changed or went. */
+export const followOwners = (
+  objects: OwnedObjects,
+  kind: string,
+  { keys }: ControlledResource,
+  add: (key: string) => void,
+): Disposable =>
+  objects.observe({
+    owned(namespace, owner) {
+      if (owner.kind === kind) add(keys.of(namespace, owner.name));
+    },
+  });

@@ -14,6 +14,7 @@ import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
 import { createClaims } from "./claims.ts";
 import { type Condition, conditionOf, withCondition, withoutCondition } from "./conditions.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
+import { followOwners } from "./owned-objects.ts";
 import { createPods, deletePods, MOST_AT_ONCE, podFromTemplate, withDerivedName } from "./pod-control.ts";
 import { availableIn, byDeletion, firstOf, type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
 import { readStored } from "./read-stored.ts";
@@ -188,12 +189,7 @@ export function createReplicaSetController(
     };
   }
 
-  const observing = port.pods.observe({
-    owned(namespace, owner) {
-      if (owner.kind === kind) queue.add(sets.keys.of(namespace, owner.name));
-    },
-    orphan: () => undefined,
-  });
+  const observing = followOwners(port.pods, kind, sets, (key) => queue.add(key));
   const following = followKeys(sets, scheduler, (key) => queue.add(key));
   return createQueueController(filledQueue(claims, queue), [observing, following]);
 }

@@ -12,6 +12,7 @@ import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
 import { createClaims } from "./claims.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
+import { followOwners } from "./owned-objects.ts";
 import { createOwned, createPods, deletePods, MOST_AT_ONCE, refusal } from "./pod-control.ts";
 import { availableIn, type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
 import { readStored } from "./read-stored.ts";
@@ -261,12 +262,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
       );
   }
 
-  const observing = port.pods.observe({
-    owned(namespace, owner) {
-      if (owner.kind === "StatefulSet") queue.add(sets.keys.of(namespace, owner.name));
-    },
-    orphan: () => undefined,
-  });
+  const observing = followOwners(port.pods, "StatefulSet", sets, (key) => queue.add(key));
   const following = followKeys(sets, scheduler, (key) => queue.add(key));
   return createQueueController(filledQueue(claims, queue), [observing, following]);
 }

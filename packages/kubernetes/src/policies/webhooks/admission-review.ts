@@ -2,16 +2,15 @@
 // Source: k8s.io/api/admission/v1/types.go, k8s.io/apiserver/pkg/admission/plugin/webhook/{request/admissionreview.go,errors/statuserror.go}
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StatusDetails, StatusReason } from "@postern/apimachinery/meta/status";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { quoteShortened } from "@postern/apimachinery/validation/field-error";
-import { checkValues } from "@postern/apiserver/endpoints/decode/parse-body";
 import type { AdmissionAttributes } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { readWebhookBody } from "../../webhooks/read-webhook-body.ts";
 import { WebhookCallError } from "../../webhooks/webhook-caller.ts";
 import { requestOf } from "../expression-scope.ts";
 
@@ -50,7 +49,7 @@ export function readAnswer(
   text: string,
   { version, uid, isMutating }: { readonly version: ReviewVersion; readonly uid: string; readonly isMutating: boolean },
 ): ReviewAnswer {
-  const review = parseAnswer(text);
+  const review = readWebhookBody(text, (why) => new WebhookCallError(`failed to call webhook: ${why}`));
   const response = review["response"];
   if (!isJsonObject(response)) throw invalidResponse("webhook response was absent");
   const { patch = "", patchType } = response;
@@ -88,19 +87,6 @@ const shortTextOf = (value: JsonValue | undefined): string => textOf(value).slic
 const MAX_MESSAGE = 64 * 1_024;
 const invalidResponse = (why: string): WebhookCallError =>
   new WebhookCallError(`received invalid webhook response: ${why}`);
-
-function parseAnswer(text: string): JsonObject {
-  try {
-    checkValues(text);
-    const value = parseJson(text);
-    if (isJsonObject(value)) return value;
-  } catch (error) {
-    throw new WebhookCallError(
-      `failed to call webhook: the answer cannot be read: ${error instanceof Error ? error.message : "unknown"}`,
-    );
-  }
-  throw new WebhookCallError("failed to call webhook: the answer is no JSON object");
-}
 
 function checkPatchMembers(patch: JsonValue, patchType: JsonValue | undefined, isMutating: boolean): void {
   const hasType = patchType !== undefined && patchType !== null;
