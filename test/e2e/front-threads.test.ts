@@ -309,6 +309,30 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
     }
   });
 
+  it("the quota of a virtual cluster is never passed, whichever connections ask at the same moment", async ({
+    skip,
+  }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const project = { "virtualcluster.bytes": "4Mi" };
+    await send(PROJECTS, { key: admin, body: { metadata: { name: "small" }, spec: { quotas: { project } } } });
+    const instances = "/apis/management.postern/v1/namespaces/p-small/virtualclusterinstances";
+    const body = { metadata: { name: "full" }, spec: { template: {}, owner: { user: "admin" } } };
+    await expect.poll(async () => (await send(instances, { key: admin, body })).status, POLL).toBe(201);
+    const path = `/kubernetes/project/small/virtualcluster/full${CONFIG_MAPS}`;
+    for (const client of clients)
+      await expect.poll(async () => (await client(path, { key: admin })).status, POLL).toBe(200);
+    const data = { value: "x".repeat(300_000) };
+    const make = (name: object) => ({ key: admin, body: { metadata: name, data } });
+    const answers = await Promise.all(
+      clients.flatMap((client) => [0, 1, 2].map(() => client(path, make({ generateName: "heavy-" })))),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 507]));
+    expect(answers.filter(({ status }) => status === 201).length).toBeGreaterThan(8);
+    const { text } = await send(path, make({ name: "one-more" }));
+    const [, used, limit] = /(\d+) bytes of (\d+)/.exec(text) ?? [];
+    expect(Number(used), text).toBeLessThanOrEqual(Number(limit));
+  });
+
   it("a provider that refuses the client does so for all threads, and in its status", async ({ skip }) => {
     if (isMissing !== undefined) return skip(isMissing);
     await using issuer = await serveIssuer();

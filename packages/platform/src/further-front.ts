@@ -10,6 +10,7 @@ import { composeServer, type RunningServer } from "./compose-server.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
 import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
 import { createLink, type Link } from "./features/virtual-clusters/embedded/threads/link.ts";
+import { limitLocksBehind } from "./foundation/store/limits-of-threads.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { type OpenedStore, openStore, sharedSqlite } from "./foundation/store/open-store.ts";
 import { createAuditThroughFirst } from "./fronts/audit-through-first.ts";
@@ -25,7 +26,6 @@ import {
   isMemoryShort,
 } from "./fronts/front-methods.ts";
 import { shareOf } from "./fronts/front-share.ts";
-import { limitLocksOfFirst } from "./fronts/limits-of-threads.ts";
 import type { ServingIdentity } from "./server/serving-identity.ts";
 import { memoryOf, openBasics, openServerCache, type ServerBasics } from "./server-parts.ts";
 
@@ -132,7 +132,7 @@ async function compose(
     scrape: () => link.call("scrape", undefined),
     readActivity: () => link.call("activity", undefined),
     gatherUses: async (uids) => void (await link.call("gatherUses", uids)),
-    limitLocks: limitLocksOfFirst(link),
+    limitLocks: limitLocksBehind(() => link),
     serve(given) {
       served.parts = given;
     },

@@ -13,6 +13,7 @@ import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
 import { createUsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import { type ActivitySnapshot, addActivity } from "../features/activity/activity-snapshot.ts";
 import type { CallHandlers } from "../features/virtual-clusters/embedded/threads/link.ts";
+import { createThreadLimits, type ThreadLimits } from "../foundation/store/limits-of-threads.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
 import { writeAudit } from "./audit-through-first.ts";
@@ -20,7 +21,6 @@ import type { FirstFront } from "./front.ts";
 import type { FirstCalls, FurtherFrontData } from "./front-methods.ts";
 import { FrontPlace } from "./front-place.ts";
 import { type FrontEnd, type FrontThread, type StartFrontThread, startFront } from "./front-thread.ts";
-import { createThreadLimits, type ThreadLimits } from "./limits-of-threads.ts";
 import { type FrontMetrics, lastingMetrics, sharedMetrics, sumMetrics } from "./sum-metrics.ts";
 
 export type FrontPoolDeps = {

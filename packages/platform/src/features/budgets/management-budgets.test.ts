@@ -5,7 +5,7 @@ import { createLimitLocks, type LimitLocks } from "@postern/apiserver/registry/s
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { expect, it } from "vitest";
-import { currentLimitLocks } from "../../fronts/limits-of-threads.ts";
+import { currentLimitLocks } from "../../foundation/store/limits-of-threads.ts";
 import { cacheBudgets } from "./cache-budgets.ts";
 import { createManagementBudgets } from "./management-budgets.ts";
 import { detectedMemoryLimit, memoryBudgets } from "./memory-limit.ts";

@@ -102,7 +102,7 @@ const uidOf = (composition: string): string =>
   composition.startsWith(CLUSTER_COMPOSITIONS) ? composition.slice(CLUSTER_COMPOSITIONS.length) : "";
 
 export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeeds): VirtualClusters {
-  const { configuration, names, storage, cache, runtime, lookup, metrics, objects, onError } = base;
+  const { configuration, names, storage, cache, runtime, lookup, metrics, objects, limitLocks, onError } = base;
   const { keys, mint, directory, certificates, budgets, endpoint } = needs;
   const sealedValues = createInternalValues(base.keyRing, runtime.random);
   const instances = objects("virtualclusterinstances", { namespaced: true });
@@ -143,6 +143,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
         isShared: needs.threads.isShared,
       },
       backlog: { perWatch: watchBacklog.perWatchMiB << 20, perConnection: watchBacklog.perConnectionMiB << 20 },
+      limitLocks,
       storage,
       cache,
       counted: needs.threads.counted,
@@ -166,6 +167,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
       ? createClusters({ storage, runtime, memory, sealedValues, rotations }, threads)
       : createEmbeddedClusters({
           memory,
+          quotaLocks: limitLocks,
           rotations,
           settingsOf: (uid) => settings.of(uid),
           storage,

@@ -27,6 +27,7 @@ import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics"
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { sharedTurnOf } from "@postern/apiserver/runtime/shared-turn";
 import type { Storage } from "@postern/apiserver/storage/storage";
@@ -86,6 +87,8 @@ export type EmbeddedClusterDeps = {
   readonly settings?: (() => ClusterSettings) | undefined;
   /** The memory that it shares with other clusters. Absent: only its own quota counts. */
   readonly memory?: ClusterMemory | undefined;
+  /** Locks that all threads which run it share. Absent: it runs in one. */
+  readonly quotaLocks?: LimitLocks | undefined;
   /** Connections to its webhooks. */
   readonly webhooks: Pick<WebhookConnectionsDeps, "addresses" | "resolve" | "userAgent">;
   /** Wraps the calls of webhooks. Absent: they are made as they are. */

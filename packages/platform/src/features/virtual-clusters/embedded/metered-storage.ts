@@ -2,6 +2,7 @@
 
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { budgetedStorage, limitedBudget, PendingWrites } from "../../budgets/budgeted-storage.ts";
 import type { ClusterMemory } from "../../budgets/cluster-memory.ts";
@@ -22,8 +23,10 @@ export function meteredStorage(deps: {
   readonly shareOf: () => StoredAmount;
   /** Absent: only the quota of the cluster counts. */
   readonly memory?: Pick<ClusterMemory, "budgetOf" | "pending"> | undefined;
+  /** See budgetedStorage. */
+  readonly quotaLocks?: LimitLocks | undefined;
 }): MeteredStorage {
-  const { storage, cache, composition, shareOf, memory } = deps;
+  const { storage, cache, composition, shareOf, memory, quotaLocks } = deps;
   const quota = limitedBudget(
     composition,
     () => cache.usage.of(composition),
@@ -40,6 +43,7 @@ export function meteredStorage(deps: {
     storage: budgetedStorage({
       storage,
       cache,
+      limitLocks: quotaLocks,
       pending: memory?.pending ?? new PendingWrites(cache.usage),
       budgetsOf: () => (isStarted ? budgets : []),
     }),

@@ -153,6 +153,8 @@ export type FrontCalls = {
   /** Resolves when the request has its place again, after `inside`. */
   readonly outside: { readonly args: OfRequest & { readonly id: number }; readonly result: undefined };
   readonly judgeLineage: { readonly args: { readonly lineage: CredentialLineage }; readonly result: LineageVerdict };
+  /** As the first thread that serves requests has it for the others. */
+  readonly holdLimits: { readonly args: readonly string[]; readonly result: number };
   readonly certificateSigned: {
     readonly args: OfCluster & { readonly pem: string; readonly lineage: CredentialLineage | undefined };
     readonly result: undefined;
@@ -179,4 +181,5 @@ export type FrontNotes = {
   readonly webhookAsked: WebhookCall;
   readonly webhookFailedOpen: { readonly type: WebhookCall["type"] };
   readonly overBudget: undefined;
+  readonly releaseLimits: number;
 };

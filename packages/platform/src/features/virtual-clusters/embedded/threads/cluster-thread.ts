@@ -12,6 +12,7 @@ import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads"
 import type { WebhookCaller } from "@postern/kubernetes/webhooks/webhook-caller";
 import { virtualClusterComposition } from "../../../../foundation/encryption/internal-records.ts";
 import { SERVED_VERSION } from "../../../../foundation/served-version.ts";
+import { currentLimitLocks, limitLocksBehind } from "../../../../foundation/store/limits-of-threads.ts";
 import { tenantAddressRules } from "../../../../foundation/upstream/tenant-addresses.ts";
 import { createClusterMemory } from "../../../budgets/cluster-memory.ts";
 import { standardBindings } from "../bind-roles.ts";
@@ -48,6 +49,8 @@ export type ClusterThreadData = {
   readonly backlog: BacklogLimits;
   /** Whether other servers write to the store as well. */
   readonly isShared: boolean;
+  /** Whether other threads of this server run the same clusters. */
+  readonly sharesLimits: boolean;
 };
 
 type Running = {
@@ -164,6 +167,12 @@ export function startClusterThread(port: Port, data: ClusterThreadData, systemRu
           customResources,
           settings: () => settings.get(uid) ?? message.settings,
           memory,
+          quotaLocks: data.sharesLimits
+            ? currentLimitLocks(
+                limitLocksBehind(() => front),
+                cache,
+              )
+            : undefined,
           webhooks: {
             addresses: tenantAddressRules({ proxy: { allowedAddresses: data.allowedAddresses } }),
             userAgent: names.name,

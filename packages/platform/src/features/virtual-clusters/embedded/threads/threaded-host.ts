@@ -5,9 +5,11 @@ import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { WebhookMetrics } from "@postern/apiserver/metrics/webhook-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
+import { createLimitLocks, type LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { virtualClusterComposition } from "../../../../foundation/encryption/internal-records.ts";
+import { createThreadLimits, type ThreadLimits } from "../../../../foundation/store/limits-of-threads.ts";
 import { costOfCluster } from "../../../budgets/cluster-memory.ts";
 import type { ThreadBudgets } from "../../../budgets/thread-budgets.ts";
 import type { ClusterSettings, EmbeddedCluster } from "../embedded-cluster.ts";
@@ -30,6 +32,8 @@ export type ThreadedHostDeps = {
   readonly size: number;
   readonly budgets: ThreadBudgets;
   readonly data: Pick<ClusterThreadData, "platform" | "allowedAddresses" | "continueKey" | "isShared">;
+  /** Locks that all threads share which run clusters. Absent: those of this host alone run them. */
+  readonly limitLocks: LimitLocks | undefined;
   /** Bytes of events that may wait to be sent. */
   readonly backlog: { readonly perWatch: number; readonly perConnection: number };
   readonly storage: Storage;
@@ -66,6 +70,7 @@ export type ThreadedHost = ClusterHost<EmbeddedCluster> & Disposable & { readonl
 const PAGE_SIZE = 500;
 /** A cluster that has been idle for so long may stop for another one that needs its room. */
 const ROOM_IDLE_MS = 2_000;
+const LAST_WRITE_MS = 1_000;
 /** Settings of many instances change together. */
 const SETTINGS_MS = 20;
 
@@ -123,11 +128,13 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
     let lastToken = 0;
     const link = () => process.link;
     const forwarder = createRequestForwarder(link);
+    const held = createThreadLimits(deps.limitLocks ?? createLimitLocks());
     const host = createStorageHost({ storage, feed, isOpen: (uid) => open.has(uid), thread: link });
     const process: ClusterThread = startThread({
       name,
       data: {
         ...deps.data,
+        sharesLimits: deps.limitLocks !== undefined,
         endpoint: deps.endpoint(),
         clustersBytes: limits.clustersBytes,
         historyBytes: limits.historyBytes,
@@ -145,6 +152,7 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
         calls: {
           ...host.calls,
           ...forwarder.calls,
+          holdLimits: held.hold,
           judgeLineage: ({ lineage }) => deps.lineages.judge(lineage),
           async certificateSigned({ uid, pem, lineage }) {
             await deps.onCertificateSigned(uid, pem, lineage);
@@ -163,12 +171,14 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
           webhookAsked: (call) => deps.webhookMetrics.asked(call),
           webhookFailedOpen: ({ type }) => deps.webhookMetrics.failedOpen(type),
           overBudget: deps.onOverBudget,
+          releaseLimits: held.release,
         },
       },
       onEnd(reason, slot, error) {
         open.clear();
         host[Symbol.dispose]();
         queues[Symbol.dispose]();
+        releaseLater(held);
         if (reason !== "stopped") {
           onError(
             new Error(`the thread ${name} was ended: ${reason}`, error === undefined ? {} : { cause: error }),
@@ -198,6 +208,18 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
         process.end("stopped");
       },
     };
+  }
+
+  const releases = new Set<Disposable>();
+
+  /** A write of the thread may still be on its way to the store: nothing is counted before. */
+  function releaseLater(held: ThreadLimits): void {
+    if (deps.limitLocks === undefined) return;
+    const later = runtime.scheduler.schedule(LAST_WRITE_MS, () => {
+      releases.delete(later);
+      held[Symbol.dispose]();
+    });
+    releases.add(later);
   }
 
   let sweep: Disposable | undefined;
@@ -282,6 +304,8 @@ export function createThreadedHost(deps: ThreadedHostDeps): ThreadedHost {
       settingsFollowed[Symbol.dispose]();
       endpointFollowed[Symbol.dispose]();
       pool[Symbol.dispose]();
+      // The end of a thread plans when its locks are free.
+      for (const release of releases) release[Symbol.dispose]();
       feed[Symbol.dispose]();
     },
   };

@@ -2,8 +2,6 @@
 
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
-import type { Link } from "../features/virtual-clusters/embedded/threads/link.ts";
-import type { FirstCalls, FirstNotes } from "./front-methods.ts";
 
 /** The locks that one further thread holds, each by a number. Disposed when the thread has ended: others go on. */
 export type ThreadLimits = Disposable & {
@@ -35,11 +33,17 @@ export function createThreadLimits(locks: LimitLocks): ThreadLimits {
   };
 }
 
-/** Those of the first thread, for a further one. */
-export const limitLocksOfFirst = (link: Pick<Link<FirstCalls, FirstNotes>, "call" | "note">): LimitLocks => ({
+/** To a thread with `ThreadLimits` for this one. */
+type LimitsLink = {
+  call(method: "holdLimits", names: readonly string[]): Promise<number>;
+  note(method: "releaseLimits", number: number): void;
+};
+
+/** Those of the thread at the other end. */
+export const limitLocksBehind = (link: () => LimitsLink): LimitLocks => ({
   async hold(names) {
-    const number = await link.call("holdLimits", names);
-    return () => link.note("releaseLimits", number);
+    const number = await link().call("holdLimits", names);
+    return () => link().note("releaseLimits", number);
   },
 });
 
