@@ -2,7 +2,7 @@
 
 import { request } from "node:https";
 
-export type SeenEvent = { readonly type: string; readonly name: string; readonly revision: number };
+type SeenEvent = { readonly type: string; readonly name: string; readonly revision: number };
 
 export type FollowedWatch = Disposable & {
   /** In the order in which they came; without bookmarks. */
