@@ -9,14 +9,14 @@ import type { CacheView, StoredContent } from "./watch-cache.ts";
 /** A part of the cache that holds the objects of one resource. */
 export type ViewPrefix = { readonly view: CacheView; readonly prefix: string };
 
-/** Called synchronously, in revision order; must not throw. */
+/** Called synchronously, in revision order; must not throw. Like client-go's handlers, it names the events that it needs. */
 export type ViewFollower = {
   /** All there is: at the start, and again after a gap in the events. Whatever is not in it is gone. */
-  replace(objects: readonly CachedObject[]): void;
+  replace?(objects: readonly CachedObject[]): void;
   /** `content` is that of the object, where it is known without reading it. */
-  put(object: CachedObject, previous: CachedObject | undefined, content?: StoredContent): void;
+  put?(object: CachedObject, previous: CachedObject | undefined, content?: StoredContent): void;
   /** `object` is the last state. */
-  delete(object: CachedObject): void;
+  delete?(object: CachedObject): void;
   /** After all that came at once. */
   settled?(): void;
   /** Events may be missing from here on, until `replace` is called with the whole content. */
@@ -33,13 +33,13 @@ export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, f
   const follow = (): void => {
     if (disposed) return;
     const from = view.revision;
-    follower.replace(view.list(prefix));
+    follower.replace?.(view.list(prefix));
     follower.settled?.();
     current = view.subscribe(prefix, from, {
       events(events) {
         for (const event of events) {
-          if (event.type === "put") follower.put(event.object, event.previous, event.content);
-          else follower.delete(event.object);
+          if (event.type === "put") follower.put?.(event.object, event.previous, event.content);
+          else follower.delete?.(event.object);
         }
         follower.settled?.();
       },

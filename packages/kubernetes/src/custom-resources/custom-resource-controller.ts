@@ -217,7 +217,6 @@ export function createCustomResourceController(
         if (!isFirst || found.length === 0) onRemoval();
         isFirst = false;
       },
-      put() {},
       delete: onRemoval,
     });
   }

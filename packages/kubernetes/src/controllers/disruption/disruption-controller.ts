@@ -193,7 +193,6 @@ export function createDisruptionController(
   const followBudgets = followKeys(budgets, scheduler, (key) => queue.add(key));
   const followPods = followView({ view: pods.view, prefix: pods.keys.prefix }, scheduler, {
     // Those that are there are counted with their budgets.
-    replace() {},
     put: note,
     delete: (pod) => note(pod),
   });

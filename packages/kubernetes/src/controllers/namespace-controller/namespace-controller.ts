@@ -89,7 +89,6 @@ function followRemovals(
         if (!isFirst || objects.length === 0) onRemoval();
         isFirst = false;
       },
-      put() {},
       delete: onRemoval,
     });
   });

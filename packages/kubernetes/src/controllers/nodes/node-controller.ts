@@ -99,12 +99,10 @@ export function createNodeController(port: ControllerPort, { nodes, leases, even
     },
   });
   const followLeases = followView({ view: leases.view, prefix: leases.keys.inNamespace(LEASE_NAMESPACE) }, scheduler, {
-    replace() {},
     put(lease, previous) {
       if (previous === undefined || renewedAt(lease) !== renewedAt(previous))
         health.renew(nodes.keys.of("", leases.keys.parse(lease.key).name));
     },
-    delete() {},
   });
   return createQueueController(queue, [followNodes, followLeases, { [Symbol.dispose]: () => lifetime.abort() }]);
 }

@@ -97,7 +97,6 @@ export function createQuotaController(
     };
     const following = followView({ view, prefix: keys.prefix }, scheduler, {
       // Those that are there have just been counted.
-      replace() {},
       put: (object) => recount(object.key),
       delete: (object) => recount(object.key),
     });

@@ -117,7 +117,6 @@ export function createTokenSecretController(
     }),
     followView({ view: accounts.view, prefix: accounts.keys.prefix }, scheduler, {
       replace: addAll,
-      put() {},
       delete({ key }) {
         const { namespace, name } = accounts.keys.parse(key);
         for (const secret of known.of(namespace, name)) queue.add(secret);

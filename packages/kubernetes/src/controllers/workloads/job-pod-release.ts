@@ -41,7 +41,6 @@ export function createJobPodRelease(
   const following = followView({ view: pods.view, prefix: pods.keys.prefix }, port.runtime.scheduler, {
     replace: (objects) => scans.add(inSlices(objects, look, scans.signal)),
     put: look,
-    delete: () => undefined,
   });
   return createQueueController(filledQueue(scans, queue), [following]);
 }

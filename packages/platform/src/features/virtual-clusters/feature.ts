@@ -195,8 +195,6 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
   // Another thread or server may have deleted one that runs here as well.
   const deletions = [instances, spaceInstances].map((view) =>
     followView(view, runtime.scheduler, {
-      replace() {},
-      put() {},
       delete(object) {
         const { uid = "" } = object.decode().metadata;
         clusters.stop(uid).catch((error: unknown) => onError(error, uid));

@@ -69,7 +69,7 @@ export const createRecordReaper = (
   createEndSweeper(port, {
     items: () => view.list(prefix),
     follow: (onItem) =>
-      followView({ view, prefix }, port.runtime.scheduler, { replace() {}, put: onItem, delete() {} }),
+      followView({ view, prefix }, port.runtime.scheduler, { put: onItem }),
     endOf: (record) => Number(record.decode()["until"] ?? 0),
     async remove(record) {
       const { key, revision } = record;

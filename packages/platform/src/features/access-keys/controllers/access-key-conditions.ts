@@ -101,12 +101,9 @@ export function createAccessKeyConditions(deps: {
   };
   const followers = [
     followView({ view: keyRecords.view, prefix: keyRecords.prefix }, scheduler, {
-      replace() {},
       put: ({ key }) => look(keys.recordOf(key.slice(keyRecords.prefix.length))),
-      delete() {},
     }),
     followView({ view: users.view, prefix: users.keys.prefix }, scheduler, {
-      replace() {},
       put(user, previous) {
         // A user may own very many keys.
         if (!keys.isRead || (previous !== undefined && isLocked(user) === isLocked(previous))) return;
@@ -114,7 +111,6 @@ export function createAccessKeyConditions(deps: {
         const lookAgain = (owned: AccessKeyState): void => look(keys.recordOf(owned.name));
         scans.add(inSlices(keys.ownedBy({ kind: "user", name }), lookAgain, scans.signal));
       },
-      delete() {},
     }),
   ];
   return createQueueController(filledQueue(scans, filledQueue(sweeper, queue)), followers);

@@ -48,12 +48,10 @@ export function createAccessKeyGracePeriods(deps: {
     nameOf: ({ name }) => name,
   });
   const follower = followView({ view: keyRecords.view, prefix: keyRecords.prefix }, port.runtime.scheduler, {
-    replace() {},
     put({ key }) {
       const record = keys.isRead ? keys.recordOf(key.slice(keyRecords.prefix.length)) : undefined;
       if (record !== undefined) plan(record);
     },
-    delete() {},
   });
   return createQueueController(filledQueue(sweeper, queue), [follower]);
 }

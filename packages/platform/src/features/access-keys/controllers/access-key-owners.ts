@@ -72,7 +72,6 @@ export function createAccessKeyOwners(deps: {
       replace() {
         scans.add(checkAll(resource, kind));
       },
-      put() {},
       delete({ key }) {
         const { name } = resource.keys.parse(key);
         scans.add(checkOwned({ kind, name }));

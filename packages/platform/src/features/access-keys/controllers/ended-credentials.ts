@@ -28,12 +28,10 @@ export const createRetiredValues = (
     items: () => keys.all(),
     follow: (onItem) =>
       followView(keyRecords, port.runtime.scheduler, {
-        replace() {},
         put({ key }) {
           const record = keys.recordOf(key.slice(keyRecords.prefix.length));
           if (record !== undefined) onItem(record);
         },
-        delete() {},
       }),
     endOf: (record) => nextEnd(record) ?? Number.POSITIVE_INFINITY,
     remove: async (record) => {

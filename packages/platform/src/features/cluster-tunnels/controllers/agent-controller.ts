@@ -73,7 +73,6 @@ export function createAgentController(
         for (const uid of agents.uids()) queue.add(uid);
       },
       put: ({ key }) => queue.add(key.slice(agentView.prefix.length)),
-      delete: () => undefined,
     }),
     registry.onChange((uid) => queue.add(uid)),
   ];

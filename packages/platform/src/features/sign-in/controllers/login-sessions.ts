@@ -134,7 +134,7 @@ export function createLoginSessions(deps: {
   const checkAll = (all: readonly CachedObject[]): void => scans.add(inSlices(all, look, scans.signal));
   const following = [
     // `process` notices keys that are gone.
-    followView({ view, prefix: keys.prefix }, scheduler, { replace: checkAll, put: look, delete() {} }),
+    followView({ view, prefix: keys.prefix }, scheduler, { replace: checkAll, put: look }),
     // Other rules may let other people in.
     providers.onChange(() => checkAll(view.list(keys.prefix))),
   ];

@@ -114,7 +114,6 @@ export function createReadingNotices(
         for (const { key } of all) queue.add(key);
       },
       put: ({ key }) => queue.add(key),
-      delete() {},
     });
   return createQueueController(queue, [follow()]);
 }
