@@ -99,6 +99,16 @@ export async function updateControlled(
   await resource.genericStore.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
 }
 
+/** Changes the status, unless another writer was faster, whose change is on the way here. */
+export const updateStatus = (
+  port: WritePort,
+  resource: ControlledResource,
+  object: ObjectReference,
+  transform: (current: KubeObject) => KubeObject,
+  signal: AbortSignal,
+): Promise<void> =>
+  ignoringConflicts(() => updateControlled(port, resource, object, { subresource: "status", transform }, signal));
+
 /** Unlike an update it always means one uid. The audit log has it, where the port has one. */
 export async function deleteControlled(
   port: WritePort,

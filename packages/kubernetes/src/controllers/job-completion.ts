@@ -3,7 +3,7 @@
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -30,7 +30,7 @@ export function createJobCompletion(
     const now = formatTimestamp(clock.now());
     const transform = (current: KubeObject): KubeObject =>
       isFinished(current as Job) ? current : { ...current, status: completed(current as Job, now) };
-    await ignoringConflicts(() => updateControlled(port, jobs, job, { subresource: "status", transform }, signal));
+    await updateStatus(port, jobs, job, transform, signal);
   }
 
   return createQueueController(queue, [followKeys(jobs, scheduler, (key) => queue.add(key))]);

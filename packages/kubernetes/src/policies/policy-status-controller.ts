@@ -2,7 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus/controller.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -32,9 +32,7 @@ export function createPolicyStatusController(
       ...current,
       status: { ...(current as Policy).status, observedGeneration: generation, typeChecking },
     });
-    await ignoringConflicts(() =>
-      updateControlled(port, policies, policy, { subresource: "status", transform }, signal),
-    );
+    await updateStatus(port, policies, policy, transform, signal);
   }
 
   return createQueueController(queue, [followKeys(policies, port.runtime.scheduler, (key) => queue.add(key))]);

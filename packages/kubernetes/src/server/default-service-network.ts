@@ -3,11 +3,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import {
-  createWhenAbsent,
-  ignoringConflicts,
-  updateControlled,
-} from "@postern/apiserver/controllers/controlled-objects";
+import { createWhenAbsent, updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { SERVICE_NETWORK } from "../builtin/services/service-addresses.ts";
@@ -38,7 +34,5 @@ export async function createServiceNetwork(
     lastTransitionTime: formatTimestamp(clock.now()),
   };
   const transform = (current: KubeObject): KubeObject => ({ ...current, status: { conditions: [ready] } });
-  await ignoringConflicts(() =>
-    updateControlled({ runtime: { clock } }, networks, { metadata }, { subresource: "status", transform }, signal),
-  );
+  await updateStatus({ runtime: { clock } }, networks, { metadata }, transform, signal);
 }

@@ -9,7 +9,7 @@ import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/time
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { followView } from "@postern/apiserver/cache/view-informer";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -85,9 +85,7 @@ export function createDisruptionController(
     const status = statusOf(budget, selected, disrupted.pods);
     if (equalJson(withoutTime(budget.status as JsonValue), withoutTime(status))) return;
     const transform = (current: KubeObject): KubeObject => ({ ...current, status });
-    await ignoringConflicts(() =>
-      updateControlled(port, budgets, budget, { subresource: "status", transform }, signal),
-    );
+    await updateStatus(port, budgets, budget, transform, signal);
   }
 
   const selectors = new WeakMap<CachedObject, ParsedLabelSelector>();

@@ -7,7 +7,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { followView } from "@postern/apiserver/cache/view-informer";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { ignoringConflicts, updateControlled, updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -65,7 +65,7 @@ export function createNodeController(port: ControllerPort, { nodes, leases, even
       wasReady = isLost && readyOf(node)?.status === "True";
       return isLost ? (asLost(current as Node, clock.now()) as KubeObject) : current;
     };
-    await ignoringConflicts(() => updateControlled(port, nodes, node, { subresource: "status", transform }, signal));
+    await updateStatus(port, nodes, node, transform, signal);
     const { name = "", uid = "" } = node.metadata;
     if (wasReady) say(name, uid, "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
   }

@@ -5,7 +5,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { CacheView } from "@postern/apiserver/cache/watch-cache";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -72,9 +72,7 @@ export function createQuotaController(
       const status = { hard: quota.spec?.hard ?? {}, used };
       if (equalJson(quota.status ?? {}, status)) continue;
       const transform = (current: KubeObject): KubeObject => ({ ...current, status });
-      await ignoringConflicts(() =>
-        updateControlled(port, quotas, quota, { subresource: "status", transform }, signal),
-      );
+      await updateStatus(port, quotas, quota, transform, signal);
     }
   }
 

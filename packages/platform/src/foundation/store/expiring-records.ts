@@ -68,8 +68,7 @@ export const createRecordReaper = (
 ): Controller =>
   createEndSweeper(port, {
     items: () => view.list(prefix),
-    follow: (onItem) =>
-      followView({ view, prefix }, port.runtime.scheduler, { put: onItem }),
+    follow: (onItem) => followView({ view, prefix }, port.runtime.scheduler, { put: onItem }),
     endOf: (record) => Number(record.decode()["until"] ?? 0),
     async remove(record) {
       const { key, revision } = record;

@@ -9,7 +9,7 @@ import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/obje
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import { followView } from "@postern/apiserver/cache/view-informer";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -55,9 +55,7 @@ export function createProjectQuotas(
     const quotas = isLimited ? await usageOf(project, limits) : undefined;
     if (equalJson(project.status?.quotas, quotas)) return;
     const transform = (current: KubeObject): KubeObject => ({ ...current, status: withQuotas(current, quotas) });
-    await ignoringConflicts(() =>
-      updateControlled(port, projects, project, { subresource: "status", transform }, signal),
-    );
+    await updateStatus(port, projects, project, transform, signal);
     if (isLimited) limited.set(key, clock.elapsed());
   }
 

@@ -4,7 +4,7 @@ import { type ConditionState, withCondition } from "@postern/api/conditions";
 import type { IdentityProvider } from "@postern/api/identity-provider";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -52,9 +52,7 @@ export function createIdentityProviderController(
     };
     if (!equalJson({ ...before }, { ...status })) {
       const transform = (current: KubeObject): KubeObject => ({ ...current, status });
-      await ignoringConflicts(() =>
-        updateControlled(port, resource, object, { subresource: "status", transform }, signal),
-      );
+      await updateStatus(port, resource, object, transform, signal);
     }
     queue.addAfter(key, fault === undefined ? RECHECK_MS : RETRY_MS);
   }

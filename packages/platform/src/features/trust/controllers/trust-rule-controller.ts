@@ -5,7 +5,7 @@ import type { TrustRule } from "@postern/api/trust-rule";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -38,9 +38,7 @@ export function createTrustRuleController(
     // Both are JSON; only their named types hide it.
     if (!equalJson({ ...before }, { ...status })) {
       const transform = (current: KubeObject): KubeObject => ({ ...current, status });
-      await ignoringConflicts(() =>
-        updateControlled(port, resource, object, { subresource: "status", transform }, signal),
-      );
+      await updateStatus(port, resource, object, transform, signal);
     }
     queue.addAfter(key, RECHECK_MS);
   }

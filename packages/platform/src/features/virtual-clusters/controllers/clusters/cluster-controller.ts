@@ -5,7 +5,7 @@ import { withCondition } from "@postern/api/conditions";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/view-informer";
-import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
@@ -53,9 +53,7 @@ export function createClusterController(
         cluster.spec?.networkPeer === true ? agentStatus(tunnels, metadata.uid ?? "", status?.agent) : undefined;
       return { ...current, status: clusterStatus(current, health, agent, clock.now()) };
     };
-    await ignoringConflicts(() =>
-      updateControlled(port, clusters, cluster, { subresource: "status", transform }, signal),
-    );
+    await updateStatus(port, clusters, cluster, transform, signal);
     if (!isLocal) queue.addAfter(key, recheckMs);
   }
 
