@@ -12,7 +12,7 @@ import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { RevokeAccessKey } from "../access-keys/mint-access-key.ts";
 import { checkIdentity, identityIn, keysFault, type ProvenIdentity } from "./agent-identity.ts";
 import type { AgentKeyRecord, AgentRecord, AgentRecords } from "./agent-records.ts";
-import type { AgentPlace, AgentTarget, AgentTargets } from "./agent-targets.ts";
+import { type AgentPlace, type AgentTarget, type AgentTargets, placeOf } from "./agent-targets.ts";
 import type { JoinValues } from "./join-values.ts";
 import { isRunning, keptBeside } from "./live-agent-keys.ts";
 
@@ -271,11 +271,6 @@ export function createAgentKeys(
     },
   };
 }
-
-const placeOf = ({ cluster, namespace }: AgentPlace): AgentPlace => ({
-  cluster,
-  ...(namespace === undefined ? {} : { namespace }),
-});
 
 const notAnAgent = () =>
   forbiddenPathError("this endpoint is for the agents of clusters, with the key that they got when they joined");

@@ -19,6 +19,11 @@ export type AgentPlace = {
   readonly namespace?: string;
 };
 
+export const placeOf = ({ cluster, namespace }: AgentPlace): AgentPlace => ({
+  cluster,
+  ...(namespace === undefined ? {} : { namespace }),
+});
+
 export type AgentTarget = AgentPlace & {
   readonly kind: "Cluster" | "VirtualClusterInstance";
   readonly uid: string;

@@ -7,7 +7,7 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
-import type { AgentPlace } from "./agent-targets.ts";
+import { type AgentPlace, placeOf } from "./agent-targets.ts";
 
 export const JOIN_VALUE_MS = 60 * 60_000;
 const REMEMBERED_MS = 24 * 60 * 60_000;
@@ -70,10 +70,6 @@ export function createJoinValues(
   // This file writes the records.
   const contentOf = (record: CachedObject): StoredJoinValue => record.decode() as unknown as StoredJoinValue;
   const digestOf = (content: StoredJoinValue): string => ("hash" in content ? content.hash : content.digest);
-  const placeOf = ({ cluster, namespace }: AgentPlace): AgentPlace => ({
-    cluster,
-    ...(namespace === undefined ? {} : { namespace }),
-  });
   const isGood = (content: StoredJoinValue): boolean => "hash" in content && content.until > clock.now();
   const bytesOf = (content: StoredJoinValue): Uint8Array =>
     encodeStoredValue({ apiVersion: "v1", kind: "ClusterJoin", metadata: { name: content.clusterUid }, ...content });

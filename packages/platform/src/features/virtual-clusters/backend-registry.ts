@@ -42,9 +42,3 @@ const unreachable = (cause: string, message: string): ApiError =>
     message: `the virtual cluster cannot be reached: ${message}`,
     details: { causes: [{ reason: cause, message }] },
   });
-
-/** Reason and message of an error, for the status of an object. */
-export function reasonOf(error: ApiError): { readonly reason: string; readonly message: string } {
-  const [cause] = error.details?.causes ?? [];
-  return { reason: cause?.reason ?? error.reason, message: cause?.message ?? error.message };
-}

@@ -80,7 +80,7 @@ export function upstreamError(error: unknown, sent: boolean): ApiError {
   return sent ? badGatewayError(fault, error) : unreachableError(fault, error);
 }
 
-/** The fault that an error of this file stands for, as a status shows it. */
+/** The fault that an error of this file has as its cause, or else that of the error, for the status of an object. */
 export function faultOf(error: ApiError): UpstreamFault {
   const [cause] = error.details?.causes ?? [];
   return { reason: cause?.reason ?? error.reason, message: cause?.message ?? error.message };

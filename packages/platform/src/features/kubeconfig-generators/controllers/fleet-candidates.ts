@@ -5,7 +5,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { MAX_DATA_SIZE } from "@postern/kubernetes/builtin/core/keyed-data";
 import type { Foundation } from "../../../foundation/foundation.ts";
-import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
+import { faultOf } from "../../../foundation/upstream/upstream-failure.ts";
 import type { Requester } from "../../virtual-clusters/kinds/virtual-cluster-instances/subresources/kubeconfig-requester.ts";
 import type { ServerAddress } from "../../virtual-clusters/kinds/virtual-cluster-instances/subresources/server-address.ts";
 import { secretOfCluster, sizeInSecret } from "../secret-formats.ts";
@@ -80,6 +80,6 @@ export const entryOf = ({ url, certificateAuthorityPem }: ServerAddress) => ({ s
 
 /** Throws what is no answer of the API: a fault of the server. */
 export function faultOfError(error: unknown): GeneratorFault {
-  if (error instanceof ApiError) return reasonOf(error);
+  if (error instanceof ApiError) return faultOf(error);
   throw error;
 }

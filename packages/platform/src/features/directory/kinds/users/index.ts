@@ -8,6 +8,7 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
+import { UNOWNED_STATUS } from "../../../../foundation/kinds/present-ready.ts";
 import {
   type AccessKeysSubresourceDeps,
   accessKeysSubresource,
@@ -60,8 +61,7 @@ export const users = (
     ],
     // The registry gives a strategy only objects that its schema has checked.
     strategy: userStrategy(deps) as Strategy,
-    // Nothing is hidden; the status has no field owner.
-    sealed: { paths: [["status"]], seal: (object, previous) => ({ object, sealed: previous }) },
+    sealed: UNOWNED_STATUS,
     visibility: deps.visibility,
     present: presentTeams(deps.directory),
   });

@@ -9,9 +9,9 @@ import { updateStatus } from "@postern/apiserver/controllers/controlled-objects"
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { faultOf } from "../../../../foundation/upstream/upstream-failure.ts";
 import { type AgentStatus, agentStatus, withAgentConditions } from "../../../cluster-tunnels/tunnel-conditions.ts";
 import type { TunnelRegistry } from "../../../cluster-tunnels/tunnel-registry.ts";
-import { reasonOf } from "../../backend-registry.ts";
 import type { KubernetesBackends } from "../../kubernetes-backend/kubernetes-backends.ts";
 import type { VirtualClusterHealth } from "../../virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
@@ -69,7 +69,7 @@ export function createClusterController(
       return await reached.ofCluster(cluster).health(signal);
     } catch (error) {
       if (!isApiError(error)) throw error;
-      return { ready: false, ...reasonOf(error) };
+      return { ready: false, ...faultOf(error) };
     }
   }
 

@@ -4,8 +4,7 @@ import type { SpaceInstance } from "@postern/api/space-instance";
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import type { Foundation } from "../../../../foundation/foundation.ts";
-import type { UpstreamFault } from "../../../../foundation/upstream/upstream-failure.ts";
-import { reasonOf } from "../../backend-registry.ts";
+import { faultOf, type UpstreamFault } from "../../../../foundation/upstream/upstream-failure.ts";
 import { insideRoles } from "../../inside-roles.ts";
 import { spaceFinalizer } from "../../kinds/space-instances/strategy.ts";
 import { isAsleep, SLEEPING_HEALTH } from "../../sleep.ts";
@@ -54,7 +53,7 @@ export const createSpaceController = (
           await space.bindRoles(insideRoles(instance, names), signal);
           return { isRemote, health: await space.health(signal) };
         } catch (error) {
-          return { isRemote: true, health: { ready: false, ...faultOf(error) } };
+          return { isRemote: true, health: { ready: false, ...faultOfSpace(error) } };
         }
       },
 
@@ -66,7 +65,7 @@ export const createSpaceController = (
           if (await spaces.spaceOf(instance).remove(signal)) return undefined;
           return { reason: "NamespaceTerminating", message: `its namespace ${namespace} is still terminating` };
         } catch (error) {
-          const { reason, message } = faultOf(error);
+          const { reason, message } = faultOfSpace(error);
           return {
             reason,
             message: `it will be deleted when its namespace ${namespace} is, but ${message}; to leave that behind, delete the cluster ${cluster} from the platform`,
@@ -78,9 +77,9 @@ export const createSpaceController = (
 };
 
 /** Why a space is not ready. Throws what says nothing about the space. */
-function faultOf(error: unknown): UpstreamFault {
+function faultOfSpace(error: unknown): UpstreamFault {
   if (!(error instanceof ApiError)) throw error;
-  if (OUT_OF_REACH.includes(error.code)) return reasonOf(error);
+  if (OUT_OF_REACH.includes(error.code)) return faultOf(error);
   // The namespace belongs to another object.
   if (isApiError(error, "Conflict")) return { reason: "NamespaceTaken", message: error.message };
   throw error;

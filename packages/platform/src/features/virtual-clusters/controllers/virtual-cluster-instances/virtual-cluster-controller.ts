@@ -5,9 +5,10 @@ import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error"
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import type { Foundation } from "../../../../foundation/foundation.ts";
+import { faultOf } from "../../../../foundation/upstream/upstream-failure.ts";
 import { agentStatus } from "../../../cluster-tunnels/tunnel-conditions.ts";
 import type { TunnelRegistry } from "../../../cluster-tunnels/tunnel-registry.ts";
-import { type BackendRegistry, reasonOf } from "../../backend-registry.ts";
+import type { BackendRegistry } from "../../backend-registry.ts";
 import { hashOfObjects, ObjectsError } from "../../embedded/apply-objects.ts";
 import { insideRoles } from "../../inside-roles.ts";
 import { virtualClusterFinalizer } from "../../kinds/virtual-cluster-instances/strategy.ts";
@@ -87,7 +88,7 @@ export const createVirtualClusterController = (
           return { isRemote, health, objects: await objectsIn(instance, template?.objects ?? "", backend, signal) };
         } catch (error) {
           if (!isRefusal(error)) throw error;
-          return { isRemote: true, health: { ready: false, ...reasonOf(error) } };
+          return { isRemote: true, health: { ready: false, ...faultOf(error) } };
         }
       },
 
