@@ -19,3 +19,9 @@ export function DescriptionList({ items }: { readonly items: readonly (Item | fa
     </dl>
   );
 }
+
+export const DescriptionCard = (props: Parameters<typeof DescriptionList>[0]) => (
+  <div className="card">
+    <DescriptionList {...props} />
+  </div>
+);

@@ -1,22 +1,21 @@
 // The actions of every object, in the order of all pages: the primary one, edit it in a form, others, and delete it after a confirmation.
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { useApi } from "../api/api-context.tsx";
-import { nameOf } from "../api/resources.ts";
+import { nameOf, type Titled } from "../api/resources.ts";
 import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
 import { Confirm } from "./confirm.tsx";
-import { LISTS, type PageKind, titleIn } from "./object-page.tsx";
+import { LISTS, ObjectHead, type PageKind, titleIn } from "./object-page.tsx";
 import { TextField } from "./text-field.tsx";
 
-export function ObjectActions(props: {
+type ObjectActionsProps = {
   readonly kind: PageKind;
   readonly address: ResourceAddress;
-  readonly object: KubeObject;
+  readonly object: Titled;
   /** The address of its form; absent without one. */
   readonly editedAt?: string;
   /** Default: true. */
@@ -29,7 +28,14 @@ export function ObjectActions(props: {
   readonly children?: ReactNode;
   /** To be typed before it can be deleted: for objects that take much with them. */
   readonly typed?: string;
-}) {
+};
+
+/** The heading of an object's page, with these actions. */
+export const HeadWithActions = (props: ObjectActionsProps) => (
+  <ObjectHead kind={props.kind} object={props.object} actions={<ObjectActions {...props} />} />
+);
+
+export function ObjectActions(props: ObjectActionsProps) {
   const { kind, address, object, editedAt, isDeletable = true, consequences, primary, children, typed = "" } = props;
   const { client } = useApi();
   const navigate = useNavigate();

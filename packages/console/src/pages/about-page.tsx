@@ -5,7 +5,7 @@ import { useApi } from "../api/api-context.tsx";
 import { type Finding, isProblem, useDoctor } from "../api/use-doctor.ts";
 import { Badge, type Tone } from "../components/badge.tsx";
 import { Code } from "../components/copy-text.tsx";
-import { DescriptionList } from "../components/description-list.tsx";
+import { DescriptionCard } from "../components/description-list.tsx";
 import { Loading } from "../components/loading.tsx";
 import { ErrorNotice } from "../components/notice.tsx";
 import { PageHead, Section } from "../components/page-head.tsx";
@@ -33,18 +33,16 @@ export function AboutPage() {
   return (
     <>
       <PageHead title={t("about.title")} lead={t("about.lead")} />
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("about.version"), settings.version || "–"],
-            [t("about.kubernetes"), <code key="kubernetes">{version.gitVersion ?? ""}</code>],
-            [t("about.platform"), version.platform ?? ""],
-            [t("about.address"), <code key="address">{location.origin}</code>],
-            [t("about.name"), settings.name],
-            [t("about.group"), <code key="group">{settings.managementGroup}</code>],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("about.version"), settings.version || "–"],
+          [t("about.kubernetes"), <code key="kubernetes">{version.gitVersion ?? ""}</code>],
+          [t("about.platform"), version.platform ?? ""],
+          [t("about.address"), <code key="address">{location.origin}</code>],
+          [t("about.name"), settings.name],
+          [t("about.group"), <code key="group">{settings.managementGroup}</code>],
+        ]}
+      />
       <Doctor />
       <Authority />
     </>

@@ -8,7 +8,7 @@ import type { Right } from "../../api/use-may.ts";
 import { Badge, type Tone } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
@@ -69,29 +69,27 @@ function State({ status, isPlatform }: { readonly status: AuthorityStatus; reado
   const isPrepared = phase === "Prepared";
   return (
     <>
-      <div className="card">
-        <DescriptionList
-          items={[
-            [
-              t("authority.phase"),
-              <Badge key="phase" tone={TONES[phase] ?? "muted"}>
-                {named("authority.phase", phase)}
-              </Badge>,
-            ],
-            [t("authority.signing"), <code key="signing">{signing?.name ?? ""}</code>],
-            [t("field.expires"), <Time key="expires" at={signing?.expirationTimestamp} otherwise="" />],
-            other !== undefined && [
-              t(prepared === undefined ? "authority.previous" : "authority.prepared"),
-              <code key="other">{other.name ?? ""}</code>,
-            ],
-            isPrepared && [t("authority.since"), <Time key="since" at={preparationTimestamp} otherwise="" />],
-            completionTimestamp !== undefined && [
-              t("authority.rotated"),
-              <Time key="rotated" at={completionTimestamp} otherwise="" />,
-            ],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [
+            t("authority.phase"),
+            <Badge key="phase" tone={TONES[phase] ?? "muted"}>
+              {named("authority.phase", phase)}
+            </Badge>,
+          ],
+          [t("authority.signing"), <code key="signing">{signing?.name ?? ""}</code>],
+          [t("field.expires"), <Time key="expires" at={signing?.expirationTimestamp} otherwise="" />],
+          other !== undefined && [
+            t(prepared === undefined ? "authority.previous" : "authority.prepared"),
+            <code key="other">{other.name ?? ""}</code>,
+          ],
+          isPrepared && [t("authority.since"), <Time key="since" at={preparationTimestamp} otherwise="" />],
+          completionTimestamp !== undefined && [
+            t("authority.rotated"),
+            <Time key="rotated" at={completionTimestamp} otherwise="" />,
+          ],
+        ]}
+      />
       {isPrepared && (
         <Notice tone="info">{t(isPlatform ? "authority.next.platform" : "authority.next.cluster")}</Notice>
       )}

@@ -19,7 +19,7 @@ import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { CredentialTree } from "../../components/credential-tree.tsx";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { useFirst } from "../../components/long-list.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { ObjectActions } from "../../components/object-actions.tsx";
@@ -66,33 +66,31 @@ function ClusterView({ cluster, project }: { readonly cluster: VirtualClusterIns
       {status.message !== undefined && status.message !== "" && status.phase !== "Ready" && (
         <Notice tone={status.phase === "Failed" ? "bad" : "info"}>{status.message}</Notice>
       )}
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("field.state"), <ClusterBadge key="state" cluster={cluster} />],
-            [t("field.name"), <code key="name">{name}</code>],
-            [
-              t("field.project"),
-              <Link key="project" to="/projects/$name" params={{ name: project }}>
-                {project}
-              </Link>,
-            ],
-            [t("field.owner"), ownerName(spec.owner) || "–"],
-            [t("field.kubernetes"), status.kubernetesVersion ?? "–"],
-            [
-              t("cluster.fact.where"),
-              spec.external === true ? (
-                t("cluster.external")
-              ) : isBuiltIn(cluster) ? (
-                t("cluster.where.builtIn")
-              ) : (
-                <HostLink key="host" name={spec.clusterRef?.cluster} />
-              ),
-            ],
-            [t("field.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("field.state"), <ClusterBadge key="state" cluster={cluster} />],
+          [t("field.name"), <code key="name">{name}</code>],
+          [
+            t("field.project"),
+            <Link key="project" to="/projects/$name" params={{ name: project }}>
+              {project}
+            </Link>,
+          ],
+          [t("field.owner"), ownerName(spec.owner) || "–"],
+          [t("field.kubernetes"), status.kubernetesVersion ?? "–"],
+          [
+            t("cluster.fact.where"),
+            spec.external === true ? (
+              t("cluster.external")
+            ) : isBuiltIn(cluster) ? (
+              t("cluster.where.builtIn")
+            ) : (
+              <HostLink key="host" name={spec.clusterRef?.cluster} />
+            ),
+          ],
+          [t("field.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
+        ]}
+      />
       <Conditions cluster={cluster} />
       <Access cluster={cluster} project={project} />
       <Credentials cluster={cluster} />

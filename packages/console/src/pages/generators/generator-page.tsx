@@ -3,11 +3,11 @@
 import type { GeneratedCluster, KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import { Link } from "@tanstack/react-router";
 import { inNamespace, KUBECONFIG_GENERATORS, nameOf } from "../../api/resources.ts";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
-import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, objectPage } from "../../components/object-page.tsx";
+import { HeadWithActions } from "../../components/object-actions.tsx";
+import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
@@ -32,52 +32,44 @@ function GeneratorView({ generator, project }: { readonly generator: KubeconfigG
   const { creator, accessKey } = status;
   return (
     <>
-      <ObjectHead
+      <HeadWithActions
         kind="generator"
+        address={generatorsIn(project)}
         object={generator}
-        actions={
-          <ObjectActions
-            kind="generator"
-            address={generatorsIn(project)}
-            object={generator}
-            editedAt={`/kubeconfig-generators/${project}/${name}/edit`}
-            consequences={[t("generator.delete.credentials"), t("generator.delete.secrets")]}
-          />
-        }
+        editedAt={`/kubeconfig-generators/${project}/${name}/edit`}
+        consequences={[t("generator.delete.credentials"), t("generator.delete.secrets")]}
       />
       {ready?.status === "False" && ready.reason !== "Pending" && (
         <Notice tone="bad">{sentence(ready.message ?? "")}</Notice>
       )}
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("field.state"), <GeneratorBadge key="state" conditions={status.conditions} />],
-            [t("field.name"), <code key="name">{name}</code>],
-            [
-              t("field.project"),
-              <Link key="project" to="/projects/$name" params={{ name: project }}>
-                {project}
-              </Link>,
-            ],
-            [
-              t("generator.fact.selector"),
-              <code key="selector">{selectorText(spec.selector) || t("generator.all")}</code>,
-            ],
-            [t("field.format"), spec.format ?? "Kubeconfig"],
-            [t("field.secret"), <code key="secret">{`${metadata.namespace ?? ""}/${spec.secretRef.name}`}</code>],
-            [t("generator.fact.role"), t(spec.role === "view" ? "generator.role.view" : "generator.role.all")],
-            [t("generator.fact.ttl"), duration(spec.ttlSeconds ?? DEFAULT_TTL_SECONDS)],
-            [t("field.creator"), creator?.name ?? "–"],
-            accessKey !== undefined && [
-              t("generator.fact.key"),
-              <Link key="key" to="/keys/$name" params={{ name: accessKey }}>
-                {accessKey}
-              </Link>,
-            ],
-            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("field.state"), <GeneratorBadge key="state" conditions={status.conditions} />],
+          [t("field.name"), <code key="name">{name}</code>],
+          [
+            t("field.project"),
+            <Link key="project" to="/projects/$name" params={{ name: project }}>
+              {project}
+            </Link>,
+          ],
+          [
+            t("generator.fact.selector"),
+            <code key="selector">{selectorText(spec.selector) || t("generator.all")}</code>,
+          ],
+          [t("field.format"), spec.format ?? "Kubeconfig"],
+          [t("field.secret"), <code key="secret">{`${metadata.namespace ?? ""}/${spec.secretRef.name}`}</code>],
+          [t("generator.fact.role"), t(spec.role === "view" ? "generator.role.view" : "generator.role.all")],
+          [t("generator.fact.ttl"), duration(spec.ttlSeconds ?? DEFAULT_TTL_SECONDS)],
+          [t("field.creator"), creator?.name ?? "–"],
+          accessKey !== undefined && [
+            t("generator.fact.key"),
+            <Link key="key" to="/keys/$name" params={{ name: accessKey }}>
+              {accessKey}
+            </Link>,
+          ],
+          [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+        ]}
+      />
       <Clusters clusters={status.clusters ?? []} selected={status.selected ?? 0} project={project} />
     </>
   );

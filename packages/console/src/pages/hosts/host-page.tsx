@@ -6,11 +6,11 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 import { Link } from "@tanstack/react-router";
 import { CLUSTERS, nameOf, ownerName, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
-import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, objectPage } from "../../components/object-page.tsx";
+import { HeadWithActions } from "../../components/object-actions.tsx";
+import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
@@ -39,45 +39,32 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
   const isLocal = spec.local === true;
   return (
     <>
-      <ObjectHead
+      <HeadWithActions
         kind="host"
+        address={CLUSTERS}
         object={cluster}
-        actions={
-          <ObjectActions
-            kind="host"
-            address={CLUSTERS}
-            object={cluster}
-            editedAt={`/host-clusters/${name}/edit`}
-            consequences={[t(isLocal ? "host.delete.local" : "host.delete.reach"), t("host.delete.stays")]}
-          >
-            {spec.networkPeer === true && <JoinCluster cluster={cluster} />}
-            {!isLocal && secretName !== "" && (
-              <SetKubeconfig
-                title={spec.displayName || name}
-                namespace={secretNamespace}
-                name={secretName}
-                field={key}
-              />
-            )}
-          </ObjectActions>
-        }
-      />
+        editedAt={`/host-clusters/${name}/edit`}
+        consequences={[t(isLocal ? "host.delete.local" : "host.delete.reach"), t("host.delete.stays")]}
+      >
+        {spec.networkPeer === true && <JoinCluster cluster={cluster} />}
+        {!isLocal && secretName !== "" && (
+          <SetKubeconfig title={spec.displayName || name} namespace={secretNamespace} name={secretName} field={key} />
+        )}
+      </HeadWithActions>
       <WhyNotConnected cluster={cluster} />
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("field.state"), <HostBadge key="state" cluster={cluster} />],
-            [t("field.name"), <code key="name">{name}</code>],
-            [t("field.kind"), t(isLocal ? "host.local" : "host.connected")],
-            spec.networkPeer === true && [t("host.fact.agent"), agentWords(status.agent)],
-            [t("field.kubernetes"), status.version || "–"],
-            [t("field.owner"), ownerName(spec.owner) || "–"],
-            secretName !== "" && [t("host.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>],
-            [t("host.fact.new"), t(isClosedCluster(cluster) ? "host.closed" : "host.open")],
-            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("field.state"), <HostBadge key="state" cluster={cluster} />],
+          [t("field.name"), <code key="name">{name}</code>],
+          [t("field.kind"), t(isLocal ? "host.local" : "host.connected")],
+          spec.networkPeer === true && [t("host.fact.agent"), agentWords(status.agent)],
+          [t("field.kubernetes"), status.version || "–"],
+          [t("field.owner"), ownerName(spec.owner) || "–"],
+          secretName !== "" && [t("host.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>],
+          [t("host.fact.new"), t(isClosedCluster(cluster) ? "host.closed" : "host.open")],
+          [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+        ]}
+      />
       <Projects name={name} />
       <Instances name={name} />
     </>

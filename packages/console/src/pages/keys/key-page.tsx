@@ -7,7 +7,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type Api, useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
 import { CredentialTree } from "../../components/credential-tree.tsx";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { Loading } from "../../components/loading.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { ObjectHead, objectPage } from "../../components/object-page.tsx";
@@ -51,32 +51,27 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
           </p>
         </Notice>
       )}
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("field.state"), <KeyStateBadge key="state" accessKey={accessKey} />],
-            [t("field.name"), <code key="name">{name}</code>],
-            [t("field.owner"), `${ownerOf(accessKey).name} (${t(`owner.${ownerOf(accessKey).kind}`)})`],
-            [t("field.lastUsed"), <Time key="used" at={status.lastActivity} otherwise={t("key.neverUsed")} />],
-            status.lastUsedFrom !== undefined && [t("key.fact.from"), <From key="from" of={status.lastUsedFrom} />],
-            spec.maxUses !== undefined && [
-              t("key.fact.uses"),
-              t("key.uses", { uses: Number(status.uses ?? 0), maxUses: Number(spec.maxUses) }),
-            ],
-            [t("field.expires"), <Expiry key="expires" accessKey={accessKey} />],
-            [t("field.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
-            status.issuedBy !== undefined && [
-              t("key.fact.issuedBy"),
-              `${status.issuedBy.rule} (${status.issuedBy.subject})`,
-            ],
-            spec.secretRef !== undefined && [
-              t("key.fact.secret"),
-              `${spec.secretRef.namespace}/${spec.secretRef.name}`,
-            ],
-            spec.groups !== undefined && spec.groups.length > 0 && [t("key.fact.groups"), spec.groups.join(", ")],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("field.state"), <KeyStateBadge key="state" accessKey={accessKey} />],
+          [t("field.name"), <code key="name">{name}</code>],
+          [t("field.owner"), `${ownerOf(accessKey).name} (${t(`owner.${ownerOf(accessKey).kind}`)})`],
+          [t("field.lastUsed"), <Time key="used" at={status.lastActivity} otherwise={t("key.neverUsed")} />],
+          status.lastUsedFrom !== undefined && [t("key.fact.from"), <From key="from" of={status.lastUsedFrom} />],
+          spec.maxUses !== undefined && [
+            t("key.fact.uses"),
+            t("key.uses", { uses: Number(status.uses ?? 0), maxUses: Number(spec.maxUses) }),
+          ],
+          [t("field.expires"), <Expiry key="expires" accessKey={accessKey} />],
+          [t("field.created"), <Time key="created" at={metadata.creationTimestamp} otherwise="" />],
+          status.issuedBy !== undefined && [
+            t("key.fact.issuedBy"),
+            `${status.issuedBy.rule} (${status.issuedBy.subject})`,
+          ],
+          spec.secretRef !== undefined && [t("key.fact.secret"), `${spec.secretRef.namespace}/${spec.secretRef.name}`],
+          spec.groups !== undefined && spec.groups.length > 0 && [t("key.fact.groups"), spec.groups.join(", ")],
+        ]}
+      />
       <KeyActivity name={name} />
       <Section title={t("key.scope.title")} lead={scopeSummary(spec)}>
         <ScopeList limits={spec} />

@@ -12,10 +12,10 @@ import { useMay } from "../../api/use-may.ts";
 import { AddMember } from "../../components/add-member.tsx";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { LongList } from "../../components/long-list.tsx";
-import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, objectPage } from "../../components/object-page.tsx";
+import { HeadWithActions } from "../../components/object-actions.tsx";
+import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
@@ -35,29 +35,21 @@ function TeamView({ team }: { readonly team: Team }) {
   const { spec = {}, metadata } = team;
   return (
     <>
-      <ObjectHead
+      <HeadWithActions
         kind="team"
+        address={TEAMS}
         object={team}
-        actions={
-          <ObjectActions
-            kind="team"
-            address={TEAMS}
-            object={team}
-            editedAt={`/teams/${name}/edit`}
-            consequences={[t("team.delete.rights"), t("team.delete.keys")]}
-          />
-        }
+        editedAt={`/teams/${name}/edit`}
+        consequences={[t("team.delete.rights"), t("team.delete.keys")]}
       />
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("field.name"), <code key="name">{name}</code>],
-            [t("field.owner"), ownerName(spec.owner) || "–"],
-            spec.groups !== undefined && spec.groups.length > 0 && [t("team.fact.groups"), spec.groups.join(", ")],
-            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("field.name"), <code key="name">{name}</code>],
+          [t("field.owner"), ownerName(spec.owner) || "–"],
+          spec.groups !== undefined && spec.groups.length > 0 && [t("team.fact.groups"), spec.groups.join(", ")],
+          [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+        ]}
+      />
       <TeamMembers team={team} />
       <Memberships kind="Team" name={name} teams={[]} />
       <TeamKeys name={name} />

@@ -13,10 +13,10 @@ import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { CredentialTree } from "../../components/credential-tree.tsx";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
-import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, objectPage } from "../../components/object-page.tsx";
+import { HeadWithActions } from "../../components/object-actions.tsx";
+import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { useOpened } from "../../components/use-opened.ts";
@@ -47,47 +47,36 @@ function UserView({ user }: { readonly user: User }) {
   const stays = useStays(keys.items, status.teams ?? NO_TEAMS);
   return (
     <>
-      <ObjectHead
+      <HeadWithActions
         kind="user"
+        address={USERS}
         object={user}
-        actions={
-          <ObjectActions
-            kind="user"
-            address={USERS}
-            object={user}
-            editedAt={`/users/${name}/edit`}
-            consequences={[
-              own.length === 0 ? t("user.delete.noKeys") : counted("user.delete.keys", own.length),
-              t("user.delete.rights"),
-              ...stays,
-            ]}
-          >
-            <Lock user={user} keys={own.length} stays={stays} />
-            <RevokeAll name={name} stays={stays} onRevoked={setEnded} />
-          </ObjectActions>
-        }
-      />
+        editedAt={`/users/${name}/edit`}
+        consequences={[
+          own.length === 0 ? t("user.delete.noKeys") : counted("user.delete.keys", own.length),
+          t("user.delete.rights"),
+          ...stays,
+        ]}
+      >
+        <Lock user={user} keys={own.length} stays={stays} />
+        <RevokeAll name={name} stays={stays} onRevoked={setEnded} />
+      </HeadWithActions>
       {ended !== undefined && (
         <Notice tone="info">
           <span role="status">{[t("user.revoked", { name }), ...ended].join(" ")}</span>
         </Notice>
       )}
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("field.state"), <UserBadge key="state" user={user} />],
-            [t("field.name"), <code key="name">{name}</code>],
-            [t("field.subject"), <code key="subject">{spec.subject || name}</code>],
-            spec.email !== undefined && [t("field.email"), spec.email],
-            [
-              t("user.fact.signsIn"),
-              spec.identities?.map(({ provider }) => provider).join(", ") || t("user.noIdentity"),
-            ],
-            spec.groups !== undefined && spec.groups.length > 0 && [t("field.groups"), spec.groups.join(", ")],
-            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("field.state"), <UserBadge key="state" user={user} />],
+          [t("field.name"), <code key="name">{name}</code>],
+          [t("field.subject"), <code key="subject">{spec.subject || name}</code>],
+          spec.email !== undefined && [t("field.email"), spec.email],
+          [t("user.fact.signsIn"), spec.identities?.map(({ provider }) => provider).join(", ") || t("user.noIdentity")],
+          spec.groups !== undefined && spec.groups.length > 0 && [t("field.groups"), spec.groups.join(", ")],
+          [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+        ]}
+      />
       <Memberships kind="User" name={name} teams={status.teams ?? NO_TEAMS} />
       <Section
         title={t("keys.title")}

@@ -24,11 +24,11 @@ import { type LiveList, useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
-import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, objectPage } from "../../components/object-page.tsx";
+import { HeadWithActions } from "../../components/object-actions.tsx";
+import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
@@ -53,40 +53,32 @@ function ProjectView({ project }: { readonly project: Project }) {
   const { spec = {}, status = {}, metadata } = project;
   return (
     <>
-      <ObjectHead
+      <HeadWithActions
         kind="project"
+        address={PROJECTS}
         object={project}
-        actions={
-          <ObjectActions
-            kind="project"
-            address={PROJECTS}
-            object={project}
-            editedAt={`/projects/${name}/edit`}
-            typed={name}
-            consequences={[t("project.delete.content"), t("project.delete.credentials")]}
-          >
-            <Link to="/new/key" search={{ project: name }} className="button plain">
-              {t("key.create")}
-            </Link>
-          </ObjectActions>
-        }
-      />
+        editedAt={`/projects/${name}/edit`}
+        typed={name}
+        consequences={[t("project.delete.content"), t("project.delete.credentials")]}
+      >
+        <Link to="/new/key" search={{ project: name }} className="button plain">
+          {t("key.create")}
+        </Link>
+      </HeadWithActions>
       {status.message !== undefined && status.message !== "" && <Notice tone="warn">{status.message}</Notice>}
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("field.state"), <PhaseBadge key="state" phase={status.phase} />],
-            [t("field.name"), <code key="name">{name}</code>],
-            [t("field.namespace"), <code key="namespace">{namespaceOf(name)}</code>],
-            [t("field.owner"), ownerName(spec.owner) || "–"],
-            [
-              t("project.fact.clusters"),
-              spec.allowedClusters?.map(({ name: host = "" }) => hostName(host)).join(", ") || t("project.builtInOnly"),
-            ],
-            [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("field.state"), <PhaseBadge key="state" phase={status.phase} />],
+          [t("field.name"), <code key="name">{name}</code>],
+          [t("field.namespace"), <code key="namespace">{namespaceOf(name)}</code>],
+          [t("field.owner"), ownerName(spec.owner) || "–"],
+          [
+            t("project.fact.clusters"),
+            spec.allowedClusters?.map(({ name: host = "" }) => hostName(host)).join(", ") || t("project.builtInOnly"),
+          ],
+          [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+        ]}
+      />
       <Quotas project={project} />
       <Members project={project} />
       <Clusters name={name} />

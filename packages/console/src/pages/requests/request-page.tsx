@@ -22,7 +22,7 @@ import { useLive, useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { ListLink, objectPage } from "../../components/object-page.tsx";
 import { PageHead, Section } from "../../components/page-head.tsx";
 import { TextField } from "../../components/text-field.tsx";
@@ -61,30 +61,28 @@ function RequestView({ request }: { readonly request: AccessRequest }) {
         lead={spec.reason}
         actions={<Decisions request={request} />}
       />
-      <div className="card">
-        <DescriptionList
-          items={[
-            [t("field.state"), <PhaseBadge key="phase" request={request} />],
-            [t("requests.column.requester"), <Requester key="requester" name={status.requester?.user ?? ""} />],
-            [
-              t("request.place"),
-              <Link key="place" to={addressOfPlace(spec)}>
-                {placeText(spec)}
-              </Link>,
-            ],
-            spec.role !== undefined && [t("field.role"), <code key="role">{spec.role}</code>],
-            [t("requests.column.duration"), duration(Number(status.durationSeconds ?? 0))],
-            [
-              t(`request.time.${timeShown(phase)}`),
-              <Time key="ends" at={status.endedTimestamp ?? status.expirationTimestamp} otherwise="–" />,
-            ],
-            decidersOf(request) !== "" && [t("requests.column.decided"), decidersOf(request)],
-            [t("request.policy"), <Policy key="policy" request={request} />],
-            [t("field.name"), <code key="name">{nameOf(request)}</code>],
-            [t("requests.column.asked"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
-          ]}
-        />
-      </div>
+      <DescriptionCard
+        items={[
+          [t("field.state"), <PhaseBadge key="phase" request={request} />],
+          [t("requests.column.requester"), <Requester key="requester" name={status.requester?.user ?? ""} />],
+          [
+            t("request.place"),
+            <Link key="place" to={addressOfPlace(spec)}>
+              {placeText(spec)}
+            </Link>,
+          ],
+          spec.role !== undefined && [t("field.role"), <code key="role">{spec.role}</code>],
+          [t("requests.column.duration"), duration(Number(status.durationSeconds ?? 0))],
+          [
+            t(`request.time.${timeShown(phase)}`),
+            <Time key="ends" at={status.endedTimestamp ?? status.expirationTimestamp} otherwise="–" />,
+          ],
+          decidersOf(request) !== "" && [t("requests.column.decided"), decidersOf(request)],
+          [t("request.policy"), <Policy key="policy" request={request} />],
+          [t("field.name"), <code key="name">{nameOf(request)}</code>],
+          [t("requests.column.asked"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
+        ]}
+      />
       <Allowed request={request} />
       {status.message !== undefined && status.message !== "" && <p className="muted">{sentence(status.message)}</p>}
       <Section

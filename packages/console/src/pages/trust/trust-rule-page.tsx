@@ -4,10 +4,10 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { TrustRule } from "@postern/api/trust-rule";
 import { ACCESS_KEYS, CLUSTER_TRUST_RULES, inNamespace, nameOf, TRUST_RULES } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { DescriptionList } from "../../components/description-list.tsx";
+import { DescriptionCard } from "../../components/description-list.tsx";
 import { DisableSwitch } from "../../components/disable-switch.tsx";
-import { ObjectActions } from "../../components/object-actions.tsx";
-import { ObjectHead, objectPage } from "../../components/object-page.tsx";
+import { HeadWithActions } from "../../components/object-actions.tsx";
+import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
@@ -39,40 +39,32 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
     <>
-      <ObjectHead
+      <HeadWithActions
         kind="trust"
+        address={address}
         object={rule}
-        actions={
-          <ObjectActions
-            kind="trust"
-            address={address}
-            object={rule}
-            editedAt={`/trust/${project}/${name}/edit`}
-            consequences={[t("trust.disable.exchange"), t("trust.disable.keys")]}
-          >
-            <DisableSwitch
-              address={address}
-              object={rule}
-              disables={[t("trust.disable.exchange"), t("trust.disable.keys")]}
-              enables={[t("trust.enable.again")]}
-            />
-          </ObjectActions>
-        }
-      />
-      {ready?.status === "False" && spec.disabled !== true && <NotReady condition={ready} />}
-      <div className="card">
-        <DescriptionList
-          items={[
-            [
-              t("field.state"),
-              <ReadyBadge key="state" isDisabled={spec.disabled === true} conditions={status.conditions} />,
-            ],
-            [t("field.name"), <code key="name">{name}</code>],
-            [t("field.project"), isOfProject ? t("place.project", { name: project }) : t("trust.everywhere")],
-            [t("trust.fact.keysFetched"), <Time key="at" at={status.keysFetchedTime} otherwise={t("trust.never")} />],
-          ]}
+        editedAt={`/trust/${project}/${name}/edit`}
+        consequences={[t("trust.disable.exchange"), t("trust.disable.keys")]}
+      >
+        <DisableSwitch
+          address={address}
+          object={rule}
+          disables={[t("trust.disable.exchange"), t("trust.disable.keys")]}
+          enables={[t("trust.enable.again")]}
         />
-      </div>
+      </HeadWithActions>
+      {ready?.status === "False" && spec.disabled !== true && <NotReady condition={ready} />}
+      <DescriptionCard
+        items={[
+          [
+            t("field.state"),
+            <ReadyBadge key="state" isDisabled={spec.disabled === true} conditions={status.conditions} />,
+          ],
+          [t("field.name"), <code key="name">{name}</code>],
+          [t("field.project"), isOfProject ? t("place.project", { name: project }) : t("trust.everywhere")],
+          [t("trust.fact.keysFetched"), <Time key="at" at={status.keysFetchedTime} otherwise={t("trust.never")} />],
+        ]}
+      />
       <Section title={t("trust.accepts.title")} lead={t("trust.accepts.lead")}>
         <ul className="lines card pairs">
           <li>
@@ -99,15 +91,13 @@ function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly p
         </ul>
       </Section>
       <Section title={t("trust.gives.title")}>
-        <div className="card">
-          <DescriptionList
-            items={[
-              [t("field.user"), spec.user],
-              [t("field.scope"), trustScope(rule)],
-              [t("field.ttl"), duration(spec.ttl ?? LONGEST_SECONDS)],
-            ]}
-          />
-        </div>
+        <DescriptionCard
+          items={[
+            [t("field.user"), spec.user],
+            [t("field.scope"), trustScope(rule)],
+            [t("field.ttl"), duration(spec.ttl ?? LONGEST_SECONDS)],
+          ]}
+        />
       </Section>
       <UseRule rule={rule} project={isOfProject ? project : undefined} />
       <TestToken address={address} name={name} />
