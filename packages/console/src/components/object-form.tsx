@@ -34,6 +34,14 @@ export type FieldsProps<Draft> = {
   readonly isNew: boolean;
   readonly errorAt: ErrorAt;
   readonly onChange: (changes: Partial<Draft>) => void;
+  /** What the field of a member needs. `path`: as the server names the member in errors. */
+  readonly field: <Name extends keyof Draft>(name: Name, path: string) => Field<Draft[Name]>;
+};
+
+type Field<Value> = {
+  readonly value: Value;
+  readonly onChange: (value: Value) => void;
+  readonly error: string | undefined;
 };
 
 /** The parts that are specific to the form of a kind. A draft holds the values of the fields, mostly strings. */
@@ -115,11 +123,17 @@ function ObjectForm<Draft extends { readonly name: string }, T extends KubeObjec
   }, [save.isError, tried]);
 
   const errors = placeErrors(save.error, [...(isNew ? ["metadata.name"] : []), ...NAME_PATHS, ...paths]);
+  const errorAt: ErrorAt = (path) => (tried > 0 && missing?.path === path ? missing.text : errors.at(path));
   const content = fieldsOf({
     draft,
     isNew,
-    errorAt: (path) => (tried > 0 && missing?.path === path ? missing.text : errors.at(path)),
+    errorAt,
     onChange: (changes) => setDraft((before) => ({ ...before, ...changes })),
+    field: (name, path) => ({
+      value: draft[name],
+      onChange: (value) => setDraft((before) => ({ ...before, [name]: value })),
+      error: errorAt(path),
+    }),
   });
   const isConflict = isApiError(save.error, "Conflict") && onReload !== undefined;
   if (save.data !== undefined && save.data.warnings.length > 0)

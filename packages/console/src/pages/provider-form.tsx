@@ -133,7 +133,7 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
     "spec.sessionTTL",
     "spec.inactivityTTL",
   ],
-  fieldsOf: ({ draft, isNew, errorAt, onChange }) => (
+  fieldsOf: ({ draft, isNew, errorAt, field, onChange }) => (
     <>
       <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
       <h2>{t("provider.client")}</h2>
@@ -142,37 +142,24 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
       )}
       <TextField
         label={t("field.issuerUrl")}
-        value={draft.url}
-        onChange={(url) => onChange({ url })}
+        {...field("url", "spec.issuer")}
         description={t("provider.url.hint")}
-        error={errorAt("spec.issuer")}
         isMonospace
         isRequired
       />
       <TextField
         label={t("provider.ca")}
-        value={draft.certificateAuthority}
-        onChange={(certificateAuthority) => onChange({ certificateAuthority })}
+        {...field("certificateAuthority", "spec.issuer.certificateAuthority")}
         description={t("provider.ca.hint")}
-        error={errorAt("spec.issuer.certificateAuthority")}
         isMonospace
         isMultiline
       />
-      <TextField
-        label={t("provider.fact.client")}
-        value={draft.clientId}
-        onChange={(clientId) => onChange({ clientId })}
-        error={errorAt("spec.clientId")}
-        isMonospace
-        isRequired
-      />
+      <TextField label={t("provider.fact.client")} {...field("clientId", "spec.clientId")} isMonospace isRequired />
       <SelectField<Method>
         label={t("provider.method")}
-        value={draft.method}
+        {...field("method", "spec.clientAuthentication")}
         choices={METHODS.map((id) => ({ id, label: t(`provider.method.${id}`) }))}
-        onChange={(method) => onChange({ method })}
         {...(draft.method === "FederatedToken" ? { description: t("provider.method.FederatedToken.hint") } : {})}
-        error={errorAt("spec.clientAuthentication")}
       />
       {draft.method === "PrivateKeyJWT" && (
         <Code label={t("provider.clientKeys")} text={`${location.origin}/oauth/client-keys`} />
@@ -214,10 +201,8 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
       <h2>{t("provider.people")}</h2>
       <TextField
         label={t("provider.fact.who")}
-        value={draft.allowedGroups}
-        onChange={(allowedGroups) => onChange({ allowedGroups })}
+        {...field("allowedGroups", "spec.allowedGroups")}
         description={t("provider.groups.hint")}
-        error={errorAt("spec.allowedGroups")}
         isMultiline
         isMonospace
       />
@@ -241,10 +226,8 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         of={TEAMS}
         isList
         label={t("provider.fact.teams")}
-        value={draft.teams}
-        onChange={(teams) => onChange({ teams })}
+        {...field("teams", "spec.teams")}
         description={t("form.commas.hint")}
-        error={errorAt("spec.teams")}
       />
       <div className="columns">
         <SelectField

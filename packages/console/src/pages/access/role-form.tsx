@@ -90,16 +90,14 @@ export function NewRolePage() {
   );
 }
 
-function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
+function Fields({ draft, isNew, errorAt, field, onChange }: FieldsProps<Draft>) {
   return (
     <>
       {isNew && (
         <TextField
           label={t("field.name")}
           description={t("role.name.hint")}
-          value={draft.name}
-          onChange={(name) => onChange({ name })}
-          error={errorAt("metadata.name")}
+          {...field("name", "metadata.name")}
           autoFocus
           isMonospace
           isRequired

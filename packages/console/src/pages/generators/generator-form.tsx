@@ -48,7 +48,7 @@ export function EditGeneratorPage() {
 }
 
 function Fields(props: FieldsProps<GeneratorDraft>) {
-  const { draft, isNew, errorAt, onChange } = props;
+  const { draft, isNew, errorAt, field, onChange } = props;
   const projects = useLive<Project>(PROJECTS);
   const choices = useProjectChoices(projects.items);
   const lives = [...new Set<string>([...TTLS, draft.ttl].filter((ttl) => ttl !== ""))];
@@ -58,11 +58,9 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
       {isNew && (
         <SelectField
           label={t("field.project")}
-          value={draft.project}
+          {...field("project", "metadata.namespace")}
           choices={choices}
-          onChange={(project) => onChange({ project })}
           description={t("generator.project.hint")}
-          error={errorAt("metadata.namespace")}
           placeholder={t("form.project.choose")}
         />
       )}
@@ -102,18 +100,14 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
         <>
           <SelectField
             label={t("field.format")}
-            value={draft.format}
+            {...field("format", "spec.format")}
             choices={FORMATS.map((id) => ({ id, label: id, description: t(`generator.format.${id}`) }))}
-            onChange={(format) => onChange({ format })}
-            error={errorAt("spec.format")}
           />
           <TextField
             label={t("field.secret")}
             description={t("generator.secret.hint")}
-            value={draft.secret}
+            {...field("secret", "spec.secretRef")}
             placeholder={draft.name}
-            onChange={(secret) => onChange({ secret })}
-            error={errorAt("spec.secretRef")}
             isMonospace
           />
         </>

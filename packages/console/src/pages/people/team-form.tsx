@@ -35,16 +35,13 @@ export const { New: NewTeamPage, Edit: EditTeamPage } = formPages<Draft, Team>({
 });
 
 function Fields(props: FieldsProps<Draft>) {
-  const { draft, errorAt, onChange } = props;
   return (
     <>
       <OwnedFields {...props} />
       <TextField
         label={t("teams.column.groups")}
-        value={draft.groups}
-        onChange={(groups) => onChange({ groups })}
+        {...props.field("groups", "spec.groups")}
         description={t("team.groups.hint")}
-        error={errorAt("spec.groups")}
         isMultiline
         isMonospace
       />

@@ -49,7 +49,7 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
   draftOf,
   contentOf: (draft) => ({ spec: specOf(draft) }),
   paths: ["spec.kind", "spec.email", "spec.username", "spec.groups"],
-  fieldsOf: ({ draft, isNew, errorAt, onChange }) => (
+  fieldsOf: ({ draft, isNew, errorAt, field, onChange }) => (
     <>
       <RadioField
         label={t("field.kind")}
@@ -61,25 +61,16 @@ export const { New: NewUserPage, Edit: EditUserPage } = formPages<Draft, User>({
         onChange={(kind) => onChange({ kind })}
       />
       <NameFields names={draft} isNew={isNew} errorAt={errorAt} onChange={onChange} />
-      <TextField
-        label={t("field.email")}
-        value={draft.email}
-        onChange={(email) => onChange({ email })}
-        error={errorAt("spec.email")}
-      />
+      <TextField label={t("field.email")} {...field("email", "spec.email")} />
       <TextField
         label={t("field.username")}
-        value={draft.username}
-        onChange={(username) => onChange({ username })}
+        {...field("username", "spec.username")}
         description={t("user.username.hint")}
-        error={errorAt("spec.username")}
       />
       <TextField
         label={t("field.groups")}
-        value={draft.groups}
-        onChange={(groups) => onChange({ groups })}
+        {...field("groups", "spec.groups")}
         description={t("user.groups.hint")}
-        error={errorAt("spec.groups")}
         isMultiline
         isMonospace
       />

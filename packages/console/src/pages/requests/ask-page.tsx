@@ -159,7 +159,7 @@ const askForm = (empty: AskDraft, offers: readonly Offer[], seen: Seen): FormDef
 });
 
 function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer[]; readonly seen: Seen }) {
-  const { draft, errorAt, onChange, offers, seen } = props;
+  const { draft, errorAt, field, onChange, offers, seen } = props;
   const offer = offers.find(({ id }) => id === draft.policy);
   const places = useMemo(() => (offer === undefined ? [] : placesOf(offer, seen)), [offer, seen]);
   const placeChoices = useMemo(
@@ -216,34 +216,28 @@ function Fields(props: FieldsProps<AskDraft> & { readonly offers: readonly Offer
       {roles.length > 0 && (
         <SelectField
           label={t("field.role")}
-          value={draft.role}
+          {...field("role", "spec.role")}
           choices={roles.map((id) => ({ id, label: roleName(id) }))}
           description={aboutRole(draft.role)}
-          onChange={(role) => onChange({ role })}
-          error={errorAt("spec.role")}
         />
       )}
       <SelectField
         label={t("requests.column.duration")}
-        value={draft.duration}
+        {...field("duration", "spec.durationSeconds")}
         choices={durationsUpTo(spec?.maxDurationSeconds ?? 3_600).map((seconds) => ({
           id: String(seconds),
           label: duration(seconds),
         }))}
-        onChange={(seconds) => onChange({ duration: seconds })}
         description={t("request.duration.hint")}
-        error={errorAt("spec.durationSeconds")}
       />
       <TextField
         label={t("request.reason")}
-        value={draft.reason}
-        onChange={(reason) => onChange({ reason })}
+        {...field("reason", "spec.reason")}
         description={
           spec?.reason?.pattern === undefined
             ? t("request.reason.hint")
             : t("request.reason.pattern", { pattern: spec.reason.pattern })
         }
-        error={errorAt("spec.reason")}
         isMultiline
         isRequired={spec?.reason?.required === true || spec?.reason?.pattern !== undefined}
       />

@@ -149,7 +149,7 @@ export function EditTrustRulePage() {
   return <EditObject form={form} address={addressIn(project)} name={name} />;
 }
 
-function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
+function Fields({ draft, isNew, errorAt, field, onChange }: FieldsProps<Draft>) {
   const projects = useLive<Project>(PROJECTS);
   const places = useMemo(
     () => [
@@ -188,30 +188,24 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
       />
       <TextField
         label={t("field.issuerUrl")}
-        value={draft.url}
-        onChange={(url) => onChange({ url })}
+        {...field("url", "spec.issuer")}
         description={t(draft.issuer === "other" ? "trust.issuer.url.own" : "trust.issuer.url.preset")}
-        error={errorAt("spec.issuer")}
         isRequired={draft.issuer === "other" || draft.issuer === "kubernetes"}
         isMonospace
       />
       {(draft.issuer === "other" || draft.issuer === "kubernetes" || draft.jwks !== "") && (
         <TextField
           label={t("trust.issuer.jwks")}
-          value={draft.jwks}
-          onChange={(jwks) => onChange({ jwks })}
+          {...field("jwks", "spec.issuer.jwks")}
           description={t("trust.issuer.jwks.hint")}
-          error={errorAt("spec.issuer.jwks")}
           isMonospace
           isMultiline
         />
       )}
       <TextField
         label={t("trust.audiences")}
-        value={draft.audiences}
-        onChange={(audiences) => onChange({ audiences })}
+        {...field("audiences", "spec.audiences")}
         description={t("trust.audiences.hint")}
-        error={errorAt("spec.audiences")}
         isRequired
         isMonospace
         isMultiline
@@ -256,10 +250,8 @@ function Fields({ draft, isNew, errorAt, onChange }: FieldsProps<Draft>) {
       <NameField
         of={USERS}
         label={t("field.user")}
-        value={draft.user}
-        onChange={(user) => onChange({ user })}
+        {...field("user", "spec.user")}
         description={t("trust.user.hint")}
-        error={errorAt("spec.user")}
         isRequired
       />
       <SelectField
