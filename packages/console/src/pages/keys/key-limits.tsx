@@ -47,7 +47,7 @@ export function KeyLimits(props: {
         value={draft.ttl}
         choices={lives.map((id) => ({
           id,
-          label: LIVES.some((each) => each === id) ? named("field.expires", id) : afterSeconds(id),
+          label: LIVES.some((each) => each === id) ? named("new.life", id) : afterSeconds(id),
         }))}
         onChange={(ttl) =>
           onChange({ ttl, ...(ttl === ON_A_DAY && draft.day === "" ? { day: dayOf(now + WEEK_MS) } : {}) })
