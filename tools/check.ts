@@ -11,6 +11,7 @@ const GATES: readonly (readonly [name: string, command: string, ...args: string[
   ["format and lint", "biome", "check", "."],
   ["layers", "tsx", "tools/check-layers.ts"],
   ["circles", "tsx", "tools/check-circles.ts"],
+  ["copies", "tsx", "tools/check-copies.ts"],
   ["resources", "tsx", "tools/check-resources.ts"],
   ["file sizes", "tsx", "tools/check-file-sizes.ts"],
   ["expressions", "tsx", "tools/check-expressions.ts"],
