@@ -34,7 +34,7 @@ export type FieldsProps<Draft> = {
   readonly isNew: boolean;
   readonly errorAt: ErrorAt;
   readonly onChange: (changes: Partial<Draft>) => void;
-  /** What the field of a member needs. `path`: as the server names the member in errors. */
+  /** Value, change and error of a member, for its field. `path`: as the server names the member in errors. */
   readonly field: <Name extends keyof Draft>(name: Name, path: string) => Field<Draft[Name]>;
 };
 
