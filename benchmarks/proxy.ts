@@ -50,6 +50,9 @@ const [seconds, rounds, inFlight] = [options.seconds, options.rounds, options["i
 const LONG_ANSWERS =
   options.peer === undefined ? [`${CONFIG_MAPS}/bytes-100000000`, `${CONFIG_MAPS}/bytes-10000000`] : [LONG_LIST];
 
+/** Answers before those that are measured: the code of a stream is slow until it is compiled. */
+const WARM_DOWNLOADS = 30;
+
 /** How requests come to the cluster. */
 type Way = { readonly name: string; readonly server: MeasuredServer; readonly agent?: StartedAgent };
 
@@ -154,8 +157,12 @@ function row(work: string, own: Summary | undefined, direct?: Summary): Row {
 /** The same answer by both ways in turns; the growth of the server's memory is the largest that was seen. */
 async function compareLong(path: string, direct: Target, { name, server: proxy }: Way): Promise<Row> {
   const rates: { readonly [way in "direct" | "proxied"]: number[] } = { direct: [], proxied: [] };
-  await download(proxy.target, path);
+  for (let count = 0; count < WARM_DOWNLOADS; count++) {
+    await download(direct, path);
+    await download(proxy.target, path);
+  }
   const before = residentMegabytes(proxy) ?? Number.NaN;
+  const usedBefore = cpuSeconds(proxy) ?? Number.NaN;
   let most = before;
   const watching = setInterval(() => {
     most = Math.max(most, residentMegabytes(proxy) ?? 0);
@@ -165,12 +172,14 @@ async function compareLong(path: string, direct: Target, { name, server: proxy }
     rates.proxied.push(await download(proxy.target, path));
   }
   clearInterval(watching);
+  const used = ((cpuSeconds(proxy) ?? Number.NaN) - usedBefore) / rounds;
   const [ofDirect, ofProxy] = [median(rates.direct), median(rates.proxied)];
   return {
     answer: `${path}, ${name}`,
     "direct MB/s": ofDirect.toFixed(0),
     "proxied MB/s": ofProxy.toFixed(0),
     "of direct": (ofProxy / ofDirect).toFixed(2),
+    "CPU ms": (used * 1_000).toFixed(1),
     "memory MB": `+${(most - before).toFixed(0)}`,
   };
 }

@@ -16,7 +16,7 @@ export const serverCertificate = createTestCertificate();
 export async function serveHandler(
   handler: ApiHandler,
   limits: Partial<TransportLimits> = {},
-  told: Pick<HttpTransportOptions, "onTakenBack" | "trustedProxies"> = {},
+  told: Pick<HttpTransportOptions, "onTakenBack" | "trustedProxies" | "faults"> = {},
 ): Promise<{ readonly port: number; readonly transport: HttpTransport }> {
   const transport = createHttpTransport({
     tls: serverCertificate,

@@ -2,9 +2,9 @@
 // Source: k8s.io/kube-openapi/pkg/handler3/handler.go (serverRelativeURL)
 
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
-import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
-import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
+import { type ApiResponse, PeerFault, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
+import { whileWanted } from "./relay-response.ts";
 
 /** A target with thousands of groups has less, and it is read in one go. */
 const MAX_BYTES = 512 << 10;
@@ -19,18 +19,12 @@ type Place = {
 /** `path` as it is at the target, without the query. */
 export const isOpenApiIndex = (path: string): boolean => path === "/openapi/v3" || path === "/openapi/v3/";
 
-/** Read as a whole: it must not be compressed. Rejects with ApiError 502 where it is larger than any. */
+/** Read as a whole: it must not be compressed. */
 export function relayOpenApiIndex(response: UpstreamResponse, headers: ResponseHeaders, place: Place): ApiResponse {
-  const run: Extract<ApiResponse["body"], { readonly type: "stream" }>["run"] = async (sink, signal) => {
-    const onAbort = (): void => void response.destroy();
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
+  const run: Extract<ApiResponse["body"], { readonly type: "stream" }>["run"] = (sink, signal) =>
+    whileWanted(response, signal, async () => {
       await sink.write(Buffer.from(placedHere(await readText(response), place)));
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-    }
-  };
+    });
   return { status: response.statusCode, headers, body: { type: "stream", run } };
 }
 
@@ -39,9 +33,7 @@ async function readText(response: UpstreamResponse): Promise<string> {
   let bytes = 0;
   for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) {
-      throw badGatewayError({ reason: "ResponseTooLarge", message: "its OpenAPI index is too large" });
-    }
+    if (bytes > MAX_BYTES) throw new PeerFault("the OpenAPI index of the target is too large");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

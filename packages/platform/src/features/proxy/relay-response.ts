@@ -34,18 +34,30 @@ export function relayResponse(response: UpstreamResponse, headers: ResponseHeade
   return { status, headers: method === "HEAD" ? withLength() : headers, body: new RelayedBody(whole) };
 }
 
-/** Rejects where the target breaks off or the signal aborts, so that the caller can tell that the response is not whole. */
-async function relay(response: UpstreamResponse, sink: ByteSink, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return response.destroy();
-  const onAbort = (): void => response.destroy(asError(signal.reason));
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
+const relay = (response: UpstreamResponse, sink: ByteSink, signal: AbortSignal): Promise<void> =>
+  whileWanted(response, signal, async () => {
     for await (const chunk of response) {
       const taken = sink.write(chunk);
       const isOpen = typeof taken === "boolean" ? taken : await unlessAborted(taken, signal);
       // Leaving the loop closes the connection to the target.
       if (!isOpen) return;
     }
+  });
+
+/**
+ * Runs work that reads the response, which ends with the signal. Rejects where the target breaks off or the signal aborts, so that the caller can tell that the
+ * answer is not whole; with PeerFault where the target is at fault.
+ */
+export async function whileWanted(
+  response: UpstreamResponse,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  if (signal.aborted) return response.destroy();
+  const onAbort = (): void => response.destroy(asError(signal.reason));
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    await work();
   } catch (error) {
     if (signal.aborted || response.errored === undefined) throw error;
     throw new PeerFault("the target broke off its response", { cause: error });

@@ -9,6 +9,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
+import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { serveHandler } from "@postern/apiserver/transport/testing/serve-handler";
 import { openHttp2 } from "@postern/apiserver/transport/testing/test-clients";
 import { onTestFinished } from "vitest";
@@ -34,6 +35,8 @@ export type ServedProxy = {
   readonly connections: UpstreamConnections;
   /** Requests that have come in, the latest last. Their `abort` is what revocation calls. */
   readonly requests: readonly ApiRequest[];
+  /** Errors that no handler has answered. */
+  readonly faults: readonly unknown[];
 };
 
 export type ServeProxyOptions = Partial<UpstreamDeps> & Partial<ReverseProxyDeps> & { readonly user?: UserInfo };
@@ -49,7 +52,8 @@ export async function serveProxy(target: UpstreamTarget, options: ServeProxyOpti
   const connections = openConnections(target, options);
   const { proxy } = createReverseProxy(connections, { scheduler: systemRuntime.scheduler, ...options });
   const requests: ApiRequest[] = [];
-  const { port } = await serveHandler(async (outer) => {
+  const faults: unknown[] = [];
+  const handler: ApiHandler = async (outer) => {
     requests.push(outer);
     const request = mountRequest(outer, BASE);
     if (request === undefined) throw new Error("a test asked for a path that is not proxied");
@@ -64,8 +68,9 @@ export async function serveProxy(target: UpstreamTarget, options: ServeProxyOpti
       if (refusal === undefined) throw error;
       return errorResponse(request, refusal);
     }
-  });
-  return { port, connections, requests };
+  };
+  const { port } = await serveHandler(handler, {}, { faults: { report: (error) => void faults.push(error) } });
+  return { port, connections, requests, faults };
 }
 
 /** A connection over HTTP/2 that ends with the test. */
