@@ -25,7 +25,6 @@ export {
   type ResourceDefinition,
   type ResourceVerb,
   type Subresource,
-  type WrittenDefinition,
 } from "./registry/resource-definition.ts";
 export type { InstalledResource, ResourceRegistry } from "./registry/resource-registry.ts";
 export type { ResourceStorage } from "./registry/resource-storage.ts";

@@ -162,14 +162,8 @@ export const singularOf = ({ kind, singular = kind.toLowerCase() }: ResourceDefi
 
 export const listKindOf = ({ kind, listKind = `${kind}List` }: ResourceDefinition): string => listKind;
 
-/** A definition as it is written: nearly all kinds have a singular that is the kind in lower case. */
-export type WrittenDefinition = Omit<ResourceDefinition, "singular"> & Partial<Pick<ResourceDefinition, "singular">>;
-
-/** Gives a definition its type where it is written. Default of `singular`: the kind in lower case. */
-export const defineResource = (definition: WrittenDefinition): ResourceDefinition => ({
-  singular: definition.kind.toLowerCase(),
-  ...definition,
-});
+/** Identity function that gives a definition its type where it is written. */
+export const defineResource = (definition: ResourceDefinition): ResourceDefinition => definition;
 
 /** Whether there are records of the resource. */
 export const isStored = ({ submit, compute }: Pick<ResourceDefinition, "submit" | "compute">): boolean =>

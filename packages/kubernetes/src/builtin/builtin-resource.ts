@@ -5,7 +5,6 @@ import {
   defineResource,
   type PrinterColumn,
   type ResourceDefinition,
-  type WrittenDefinition,
 } from "@postern/apiserver/registry/resource-definition";
 import { UPSTREAM_COLUMNS } from "./upstream-columns.ts";
 
@@ -16,7 +15,7 @@ export const ageColumn: PrinterColumn = {
   value: ".metadata.creationTimestamp",
 };
 
-export const defineBuiltin = (definition: WrittenDefinition): ResourceDefinition =>
+export const defineBuiltin = (definition: ResourceDefinition): ResourceDefinition =>
   defineResource({
     strategicMergePatch: true,
     tracksGeneration: false,
@@ -30,7 +29,7 @@ function describedColumns({
   plural,
   columns = [ageColumn],
   hasOwnNameColumn = false,
-}: WrittenDefinition): Pick<ResourceDefinition, "columns"> {
+}: ResourceDefinition): Pick<ResourceDefinition, "columns"> {
   const upstream = UPSTREAM_COLUMNS.get(group === "" ? plural : `${plural}.${group}`);
   if (upstream === undefined) return {};
   const described = columns.flatMap((column): readonly PrinterColumn[] => {
