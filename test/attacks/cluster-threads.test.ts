@@ -1,11 +1,9 @@
 // A fault that a tenant can use stops the thread of its cluster, and nothing else: the management API and other clusters go on, those that ran in the
 // same thread come back, and the cluster at fault runs alone, then pauses.
 
-import { join } from "node:path";
-import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient, openResponse } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
 import { CONFIG_MAPS, createCluster, INSTANCES, metric, POLL, pathOf } from "./testing/threads/clusters.ts";
 import { buildVulnerable, ENDLESS, FAILING, GREEDY, type VulnerableBuild } from "./testing/threads/vulnerable-build.ts";
 
@@ -19,16 +17,13 @@ beforeAll(async () => {
 afterAll(() => build?.[Symbol.asyncDispose]());
 
 describe.each([1, 2])("with %i cluster threads", (threads) => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: PosternProcess;
+  let server: OwnServer;
   let send: HttpClient;
   let admin = "";
   const inCluster = (cluster: string, path: string) => send(pathOf(cluster, path), { key: admin });
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    server = await startPostern(
-      join(directory.path, "data"),
+    server = await startOwnServer(
       // Each thread that serves requests has cluster threads of its own, and pauses of its own.
       ["--threads", "1", "--cluster-threads", String(threads), "--memory-limit-mib", "1024"],
       { entry: build.entry },
@@ -36,10 +31,7 @@ describe.each([1, 2])("with %i cluster threads", (threads) => {
     [send, admin] = [await httpClient(server), await adminKey(server)];
     for (const name of CLUSTERS) await createCluster(send, admin, name);
   }, 300_000);
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   it("an endless loop ends with its thread, while others are served and keys are revoked", async () => {
     const watch = await openResponse(server, pathOf("two", `${CONFIG_MAPS}?watch=true`), admin);

@@ -4,7 +4,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } fro
 import { calculateJwkThumbprint } from "jose";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { adminKey, type HttpClient, type HttpRequest, httpClient } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
 
 const API = "/apis/management.postern/v1";
 const KEYS = `${API}/ownedaccesskeys`;
@@ -14,8 +14,7 @@ const CLUSTER = "/kubernetes/project/default/virtualcluster/demo";
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 describe("a key that is bound to a key pair", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: PosternProcess;
+  let server: OwnServer;
   let ask: HttpClient;
   let admin: string;
   let pair: { privateKey: KeyObject; jwk: object };
@@ -47,8 +46,7 @@ describe("a key that is bound to a key pair", () => {
   ];
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    server = await startPostern(`${directory.path}/data`, ["--failed-logins-per-minute", "0"]);
+    server = await startOwnServer(["--failed-logins-per-minute", "0"]);
     admin = await adminKey(server);
     ask = await httpClient(server);
     await vi.waitUntil(async () => (await ask(INSTANCE, { key: admin })).body.status?.phase === "Ready", 30_000);
@@ -66,10 +64,7 @@ describe("a key that is bound to a key pair", () => {
     const { headers } = await ask(PROJECTS, { headers: { authorization: `DPoP ${bound}`, dpop } });
     nonce = String(headers["dpop-nonce"] ?? nonce);
   });
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   it("is bound also where it was delivered wrapped, and unwrapping needs no proof", async () => {
     const at = `${KEYS}?wrap=5m`;

@@ -20,15 +20,8 @@ import {
 } from "openid-client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { adminKey, agentClient, type HttpClient, type HttpRequest, httpClient } from "../e2e/testing/http-client.ts";
-import {
-  ENTRY,
-  NODE,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
+import { ENTRY, NODE, type PosternProcess, startPostern, succeed, tool } from "../e2e/testing/postern-process.ts";
 import { startTwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
 
 const API = "/apis/management.postern/v1";
@@ -58,8 +51,7 @@ async function newPair(): Promise<Pair> {
 }
 
 describe("an access key that is bound to a key pair", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: PosternProcess;
+  let server: OwnServer;
   let ask: HttpClient;
   let admin: string;
   let own: Pair;
@@ -67,7 +59,7 @@ describe("an access key that is bound to a key pair", () => {
   let bound: string;
   let nonce: string;
 
-  const path = (name: string): string => join(directory.path, name);
+  const path = (name: string): string => join(server.directory, name);
   const create = (name: string, spec: object) => ask(KEYS, { key: admin, body: { metadata: { name }, spec } });
   const keyOf = async (name: string, spec: object): Promise<string> => {
     const { body, text } = await create(name, { user: "admin", ...spec });
@@ -130,9 +122,15 @@ describe("an access key that is bound to a key pair", () => {
   };
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    server = await startPostern(path("data"), [
-      ...["--audit-log-path", path("audit.log"), "--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"],
+    server = await startOwnServer((directory) => [
+      ...[
+        "--audit-log-path",
+        join(directory, "audit.log"),
+        "--audit-log-mode",
+        "blocking",
+        "--failed-logins-per-minute",
+        "0",
+      ],
       ...["--proxy-allowed-addresses", "127.0.0.1/32"],
     ]);
     admin = await adminKey(server);
@@ -144,10 +142,7 @@ describe("an access key that is bound to a key pair", () => {
   beforeEach(async () => {
     nonce = await freshNonce();
   });
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   it.each(["ES256", "Ed25519", "PS256", "RS256"])(
     "works with a client that knows nothing of us, which signs by %s and is given a nonce",

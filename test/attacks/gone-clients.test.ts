@@ -3,7 +3,6 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
-import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
@@ -11,10 +10,10 @@ import {
   startWebhookServer,
   type WebhookServer,
 } from "@postern/platform/features/virtual-clusters/embedded/testing/webhook-server";
-import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "../e2e/testing/http-client.ts";
-import { ENDED_THREADS, type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startOwnServer } from "../e2e/testing/own-server.ts";
+import { ENDED_THREADS, type PosternProcess } from "../e2e/testing/postern-process.ts";
 import { CONFIG_MAPS, createCluster, INSTANCES, metric, POLL, pathOf } from "./testing/threads/clusters.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);
@@ -44,9 +43,7 @@ afterAll(() => webhook?.[Symbol.asyncDispose]());
 
 describe.each([0, 1, 2])("with %i cluster threads", (threads) => {
   it(`leave nothing behind (TEST_SEED=${SEED}, GONE_CLIENTS=${REQUESTS})`, async () => {
-    await using directory = await temporaryDirectory();
-    await using server = await startPostern(
-      join(directory.path, "data"),
+    await using server = await startOwnServer(
       ["--cluster-threads", String(threads), "--proxy-allowed-addresses", "127.0.0.1"],
       { env: { NODE_OPTIONS: `--import=${ENDED_THREADS}` } },
     );

@@ -4,14 +4,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import {
-  kubectlWith,
-  type PosternProcess,
-  startPostern,
-  startTool,
-  succeed,
-  temporaryDirectory,
-} from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
+import { kubectlWith, type PosternProcess, startPostern, startTool, succeed } from "../e2e/testing/postern-process.ts";
 import { startTwoOnEtcd, type TwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
 import { attackerOf, MERGE } from "./testing/attacking.ts";
 
@@ -26,8 +20,7 @@ const statusesOf = (answers: readonly { readonly status: number }[]) => ({
 });
 
 describe("an access key with spec.maxUses", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: PosternProcess;
+  let server: OwnServer;
   let client: Client;
 
   const use = (as: string, path = "projects") => client.send({ path, as });
@@ -35,23 +28,19 @@ describe("an access key with spec.maxUses", () => {
   const patch = (name: string, spec: object, as = client.admin) =>
     client.send({ path: `ownedaccesskeys/${name}`, method: "PATCH", headers: MERGE, body: { spec }, as });
   const auditOf = async (id: string): Promise<any> => {
-    const lines = (await readFile(join(directory.path, "audit.log"), "utf8")).split("\n");
+    const lines = (await readFile(join(server.directory, "audit.log"), "utf8")).split("\n");
     return JSON.parse(lines.find((line) => line.includes(`"${id}"`)) ?? "{}");
   };
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    server = await startPostern(join(directory.path, "data"), [
-      ...["--audit-log-path", join(directory.path, "audit.log"), "--audit-log-mode", "blocking"],
+    server = await startOwnServer((directory) => [
+      ...["--audit-log-path", join(directory, "audit.log"), "--audit-log-mode", "blocking"],
       ...["--failed-logins-per-minute", "0"],
     ]);
     client = await attackerOf(server);
     await vi.waitUntil(async () => (await client.must({ path: INSTANCE })).status?.phase === "Ready", 30_000);
   });
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   it("is accepted as often as it says, then refused in the words of any other refusal", async () => {
     const key = await client.key("twice", { user: "admin", maxUses: 2 });
@@ -74,7 +63,7 @@ describe("an access key with spec.maxUses", () => {
     await expect
       .poll(async () => (await shown("twice")).status)
       .toMatchObject({ uses: 2, conditions: [{ type: "Ready", status: "False", reason: "UsesExhausted" }] });
-    const kubectl = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
+    const kubectl = kubectlWith(server.adminKubeconfig, join(server.directory, "cache"));
     expect(await succeed(kubectl(["get", "ownedaccesskeys", "twice", "-o", "wide"]))).toMatch(/UsesExhausted.* 2\/2 /);
   });
 

@@ -7,16 +7,8 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createSelfSignedCertificate } from "@postern/platform/foundation/pki/self-signed-certificate";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { adminKey, type HttpClient, httpClient } from "../e2e/testing/http-client.ts";
-import {
-  ENTRY,
-  kubectlWith,
-  NODE,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
+import { ENTRY, kubectlWith, NODE, succeed, tool } from "../e2e/testing/postern-process.ts";
 
 const API = "/apis/management.postern/v1";
 const KEYS = `${API}/ownedaccesskeys`;
@@ -31,13 +23,12 @@ const WHO_AM_I = {
 type Certificate = "own" | "other" | "expired" | undefined;
 
 describe("an access key that is bound to a client certificate", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: PosternProcess;
+  let server: OwnServer;
   let ask: HttpClient;
   let admin: string;
   let bound: string;
 
-  const path = (name: string): string => join(directory.path, name);
+  const path = (name: string): string => join(server.directory, name);
   const openssl = (...args: readonly string[]): Promise<string> => succeed(tool("openssl", args));
   const fingerprintOf = async (name: string): Promise<string> =>
     (await openssl("x509", "-in", path(`${name}.pem`), "-noout", "-fingerprint", "-sha256")).trim().split("=")[1] ?? "";
@@ -79,9 +70,15 @@ describe("an access key that is bound to a client certificate", () => {
   const userIn = (body: any) => (decodeYaml(body.status.kubeConfig).value as any).users[0].user;
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    server = await startPostern(path("data"), [
-      ...["--audit-log-path", path("audit.log"), "--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"],
+    server = await startOwnServer((directory) => [
+      ...[
+        "--audit-log-path",
+        join(directory, "audit.log"),
+        "--audit-log-mode",
+        "blocking",
+        "--failed-logins-per-minute",
+        "0",
+      ],
     ]);
     admin = await adminKey(server);
     ask = await httpClient(server);
@@ -93,10 +90,7 @@ describe("an access key that is bound to a client certificate", () => {
     const confirmation = { certificateSHA256: await fingerprintOf("own") };
     bound = (await create("bound", { user: "admin", confirmation })).body.spec.key;
   });
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   it("is refused without it in the words of any other refusal; audit log, metric and an Event say why", async () => {
     expect(await statuses(`${API}/projects`, bound)).toEqual([200, 401, 401]);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { httpClient } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
 import { type Attack, attackerOf, MERGE } from "./testing/attacking.ts";
 
 const INSTANCES = "namespaces/p-default/virtualclusterinstances";
@@ -13,8 +13,7 @@ const CLUSTER = "/kubernetes/project/default/virtualcluster/demo";
 const INSIDE = "127.0.0.2";
 const OUTSIDE = "127.0.0.1";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let server: OwnServer;
 let client: Awaited<ReturnType<typeof attackerOf>>;
 
 /** How a request is answered inside and outside of the networks. */
@@ -44,18 +43,14 @@ const certificateIn = (user: any) => ({
 });
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), [
-    ...["--audit-log-path", join(directory.path, "audit.log"), "--audit-log-mode", "blocking"],
+  server = await startOwnServer((directory) => [
+    ...["--audit-log-path", join(directory, "audit.log"), "--audit-log-mode", "blocking"],
     ...["--failed-logins-per-minute", "0"],
   ]);
   client = await attackerOf(server);
   await vi.waitUntil(async () => (await client.must({ path: `${INSTANCES}/demo` })).status?.phase === "Ready", 30_000);
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => server?.[Symbol.asyncDispose]());
 
 describe("a project with networks", () => {
   let mia: string;
@@ -117,7 +112,7 @@ describe("a project with networks", () => {
       headers: { "audit-id": "elsewhere" },
     });
     expect(refused.body.message).toContain(`spec.allowedSourceRanges of project "default" does not include ${OUTSIDE}`);
-    const lines = (await readFile(join(directory.path, "audit.log"), "utf8")).split("\n");
+    const lines = (await readFile(join(server.directory, "audit.log"), "utf8")).split("\n");
     const event = JSON.parse(lines.find((line) => line.includes('"elsewhere"')) ?? "{}");
     expect(event.annotations).toMatchObject({ "postern/authorization-source": "SourceNotAllowed" });
     const stranger = await client.user("stranger");

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { adminKey } from "../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
 import { SESSION } from "./testing/signing-in.ts";
 
 const API = "/apis/management.postern/v1";
@@ -29,9 +29,7 @@ type Ask = {
 };
 
 describe("an access key that is bound to source addresses", () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: PosternProcess;
-  let auditPath: string;
+  let server: OwnServer;
   let ca: Buffer;
   let admin: string;
   let bound: string;
@@ -77,27 +75,32 @@ describe("an access key that is bound to source addresses", () => {
   };
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    auditPath = join(directory.path, "audit.log");
-    server = await startPostern(join(directory.path, "data"), [
-      ...["--audit-log-path", auditPath, "--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"],
+    server = await startOwnServer((directory) => [
+      ...[
+        "--audit-log-path",
+        join(directory, "audit.log"),
+        "--audit-log-mode",
+        "blocking",
+        "--failed-logins-per-minute",
+        "0",
+      ],
     ]);
     ca = await readFile(server.caFile);
     admin = await adminKey(server);
     await vi.waitUntil(async () => (await ask(INSTANCE, { key: admin })).body.status?.phase === "Ready", 30_000);
     bound = (await create("bound", { user: "admin", allowedSourceRanges: [INSIDE, "2001:db8::/32"] })).body.spec.key;
   });
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => server?.[Symbol.asyncDispose]());
 
   it("is refused elsewhere, in the words of any other refusal; the audit log says why", async () => {
     expect(await both(`${API}/projects`, { key: bound })).toEqual([200, 401]);
     const unknown = await ask(`${API}/projects`, { key: "no such key" });
     const refused = await ask(`${API}/projects`, { key: bound, from: OUTSIDE, headers: { "audit-id": "outside" } });
     expect(refused.body).toEqual(unknown.body);
-    const event = (await readFile(auditPath, "utf8")).split("\n").find((line) => line.includes('"outside"')) ?? "";
+    const event =
+      (await readFile(join(server.directory, "audit.log"), "utf8"))
+        .split("\n")
+        .find((line) => line.includes('"outside"')) ?? "";
     expect(JSON.parse(event).annotations).toMatchObject({
       "authentication.kubernetes.io/refusal": `spec.allowedSourceRanges does not include ${OUTSIDE}`,
       "authentication.kubernetes.io/credential-id": expect.any(String),

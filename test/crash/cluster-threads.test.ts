@@ -1,12 +1,11 @@
 // Cluster threads end at random while clients write and watch: no acknowledged write is lost, none is seen twice, and watches go on without a gap.
 
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { CONFIG_MAPS, createCluster, metric, POLL, pathOf } from "../attacks/testing/threads/clusters.ts";
 import { adminKey, type HttpClient, httpClient, openResponse } from "../e2e/testing/http-client.ts";
-import { ENDED_THREADS, type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startOwnServer } from "../e2e/testing/own-server.ts";
+import { ENDED_THREADS, type PosternProcess } from "../e2e/testing/postern-process.ts";
 
 const CLUSTERS = ["one", "two", "three"];
 const WRITERS = 3;
@@ -17,12 +16,9 @@ type Seen = { readonly name: string; readonly uid: string };
 
 describe.each([1, 2])("with %i cluster threads", (threads) => {
   it("acknowledged writes are there, and watches report each once", async () => {
-    await using directory = await temporaryDirectory();
-    await using server = await startPostern(
-      join(directory.path, "data"),
-      ["--cluster-threads", String(threads), "--store", "sqlite"],
-      { env: { NODE_OPTIONS: `--import=${ENDED_THREADS}` } },
-    );
+    await using server = await startOwnServer(["--cluster-threads", String(threads), "--store", "sqlite"], {
+      env: { NODE_OPTIONS: `--import=${ENDED_THREADS}` },
+    });
     const [send, key] = [await httpClient(server), await adminKey(server)];
     for (const name of CLUSTERS) await createCluster(send, key, name);
     const over = new AbortController();

@@ -2,15 +2,14 @@
 // CRASH_HTTP_OPERATIONS and REVOCATIONS say how many operations and how many ends of each kind, TEST_SEED repeats a run as far as the scheduler allows.
 
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
-import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { describe, expect, it } from "vitest";
 import { metric } from "../attacks/testing/threads/clusters.ts";
 import { NODE_WITH_THREADS, WHY_NO_THREADS } from "../e2e/testing/front-threads.ts";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
-import { ENDED_THREADS, type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startOwnServer } from "../e2e/testing/own-server.ts";
+import { ENDED_THREADS, type PosternProcess } from "../e2e/testing/postern-process.ts";
 import { apiClient } from "./testing/api-client.ts";
 import { expectLinearizable } from "./testing/expect-linearizable.ts";
 import { objectRegister } from "./testing/object-register.ts";
@@ -37,12 +36,10 @@ async function onThreads(
   { threads, store }: { readonly threads: number; readonly store: readonly string[] },
   work: (attacked: Attacked) => Promise<void>,
 ): Promise<void> {
-  await using directory = await temporaryDirectory();
-  await using server = await startPostern(
-    join(directory.path, "data"),
-    ["--threads", String(threads), ...store, ...MANY_FROM_ONE_ADDRESS],
-    { env: { NODE_OPTIONS: `--import=${ENDED_THREADS}`, ENDED_THREADS: "front-" }, node: NODE_WITH_THREADS ?? "" },
-  );
+  await using server = await startOwnServer(["--threads", String(threads), ...store, ...MANY_FROM_ONE_ADDRESS], {
+    env: { NODE_OPTIONS: `--import=${ENDED_THREADS}`, ENDED_THREADS: "front-" },
+    node: NODE_WITH_THREADS ?? "",
+  });
   const [send, key] = [await httpClient(server), await adminKey(server)];
   let isOver = false;
   const ending = (async () => {

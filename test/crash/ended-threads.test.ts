@@ -3,13 +3,12 @@
 // CRASH_HTTP_OPERATIONS and REVOCATIONS say how many operations and how many ends of each kind, TEST_SEED repeats a run as far as the scheduler allows.
 
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
-import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { describe, expect, it } from "vitest";
 import { metric } from "../attacks/testing/threads/clusters.ts";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
-import { ENDED_THREADS, type PosternProcess, startPostern } from "../e2e/testing/postern-process.ts";
+import { startOwnServer } from "../e2e/testing/own-server.ts";
+import { ENDED_THREADS, type PosternProcess } from "../e2e/testing/postern-process.ts";
 import { apiClient } from "./testing/api-client.ts";
 import { expectLinearizable } from "./testing/expect-linearizable.ts";
 import { objectRegister } from "./testing/object-register.ts";
@@ -35,9 +34,7 @@ type Attacked = { readonly server: PosternProcess; readonly key: string };
 
 /** Threads end from the beginning to the end of the work. */
 async function whileThreadsEnd(threads: number, work: (attacked: Attacked) => Promise<void>): Promise<void> {
-  await using directory = await temporaryDirectory();
-  await using server = await startPostern(
-    join(directory.path, "data"),
+  await using server = await startOwnServer(
     ["--cluster-threads", String(threads), "--store", "sqlite", ...MANY_FROM_ONE_ADDRESS],
     { env: { NODE_OPTIONS: `--import=${ENDED_THREADS}` } },
   );

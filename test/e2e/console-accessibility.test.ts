@@ -7,7 +7,7 @@ import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { namedCasesOf } from "../../tools/test-cost/by-night.ts";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { pictureOf, routesIn, viewsOf } from "./testing/console-views.ts";
 import { axeFindings, WITHOUT_TRANSITIONS } from "./testing/judge-page.ts";
 
@@ -181,10 +181,7 @@ beforeAll(async () => {
   });
   page = await served.openAs(platform.adminKey, "/");
 });
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 /** Rules whose result depends on the colour scheme or the width; the results of all other rules do not. */
 const OF_THEMES = ["color-contrast"];

@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { tool } from "./testing/postern-process.ts";
 
 let served: ServedConsole;
@@ -26,11 +26,7 @@ beforeAll(async () => {
   await platform.send({ method: "PATCH", path: "projects/default", body: patch });
   page = await served.openAs(platform.adminKey, "/clusters");
 });
-afterAll(async () => {
-  const pageErrors = served?.pageErrors;
-  await served?.[Symbol.asyncDispose]();
-  expect(pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 const press = (name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
 const goTo = (name: string): Promise<void> =>

@@ -7,7 +7,7 @@ import {
 } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 
 const ISSUER = "https://ci.example";
 
@@ -46,11 +46,7 @@ beforeAll(async () => {
   page = await served.openAs(platform.adminKey, "/projects");
 });
 
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  // Policy violations and errors of all tests before.
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 const go = (place: string) => page.getByRole("navigation").getByRole("link", { name: place, exact: true }).click();
 const inDialog = () => page.getByRole("dialog");

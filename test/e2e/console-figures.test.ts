@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { CDPSession, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { inBatches } from "./testing/batches.ts";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { LONG_TASK_MS, leastOf, tasksDuring } from "./testing/main-thread.ts";
 
 const KEYS = 10_000;
@@ -40,10 +40,7 @@ beforeAll(async () => {
   page = await served.openAs(platform.adminKey, "/");
   devtools = await page.context().newCDPSession(page);
 }, 600_000);
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 /**
  * When the view was there, in milliseconds of the clock since the page was asked for, and what the browser itself calls long tasks. Those are

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { succeed, tool } from "./testing/postern-process.ts";
 
 let served: ServedConsole;
@@ -23,11 +23,7 @@ beforeAll(async () => {
   await platform.create("users", { metadata: { name: "shop-ci" }, spec: { kind: "Bot" } });
   page = await served.openAs(platform.adminKey, "/projects");
 });
-afterAll(async () => {
-  const pageErrors = served?.pageErrors;
-  await served?.[Symbol.asyncDispose]();
-  expect(pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 const go = (place: string) => page.getByRole("navigation").getByRole("link", { name: place, exact: true }).click();
 const press = (name: string, where: Page | Locator = page) => where.getByRole("button", { name, exact: true }).click();

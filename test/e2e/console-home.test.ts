@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { byNight } from "../../tools/test-cost/by-night.ts";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { type SimulatedTenants, simulateRequests, simulateTenants } from "./testing/simulated-tenants.ts";
 
 const TENANTS = 50;
@@ -37,10 +37,7 @@ beforeAll(async () => {
   annsKey = await keyOf("ann-0");
   carlsKey = await keyOf("carl-2");
 }, 120_000);
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 test("an administrator sees what needs attention, and follows it", async () => {
   const page = await served.openAs(served.platform.adminKey, "/");

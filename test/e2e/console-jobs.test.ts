@@ -4,7 +4,7 @@
 import type { startPlatform } from "@postern/platform/testing/running-platform";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { routesIn } from "./testing/console-views.ts";
 import { type Hands, keyboardOf, mouseOf } from "./testing/hands.ts";
 import { lengthenLists } from "./testing/long-lists.ts";
@@ -531,10 +531,7 @@ beforeAll(async () => {
     },
   });
 }, 120_000);
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 const titleOf = (run: Run): string => `${run.rows}, ${run.width} pixels, ${run.theme}, with the ${run.with}`;
 

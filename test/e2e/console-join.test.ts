@@ -3,7 +3,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";
 import { succeed, tool } from "./testing/postern-process.ts";
 import { type AgentProcess, startAgent } from "./testing/tunnelled-cluster.ts";
@@ -15,9 +15,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await agent?.[Symbol.asyncDispose]();
-  const pageErrors = served?.pageErrors;
-  await served?.[Symbol.asyncDispose]();
-  expect(pageErrors).toEqual([]);
+  await closeConsole(served);
 });
 
 /** A kubeconfig for a virtual cluster that keeps workloads: the cluster that is connected. */

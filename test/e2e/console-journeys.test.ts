@@ -8,7 +8,7 @@ import { lastingPorts } from "@postern/stores/testing/lasting-ports";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { signInAtProvider } from "./testing/browser.ts";
-import { loadConsole, type ServedConsole, serveConsole, signInAs } from "./testing/console.ts";
+import { closeConsole, loadConsole, type ServedConsole, serveConsole, signInAs } from "./testing/console.ts";
 import { serveProvider } from "./testing/identity-provider.ts";
 
 let served: ServedConsole;
@@ -21,11 +21,7 @@ beforeAll(async () => {
   await platform.create("projects", { metadata: { name: "shop" }, spec: { displayName: "The shop" } });
   page = await served.openAs(platform.adminKey, "/");
 });
-afterAll(async () => {
-  const pageErrors = served?.pageErrors;
-  await served?.[Symbol.asyncDispose]();
-  expect(pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 /** How an element looks, and what is drawn for it where it is itself hidden, as boxes are. */
 const lookOf = (target: Locator): Promise<string> =>

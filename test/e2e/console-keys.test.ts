@@ -4,7 +4,7 @@ import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { byNight } from "../../tools/test-cost/by-night.ts";
 import { inBatches } from "./testing/batches.ts";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 
 let served: ServedConsole;
 let page: Page;
@@ -14,11 +14,7 @@ beforeAll(async () => {
   await platform.create("users", { metadata: { name: "jane" }, spec: { displayName: "Jane" } });
   page = await served.openAs(platform.adminKey, "/keys", { permissions: ["clipboard-read", "clipboard-write"] });
 });
-afterAll(async () => {
-  const pageErrors = served?.pageErrors;
-  await served?.[Symbol.asyncDispose]();
-  expect(pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 const create = (name: string, spec: object = {}): Promise<any> =>
   served.platform.create("ownedaccesskeys", { metadata: { name }, spec: { displayName: `Key ${name}`, ...spec } });

@@ -1,7 +1,7 @@
 // The next steps on the overview of a new installation in a real browser, and pages on narrow screens.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 
 const STEPS = [
   "Create an access key",
@@ -19,10 +19,7 @@ beforeAll(async () => {
   const { platform } = served;
   await platform.create("users", { metadata: { name: "jane" }, spec: { displayName: "Jane" } });
 });
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 test("a member without a project is shown how to get access, and hides the steps for good", async () => {
   const { platform } = served;

@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { simulateTenants } from "./testing/simulated-tenants.ts";
 
 let served: ServedConsole;
@@ -13,10 +13,7 @@ beforeAll(async () => {
   await simulateTenants(served.platform, { tenants: 12 });
   page = await served.openAs(served.platform.adminKey, "/");
 }, 120_000);
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 /** Types into the palette, and waits until its first entry is the wanted one. */
 async function find(query: string, first: string): Promise<void> {

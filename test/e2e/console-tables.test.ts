@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { simulateTenants } from "./testing/simulated-tenants.ts";
 
 let served: ServedConsole;
@@ -13,10 +13,7 @@ beforeAll(async () => {
   const kubeconfig = { spec: {} };
   await served.platform.send({ path: "namespaces/p-shop-00/virtualclusterinstances/dev/kubeconfig", body: kubeconfig });
 }, 120_000);
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 const headersOf = (page: Page): Promise<readonly string[]> => page.getByRole("columnheader").allInnerTexts();
 const firstName = (page: Page): Promise<string | null> => page.locator("tbody .row-link").first().textContent();

@@ -3,7 +3,7 @@
 
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { closeConsole, type ServedConsole, serveConsole } from "./testing/console.ts";
 import { simulateTenants } from "./testing/simulated-tenants.ts";
 
 const MOST_CLICKS = 6;
@@ -16,10 +16,7 @@ beforeAll(async () => {
   ci = keys.get("shop-00-ci") ?? "";
   for (const path of ["virtualclusterinstances", "clustertrustrules"]) await served.platform.send({ path, key: ci });
 }, 120_000);
-afterAll(async () => {
-  await served?.[Symbol.asyncDispose]();
-  expect(served?.pageErrors).toEqual([]);
-});
+afterAll(() => closeConsole(served));
 
 type Person = {
   readonly page: Page;

@@ -1,18 +1,16 @@
 // More virtual clusters than a cluster thread has memory for: each starts when it is asked for, in the place of one that has been idle.
 
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { CONFIG_MAPS, createCluster, metric, pathOf } from "../attacks/testing/threads/clusters.ts";
 import { adminKey, httpClient } from "./testing/http-client.ts";
-import { startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { startOwnServer } from "./testing/own-server.ts";
 
 const CLUSTERS = 34;
 const IDLE_MS = 2_500;
 
 test("clusters that do not fit at once take turns", async () => {
-  await using directory = await temporaryDirectory();
-  await using server = await startPostern(join(directory.path, "data"), [
+  await using server = await startOwnServer([
     // Of several threads that serve requests, each would have an Nth of the memory, with no room for so many clusters.
     ...["--threads", "1", "--cluster-threads", "1", "--memory-limit-mib", "256"],
   ]);

@@ -3,6 +3,7 @@
 import type { ConsoleBuild } from "@postern/platform/features/console/console-build";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import type { Browser, BrowserContext, Page } from "playwright-core";
+import { expect } from "vitest";
 import { newPerson, startBrowser } from "./browser.ts";
 
 /** As the build has written it: see fresh-build.ts. */
@@ -59,6 +60,12 @@ export async function serveConsole(
       await platform[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Ends it at the end of a file: nothing may have happened in a page that must not. */
+export async function closeConsole(served: ServedConsole | undefined): Promise<void> {
+  await served?.[Symbol.asyncDispose]();
+  expect(served?.pageErrors).toEqual([]);
 }
 
 const newPersonWith = (browser: Browser, options: Parameters<Browser["newContext"]>[0]): Promise<BrowserContext> =>

@@ -8,13 +8,14 @@ export type OwnServer = PosternProcess & {
   readonly directory: string;
 };
 
-/** As `startPostern`, whose data directory it makes. */
+/** As `startPostern`, whose data directory it makes. `flags` may name files of the directory. */
 export async function startOwnServer(
-  flags?: readonly string[],
+  flags: readonly string[] | ((directory: string) => readonly string[]) = [],
   surroundings?: PosternSurroundings,
 ): Promise<OwnServer> {
   const directory = await temporaryDirectory();
-  const server = await startPostern(join(directory.path, "data"), flags, surroundings);
+  const own = typeof flags === "function" ? flags(directory.path) : flags;
+  const server = await startPostern(join(directory.path, "data"), own, surroundings);
   return {
     ...server,
     directory: directory.path,
