@@ -56,8 +56,6 @@ export const paramRefFields = s.object(
   { atomic: true },
 );
 
-export const failurePolicyField = s.string();
-
 export const matchConditionsField = mergedInPatches(s.listMap(namedExpression(), ["name"]), "name");
 
 export const policyFields = s.object({
@@ -72,7 +70,7 @@ export const policyFields = s.object({
         messageExpression: s.string(),
       }),
     ),
-    failurePolicy: failurePolicyField,
+    failurePolicy: s.string(),
     auditAnnotations: s.list(
       s.object({
         key: s.string().required(),

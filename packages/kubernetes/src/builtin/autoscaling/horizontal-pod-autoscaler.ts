@@ -35,8 +35,7 @@ const currentFields = s.object({
 });
 
 const describedObject = reference.required();
-const resourceName = s.string().required();
-const container = s.string().required();
+const name = s.string().required();
 
 const [metric, target, current] = [metricFields.required(), targetFields.required(), currentFields.required()];
 
@@ -44,8 +43,8 @@ const metricSpec = s.object({
   type: s.string().required(),
   object: s.object({ describedObject, target, metric }),
   pods: s.object({ metric, target }),
-  resource: s.object({ name: resourceName, target }),
-  containerResource: s.object({ name: resourceName, target, container }),
+  resource: s.object({ name, target }),
+  containerResource: s.object({ name, target, container: name }),
   external: s.object({ metric, target }),
 });
 
@@ -53,8 +52,8 @@ const metricStatus = s.object({
   type: s.string().required(),
   object: s.object({ describedObject, current, metric }),
   pods: s.object({ metric, current }),
-  resource: s.object({ name: resourceName, current }),
-  containerResource: s.object({ name: resourceName, current, container }),
+  resource: s.object({ name, current }),
+  containerResource: s.object({ name, current, container: name }),
   external: s.object({ metric, current }),
 });
 

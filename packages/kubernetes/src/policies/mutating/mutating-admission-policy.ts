@@ -4,7 +4,6 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import {
-  failurePolicyField,
   matchConditionsField,
   matchFields,
   namedExpression,
@@ -27,7 +26,7 @@ export const mutatingPolicyFields = s.object({
         jsonPatch: expressionOf(),
       }),
     ),
-    failurePolicy: failurePolicyField,
+    failurePolicy: s.string(),
     matchConditions: matchConditionsField,
     reinvocationPolicy: s.string(),
   }),

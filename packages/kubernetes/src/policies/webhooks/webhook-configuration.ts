@@ -6,6 +6,7 @@ import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { mergedInPatches } from "../../builtin/builtin-resource.ts";
 import { labelSelector } from "../../builtin/rbac/rbac-fields.ts";
 import { webhookClientFields } from "../../webhooks/client-config.ts";
+import { matchConditionsField } from "../validating-admission-policy.ts";
 
 const ruleFields = s.object({
   operations: s.list(s.string()),
@@ -26,16 +27,7 @@ const COMMON = {
   sideEffects: s.string(),
   timeoutSeconds: s.int32(),
   admissionReviewVersions: s.list(s.string()),
-  matchConditions: mergedInPatches(
-    s.listMap(
-      s.object({
-        name: s.string().required(),
-        expression: s.string().required(),
-      }),
-      ["name"],
-    ),
-    "name",
-  ),
+  matchConditions: matchConditionsField,
 };
 
 export const validatingFields = s.object({ webhooks: mergedInPatches(s.listMap(s.object(COMMON), ["name"]), "name") });
