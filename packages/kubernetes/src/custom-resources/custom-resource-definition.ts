@@ -81,7 +81,7 @@ export const customResourceDefinitionFields = s.object({
       names: names.required(),
       scope: s.string().required(),
       versions: s.list(version).required(),
-      conversion: conversion,
+      conversion,
       preserveUnknownFields: s.boolean(),
     })
     .required(),
