@@ -7,7 +7,7 @@ import type { UpstreamResponse } from "../../foundation/upstream/upstream-respon
 import { whileWanted } from "./relay-response.ts";
 
 /** A target with thousands of groups has less, and it is read in one go. */
-const MAX_BYTES = 512 << 10;
+const MAX_BYTES = 256 << 10;
 
 type Place = {
   /** Base URL of the target. */

@@ -82,6 +82,7 @@ async function correctBindings(
 
 /** There are as many bindings as roles that the platform grants there. */
 const MAX_PAGES = 4;
+const PAGE_SIZE = 100;
 
 /** A cluster of a tenant may never end its list: rejects with ApiError 502 then. */
 async function listBounded(
@@ -90,7 +91,7 @@ async function listBounded(
 ): Promise<readonly Binding[]> {
   const items: Binding[] = [];
   let pages = 0;
-  for await (const page of listPages(bindings, options)) {
+  for await (const page of listPages(bindings, { ...options, pageSize: PAGE_SIZE })) {
     pages += 1;
     if (pages > MAX_PAGES) throw badGatewayError({ reason: "AnswerTooLarge", message: "it lists too many bindings" });
     for (const item of page.items) items.push(item);

@@ -365,6 +365,17 @@ describe("health", () => {
     expect(await backend.health(signal)).toMatchObject({ ready: true, version: expect.stringMatching(/^v\d/) });
   });
 
+  test.each([
+    ["is no JSON", "v1.36.2"],
+    ["is no version", '{"gitVersion":"<b>"}'],
+    ["is longer than any (security book 50)", `{"gitVersion":"v1.36.2","more":[${"{},".repeat(6_000)}{}]}`],
+  ])("does not show a version that %s", async (_, version) => {
+    const { backend } = await connectCluster({
+      intercept: ({ path }) => (path === "/version" ? textResponse(200, version) : undefined),
+    });
+    expect(await backend.health(signal)).toEqual({ ready: true, version: "unknown" });
+  });
+
   test("reports why a cluster is not ready", async () => {
     const { backend } = await connectCluster({
       intercept: ({ path }) => (path === "/readyz" ? textResponse(500, "[-]etcd failed") : undefined),
