@@ -4,29 +4,26 @@ export type RecordKind = {
   /** The account that a record counts for. */
   readonly owner: string;
   readonly limit: string;
-  readonly whenFull: string;
+  /** Absent: it cannot be full. */
+  readonly whenFull?: string;
 };
 
 export const RECORD_KINDS = {
   "access-key": {
     owner: "the control plane of a cluster or virtual cluster",
     limit: "one for each; deleted with it",
-    whenFull: "cannot be full",
   },
   "authority-rotations": {
     owner: "the embedded virtual cluster, or the platform",
     limit: "one for each CA that was rotated; deleted with the cluster",
-    whenFull: "cannot be full",
   },
   "certificate-authority": {
     owner: "the embedded virtual cluster",
     limit: "one for each; deleted with it",
-    whenFull: "cannot be full",
   },
   "certificate-activity": {
     owner: "the certificate",
     limit: "a timestamp and an address for each certificate; the certificates of an owner have a limit",
-    whenFull: "cannot be full",
   },
   certificates: {
     owner:
@@ -42,7 +39,6 @@ export const RECORD_KINDS = {
   "cluster-agents": {
     owner: "the connected cluster that an agent connects",
     limit: "one for each; deleted with it",
-    whenFull: "cannot be full",
   },
   "cluster-joins": {
     owner: "the connected cluster that is about to join",
@@ -52,14 +48,12 @@ export const RECORD_KINDS = {
   "key-activity": {
     owner: "the access key",
     limit: "a few timestamps for each key; the keys of an owner have a limit",
-    whenFull: "cannot be full",
   },
   "key-notices": {
     owner: "the access key",
     limit: "one notice for each lead time of the configuration",
-    whenFull: "cannot be full",
   },
-  "key-ring": { owner: "the platform", limit: "one", whenFull: "cannot be full" },
+  "key-ring": { owner: "the platform", limit: "one" },
   "key-usage": {
     owner: "the access key",
     limit: "50 entries and 100 uses of 300 characters for each key; 20,000 keys in memory",
@@ -70,11 +64,10 @@ export const RECORD_KINDS = {
     limit: "5,000",
     whenFull: "403 for a chosen value; generated values need no record",
   },
-  "platform-authority": { owner: "the platform", limit: "one", whenFull: "cannot be full" },
+  "platform-authority": { owner: "the platform", limit: "one" },
   "service-account-key": {
     owner: "the embedded virtual cluster",
     limit: "one for each; deleted with it",
-    whenFull: "cannot be full",
   },
   "sign-ins": {
     owner: "the user who has signed in; before that, the address",
