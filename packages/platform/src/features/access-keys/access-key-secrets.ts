@@ -22,8 +22,6 @@ type KeptDigest = Pick<KeptAccessKey, "digest"> & { readonly ringKey?: string | 
 export type AccessKeySecrets = SealedValues & {
   readonly format: AccessKeyFormat;
   generate(): string;
-  /** Under the key of the ring that is named, or its first; undefined where that is not on the ring. */
-  digestOf(value: string, ringKey: string | undefined): Uint8Array | undefined;
   /** Under every key of the ring, that of the primary one first. */
   digestsOf(value: string): readonly Uint8Array[];
   /** Whether a value is the one that was kept. Takes as long where nothing was. */
@@ -52,7 +50,8 @@ export function createAccessKeySecrets(deps: {
   const format = createAccessKeyFormat(platformName);
   const keyOf = (ringKey: string | undefined) =>
     ringKey === undefined ? keyRing.keys.find(({ isFirst }) => isFirst) : keyRing.find(ringKey);
-  const digestOf: AccessKeySecrets["digestOf"] = (value, ringKey) => {
+  /** Under the key of the ring that is named, or its first; undefined where that is not on the ring. */
+  const digestOf = (value: string, ringKey: string | undefined): Uint8Array | undefined => {
     const key = keyOf(ringKey);
     return key && accessKeyDigest(key.accessKeys, value);
   };
@@ -70,7 +69,6 @@ export function createAccessKeySecrets(deps: {
   return {
     ...values,
     format,
-    digestOf,
     digestsOf: (value) => keyRing.keys.map(({ accessKeys }) => accessKeyDigest(accessKeys, value)),
     matches(kept, value) {
       const [primary] = keyRing.keys;

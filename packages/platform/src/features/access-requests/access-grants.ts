@@ -76,7 +76,7 @@ export function openAccessGrants({ names, objects, epochs, runtime }: GrantsFoun
   };
 
   const put = (object: Parameters<typeof readRequest>[0]): void => {
-    const record = readRequest(object, names.projectNamespace);
+    const record = readRequest(object);
     const before = stored.get(object.key);
     const isSame = before?.record.uid === record.uid;
     const isApproved = record.phase === "Approved";

@@ -19,7 +19,6 @@ export type RequestRecord = {
   readonly place: AccessPlace | undefined;
   readonly targetUid: string;
   readonly role: string;
-  readonly policy: PolicyName;
   /** Milliseconds since the epoch: the access lasts from `from` to `until`. */
   readonly from: number;
   readonly until: number;
@@ -63,7 +62,7 @@ export function policyOf(
   return { kind, namespace, name };
 }
 
-export function readRequest(object: CachedObject, projectNamespace: (project: string) => string): RequestRecord {
+export function readRequest(object: CachedObject): RequestRecord {
   // The store holds no other kind under this resource.
   const { metadata, spec, status = {} } = object.decode() as AccessRequest;
   const phase = isBeingDeleted({ metadata }) ? "Revoked" : (status.phase ?? "Pending");
@@ -76,7 +75,6 @@ export function readRequest(object: CachedObject, projectNamespace: (project: st
     place: placeOf(spec.target),
     targetUid: status.targetUID ?? "",
     role: spec.role ?? "",
-    policy: policyOf(spec, projectNamespace),
     from: parseTimestamp(status.approvedTimestamp ?? "") ?? Number.POSITIVE_INFINITY,
     until: parseTimestamp(status.expirationTimestamp ?? "") ?? 0,
     createdAt: parseTimestamp(metadata.creationTimestamp ?? "") ?? 0,

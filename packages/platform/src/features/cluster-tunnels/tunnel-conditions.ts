@@ -23,13 +23,13 @@ export function agentStatus(
   const refused = tunnels.refusedBy(uid);
   const [first] = open;
   if (first === undefined) {
-    const fault = refused === undefined ? AGENT_NOT_CONNECTED : { reason: "AgentRefused", message: refused.message };
+    const fault = refused === undefined ? AGENT_NOT_CONNECTED : { reason: "AgentRefused", message: refused };
     return { online: false, agent: undefined, conditions: [{ type: "Connected", holds: false, ...fault }] };
   }
   const { version } = first.agent;
   const times = open.flatMap(({ roundTripMs }) => (roundTripMs === undefined ? [] : [roundTripMs]));
   const roundTrip = times.length === 0 ? undefined : Math.round(Math.min(...times));
-  const also = refused === undefined ? "" : `; ${refused.message} and was refused`;
+  const also = refused === undefined ? "" : `; ${refused} and was refused`;
   return {
     online: true,
     agent: {

@@ -7,9 +7,6 @@ import type { Dial } from "../../foundation/upstream/upstream-dialer.ts";
 import { ConnectTimeoutError, unreachableError } from "../../foundation/upstream/upstream-failure.ts";
 import type { Tunnel } from "./tunnel.ts";
 
-/** An agent that was turned away although its key is good. */
-export type RefusedAgent = { readonly at: number; readonly message: string };
-
 export type TunnelRegistry = Disposable & {
   /** A place for a tunnel, until it is disposed; why there is none otherwise. `namespace`: of a virtual cluster. */
   claim(uid: string, namespace?: string): Disposable | string;
@@ -19,9 +16,9 @@ export type TunnelRegistry = Disposable & {
   of(uid: string): readonly Tunnel[];
   /** For the connections of a cluster; it fails with an ApiError 503 where no tunnel is open. */
   dialer(uid: string): Dial;
-  /** Remembers the last agent that was refused; undefined forgets it. */
-  refuse(uid: string, refused: RefusedAgent | undefined): void;
-  refusedBy(uid: string): RefusedAgent | undefined;
+  /** Remembers why the last agent was turned away although its key is good; undefined forgets it. */
+  refuse(uid: string, why: string | undefined): void;
+  refusedBy(uid: string): string | undefined;
   /** Closes all tunnels of a cluster. */
   close(uid: string): void;
   /** Calls back with the uid of a Cluster whose tunnels have changed. */
@@ -49,7 +46,7 @@ export const AGENT_NOT_CONNECTED = {
 /** `expected`: the uids of the Clusters that agents are to connect. */
 export function createTunnelRegistry(scheduler: Scheduler, expected: () => readonly string[]): TunnelRegistry {
   const tunnels = new Map<string, Set<Tunnel>>();
-  const refused = new Map<string, RefusedAgent>();
+  const refused = new Map<string, string>();
   /** By uid and by namespace: a uid is the name of no namespace of a project. */
   const places = createTally();
   const listeners = new ChangeListeners<[uid: string]>();
@@ -97,9 +94,9 @@ export function createTunnelRegistry(scheduler: Scheduler, expected: () => reado
       timer = scheduler.schedule(OPEN_TIMEOUT_MS, () => opening.cancel(new ConnectTimeoutError()));
       return { destroy: () => opening.cancel(new Error("the connection is not wanted")) };
     },
-    refuse(uid, agent) {
-      if (agent === undefined) refused.delete(uid);
-      else refused.set(uid, agent);
+    refuse(uid, why) {
+      if (why === undefined) refused.delete(uid);
+      else refused.set(uid, why);
       listeners.call(uid);
     },
     refusedBy: (uid) => refused.get(uid),

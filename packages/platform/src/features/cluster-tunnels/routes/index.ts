@@ -14,7 +14,7 @@ import { createTunnelAuthorizer, createTunnelRoute } from "./tunnel-route.ts";
 type Needs = { readonly tunnels: ClusterTunnels; readonly keys: AccessKeys };
 
 export const joinRoute = (
-  { configuration, names, recordEvent, signal, runtime, rateLimiter }: Foundation,
+  { configuration, names, recordEvent, signal, rateLimiter }: Foundation,
   {
     tunnels,
     keys,
@@ -27,7 +27,6 @@ export const joinRoute = (
   handle: createJoinRoute({
     names,
     tunnels,
-    runtime,
     idOf: keys.secrets.format.idOf,
     manifests: (): Omit<AgentManifestOptions, "joinValue"> => ({
       server: endpoint.url(),

@@ -3,7 +3,6 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import { type ApiError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { AgentRecord } from "../agent-records.ts";
 import type { AgentTarget } from "../agent-targets.ts";
@@ -13,7 +12,6 @@ import { clusterEvent } from "./cluster-events.ts";
 export type RefusalDeps = {
   readonly names: PlatformNames;
   readonly tunnels: Pick<ClusterTunnels, "registry" | "metrics">;
-  readonly runtime: Pick<Runtime, "clock">;
   readonly recordEvent: EventRecorder;
 };
 
@@ -30,10 +28,10 @@ export function refuseAgent(
   { remoteAddress }: Pick<ApiRequest, "remoteAddress">,
   target: AgentTarget,
   { why, message, advice }: Refused,
-  { names, tunnels, runtime, recordEvent }: RefusalDeps,
+  { names, tunnels, recordEvent }: RefusalDeps,
 ): ApiError {
   tunnels.metrics.refused(why);
-  tunnels.registry.refuse(target.uid, { at: runtime.clock.now(), message });
+  tunnels.registry.refuse(target.uid, message);
   recordEvent(clusterEvent(names, target, "AgentRefused", `${message} and was refused, from ${remoteAddress}`));
   return forbiddenPathError(`${message}: ${advice}`);
 }
