@@ -1,13 +1,9 @@
 // Ingresses and claims without a class, where classes are marked as the default.
 
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../testing/cluster-surface.ts";
+import { expect, test } from "vitest";
+import { useClusterSurface } from "../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface();
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface();
 
 const post = async (path: string, kind: string, metadata: object, rest: object) => {
   const apiVersion = path.includes("/apis/") ? path.split("/").slice(2, 4).join("/") : "v1";

@@ -2,9 +2,9 @@
 // how they were recorded.
 
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../testing/cluster-surface.ts";
+import { describe, expect, test } from "vitest";
 import { comparedOf, type RecordedStep } from "../testing/recorded-answers.ts";
+import { useClusterSurface } from "../testing/use-cluster-surface.ts";
 
 const directory = new URL("testdata/answers-1.36/", import.meta.url);
 /** Kinds whose later answers show the work of a controller. */
@@ -13,11 +13,7 @@ const files = readdirSync(directory).filter((name) => name.endsWith(".json"));
 
 describe.each(files)("%s", (file) => {
   const steps: readonly RecordedStep[] = JSON.parse(readFileSync(new URL(file, directory), "utf8"));
-  let cluster: ClusterSurface;
-  beforeAll(async () => {
-    cluster = await openClusterSurface();
-  });
-  afterAll(() => cluster[Symbol.asyncDispose]());
+  const cluster = useClusterSurface();
 
   test.each(steps)("$title", async ({ response, ...request }) => {
     expect(comparedOf(request, await cluster.send(request))).toEqual(response);

@@ -1,13 +1,9 @@
 // Unknown and repeated fields of built-in kinds, which a strict request is refused for, and answers that are no Tables.
 
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../testing/cluster-surface.ts";
+import { expect, test } from "vitest";
+import { useClusterSurface } from "../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface();
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface();
 
 const path = "/api/v1/namespaces/default/configmaps?fieldValidation=Strict";
 const HEAD = '"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}';

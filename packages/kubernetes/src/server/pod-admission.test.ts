@@ -1,14 +1,10 @@
 // New pods of a cluster whose ServiceAccounts have tokens.
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createServiceAccountKeyPem, serviceAccountKeyFromPem } from "../service-accounts/service-account-key.ts";
-import { type ClusterSurface, openClusterSurface } from "../testing/cluster-surface.ts";
+import { useClusterSurface } from "../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface(serviceAccountKeyFromPem(createServiceAccountKeyPem()));
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface(serviceAccountKeyFromPem(createServiceAccountKeyPem()));
 
 const create = (path: string, json: object) => cluster.send({ method: "POST", path: `/api/v1/${path}`, json });
 const pod = (name: string, spec: object = {}, namespace = "default") =>

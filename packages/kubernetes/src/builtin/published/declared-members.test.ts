@@ -2,14 +2,10 @@
 
 import { heldMessages, messageMembers, messageNameOf } from "@postern/apimachinery/protobuf/kubernetes-messages";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { expect, test } from "vitest";
+import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface();
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface();
 
 /** Of metadata, definitions, and requests that are answered and not kept. */
 const ELSEWHERE = /^meta\.v1\.|^apiextensions\.|^authentication\.|^authorization\./;

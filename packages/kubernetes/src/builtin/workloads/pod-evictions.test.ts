@@ -1,17 +1,13 @@
 // Evictions beside the budgets of the pods. The texts are those of kube-apiserver 1.36.2.
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { describe, expect, it } from "vitest";
+import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
 const BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 const REFUSED = "Cannot evict pod as it would violate the pod's disruption budget.";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface();
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface();
 
 async function send(method: string, path: string, json?: object) {
   const answer = await cluster.send({ method, path, ...(json === undefined ? {} : { json }) });

@@ -1,13 +1,9 @@
 // The status of PodDisruptionBudgets.
 
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { expect, test } from "vitest";
+import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface();
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface();
 
 const BASE = "/api/v1/namespaces/default";
 const APPS = "/apis/apps/v1/namespaces/default/replicasets";

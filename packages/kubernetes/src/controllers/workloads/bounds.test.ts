@@ -3,6 +3,7 @@
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { describe, expect, test, vi } from "vitest";
 import { openClusterSurface } from "../../testing/cluster-surface.ts";
+import { controlledClient } from "../../testing/controlled-client.ts";
 import { createAllowance } from "./allowance.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
 import { byDeletion, firstOf, type PodState } from "./pod-state.ts";
@@ -81,13 +82,7 @@ const template = (app: string) => ({
 
 async function openCluster() {
   const cluster = await openClusterSurface(undefined, { runsWorkloads: () => true });
-  const send = async (method: string, path: string, json?: object) => {
-    const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-    const answer = await cluster.send({ method, path, ...(json === undefined ? {} : { json, contentType }) });
-    for (let round = 0; round < 4; round++) await cluster.settled();
-    if (answer.status >= 400) throw new Error(JSON.stringify(answer.json));
-    return answer.json;
-  };
+  const { send } = controlledClient(cluster);
   return { send, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
 }
 

@@ -1,22 +1,18 @@
 // CronJobs of a cluster whose workloads are controlled. A test writes when a CronJob ran last: what it missed since then is due at once.
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { describe, expect, test } from "vitest";
 import { controlledClient } from "../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
 import { MOST_ACTIVE } from "./cron-job-controller.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface(undefined, { runsWorkloads: () => true });
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });
 
 const BATCH = "/apis/batch/v1/namespaces/default";
 const PODS = "/api/v1/namespaces/default/pods";
 const NEW_YEAR = `${new Date().getUTCFullYear()}-01-01T00:00:00Z`;
 const NAME_OF_NEW_YEAR = Date.parse(NEW_YEAR) / 60_000;
 
-const { send, settled } = controlledClient(() => cluster);
+const { send, settled } = controlledClient(cluster);
 const template = { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "i" }] } };
 const cronJob = (name: string) => send("GET", `${BATCH}/cronjobs/${name}`);
 const jobsOf = async (name: string) =>

@@ -1,24 +1,16 @@
 // Deployments, ReplicaSets and ReplicationControllers of a cluster whose workloads are controlled, over its API.
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { describe, expect, test } from "vitest";
+import { openClusterSurface } from "../../testing/cluster-surface.ts";
+import { controlledClient } from "../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface(undefined, { runsWorkloads: () => true });
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });
 
 const CORE = "/api/v1/namespaces/default";
 const APPS = "/apis/apps/v1/namespaces/default";
 
-async function send(method: string, path: string, json?: object) {
-  const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-  const answer = await cluster.send({ method, path, ...(json === undefined ? {} : { json, contentType }) });
-  for (let round = 0; round < 4; round++) await cluster.settled();
-  if (answer.status >= 400) throw new Error(JSON.stringify(answer.json));
-  return answer.json;
-}
+const { send } = controlledClient(cluster);
 
 const listed = async (path: string, app: string) =>
   (await send("GET", `${path}?labelSelector=app%3D${app}`)).items as any[];

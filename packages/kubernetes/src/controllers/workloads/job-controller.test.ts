@@ -1,19 +1,15 @@
 // Jobs of a cluster whose workloads are controlled: a test writes the status of pods, as a kubelet would.
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { describe, expect, test } from "vitest";
 import { controlledClient } from "../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface(undefined, { runsWorkloads: () => true });
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });
 
 const PODS = "/api/v1/namespaces/default/pods";
 const JOBS = "/apis/batch/v1/namespaces/default/jobs";
 
-const { send } = controlledClient(() => cluster);
+const { send } = controlledClient(cluster);
 
 const make = (name: string, spec: object, restartPolicy = "Never") =>
   send("POST", JOBS, {

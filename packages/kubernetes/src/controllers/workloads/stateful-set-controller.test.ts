@@ -1,19 +1,15 @@
 // StatefulSets and DaemonSets of a cluster whose workloads are controlled, with their ControllerRevisions.
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { describe, expect, test } from "vitest";
 import { controlledClient } from "../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface(undefined, { runsWorkloads: () => true });
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });
 
 const CORE = "/api/v1/namespaces/default";
 const APPS = "/apis/apps/v1/namespaces/default";
 
-const { send, settled } = controlledClient(() => cluster);
+const { send, settled } = controlledClient(cluster);
 const template = (app: string, image = "i:1") => ({
   metadata: { labels: { app } },
   spec: { containers: [{ name: "a", image }] },

@@ -1,20 +1,16 @@
 // Volumes and claims of a cluster whose workloads are controlled.
 
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ClusterSurface, openClusterSurface } from "../../testing/cluster-surface.ts";
+import { describe, expect, test } from "vitest";
 import { controlledClient } from "../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
 
-let cluster: ClusterSurface;
-beforeAll(async () => {
-  cluster = await openClusterSurface(undefined, { runsWorkloads: () => true });
-});
-afterAll(() => cluster[Symbol.asyncDispose]());
+const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });
 
 const VOLUMES = "/api/v1/persistentvolumes";
 const CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims";
 const PODS = "/api/v1/namespaces/default/pods";
 
-const { send } = controlledClient(() => cluster);
+const { send } = controlledClient(cluster);
 
 const makeVolume = (name: string, storage: string, spec: object = {}) =>
   send("POST", VOLUMES, {
