@@ -17,7 +17,7 @@ import { type FollowedWatch, followWatch } from "./testing/followed-watch.ts";
 const SECONDS = Number(process.env["ENDS_SECONDS"] ?? 20);
 const seed = Number(process.env["TEST_SEED"]);
 /** Threads that end in a minute. Those that serve requests are started again later and later. */
-const ENDS = 40;
+const ENDS = 20;
 const THREADS = 5;
 const SECRETS = "/api/v1/namespaces/p-default/secrets";
 const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
@@ -171,10 +171,15 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each(["sqlite", "etcd"] as cons
       const counts = await auditedIds(join(server.dataDir, "audit.log"));
       expect([...answered].filter((id) => counts.get(id) !== 1)).toEqual([]);
       expect([...unanswered].filter((id) => (counts.get(id) ?? 0) > 1)).toEqual([]);
-      const fronts = await metric(await httpClient(server), key, "postern_front_restarts_total", "crashed");
+      const ended = (name: string): Promise<number> => untilAnswered(() => metric(fresh, key, name, "crashed"));
+      const [fronts, clusters] = [
+        await ended("postern_front_restarts_total"),
+        await ended("postern_thread_restarts_total"),
+      ];
       process.stdout.write(
         `${JSON.stringify({
           fronts,
+          clusters,
           writes: watched.map(({ written }) => written.length),
           opened: watched.map(({ watches }) => watches.reduce((sum, watch) => sum + watch.opened(), 0)),
           keys: uses.length,

@@ -1,5 +1,5 @@
 // Loaded into a server before anything else: on SIGUSR2 one of its cluster threads ends, drawn at random; with ENDED_THREADS=front- one that serves requests.
-// With ENDED_THREADS_PER_MINUTE they end by themselves, so many in all threads together where all run. TEST_SEED says when, and which.
+// With ENDED_THREADS_PER_MINUTE they end by themselves: so many that the main thread has started, and as many that the others have. TEST_SEED says when, and which.
 
 import { syncBuiltinESMExports } from "node:module";
 import workers from "node:worker_threads";
@@ -39,7 +39,7 @@ function endOne() {
 }
 
 /** Each thread that serves requests has cluster threads of its own. */
-const meanPauseMs = (60_000 * Number(fronts)) / Number(rate);
+const meanPauseMs = ((workers.isMainThread ? 1 : Number(fronts)) * 60_000) / Number(rate);
 
 function endLater() {
   const end = () => {
