@@ -78,7 +78,7 @@ const REFUSALS: readonly (readonly [name: string, version: string, spoil: () => 
     /^7\.0\.0 is released already, and newer/,
   ],
   ["changed files", "7.0.0", () => write("README.md", "x"), /^the working tree has changes/],
-  ["new files", "7.0.0", () => write("new.txt", "x"), /^the working tree has changes/],
+  ["new files", "7.0.0", () => write("new.ts", "x"), /^the working tree has changes/],
   [
     "a staged change",
     "7.0.0",
