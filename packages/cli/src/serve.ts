@@ -26,10 +26,13 @@ export type ServeDeps = {
 
 /** Loaded only to run a server: it takes longer than any other command. */
 async function loadPlatform(): Promise<ServeDeps> {
-  const { startServer } = await import("@postern/platform/main");
+  const [{ startServer }, { frontCount, ownMachine }] = await Promise.all([
+    import("@postern/platform/main"),
+    import("@postern/platform/fronts/front-count"),
+  ]);
   return {
     async startServer(configuration, stopping, onRepeated) {
-      const threads = configuration.threads > 1 ? await import("./front-thread.ts") : {};
+      const threads = frontCount(configuration, ownMachine()).most > 1 ? await import("./front-thread.ts") : {};
       // For as long as the process runs.
       limitYoungGeneration([...process.execArgv, process.env["NODE_OPTIONS"] ?? ""]);
       return await startServer(configuration, {

@@ -16,6 +16,7 @@ import { expect, it } from "vitest";
 import { composeServer } from "./compose-server.ts";
 import { memoryBudgets } from "./features/budgets/memory-limit.ts";
 import { loadConfiguration } from "./foundation/config/configuration.ts";
+import { ONE_THREAD } from "./foundation/config/thread-share.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { readServerSecrets } from "./foundation/store/server-keys.ts";
 import { loadServingIdentity } from "./server/serving-identity.ts";
@@ -51,6 +52,7 @@ it("answers probes while objects are loaded, and requests when they have been", 
     const loaded = deferred<void>();
     const composing = composeServer({
       ...common,
+      share: ONE_THREAD,
       manifests: [],
       store,
       serving,

@@ -24,6 +24,7 @@ import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
 import { LINK_PATH } from "./features/sign-in/sign-in-paths.ts";
 import type { CountedClusters } from "./features/virtual-clusters/embedded/threads/counted-clusters.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
+import type { ThreadShare } from "./foundation/config/thread-share.ts";
 import type { Foundation } from "./foundation/foundation.ts";
 import { currentLimitLocks } from "./foundation/store/limits-of-threads.ts";
 import { settleMsOf } from "./foundation/store/open-sealed-store.ts";
@@ -60,6 +61,8 @@ export type RunningServer = {
 
 export type ServerParts = {
   readonly configuration: Configuration;
+  /** The servers of this process that share its limits. */
+  readonly share: ThreadShare;
   /** The manifests of --bootstrap-dir. */
   readonly manifests: readonly Manifest[];
   readonly store: ServerStore;
@@ -101,7 +104,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     { store, cache, runtime, threadId: further?.id, signal },
     teardown,
   );
-  const { transport, port, eventLoopBudget, serve } = await openTransport(
+  const { transport, port, eventLoopBudget, serve, join } = await openTransport(
     { ...parts, configuration, serving: serving.current, front },
     teardown,
   );
@@ -118,6 +121,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const platform = await composePlatform(
     {
       configuration,
+      share: parts.share,
       storage: store.storage,
       cache,
       runtime,
@@ -194,6 +198,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   }
   isPrepared = true;
   await confirmed();
+  await join();
 
   const onReload = gaugeServing(metrics, serving);
   if (further !== undefined) further.onServing((next) => serving.replace(next, transport));
@@ -201,15 +206,16 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     teardown.use(
       reloadCertificate(base, { transport, serving, logger, onReload, rotations: platform.clusters.rotations }),
     );
+  const { departures } = transport;
   const activity = () => snapshotOf(platform.activity, runtime.clock.now());
-  further?.serve({ activity, writeUses });
+  further?.serve({ activity, writeUses, departures });
   teardown.defer(() => {
     draining.abort();
     first?.beginClose();
   });
   if (first !== undefined) {
     teardown.use(serving.onReplaced(first.replaceServing));
-    await first.start({ port, serving: serving.current, audit: log.sink, link, activity, writeUses });
+    await first.start({ port, serving: serving.current, audit: log.sink, link, activity, writeUses, departures });
   }
 
   return {

@@ -20,12 +20,13 @@ import {
   beat,
   type FirstCalls,
   type FirstNotes,
+  type FrontSums,
   type FurtherCalls,
   type FurtherFrontData,
   type FurtherNotes,
   isMemoryShort,
 } from "./fronts/front-methods.ts";
-import { shareOf } from "./fronts/front-share.ts";
+import { threadShareOf } from "./fronts/front-share.ts";
 import type { ServingIdentity } from "./server/serving-identity.ts";
 import { memoryOf, openBasics, openServerCache, type ServerBasics } from "./server-parts.ts";
 
@@ -46,11 +47,15 @@ export async function runFurtherFront(
   surroundings: FurtherSurroundings,
 ): Promise<void> {
   const teardown = createTeardown();
-  const timer = setInterval(() => beat(data.state), BEAT_MS);
+  const served: { parts?: FurtherParts } = {};
+  const load = (): FrontSums => ({
+    busyMs: performance.eventLoopUtilization().active,
+    connections: served.parts?.departures.staying ?? 0,
+  });
+  const timer = setInterval(() => beat(data.state, load()), BEAT_MS);
   teardown.defer(() => clearInterval(timer));
   let server: RunningServer | undefined;
   let onMetrics: FurtherMetrics = async () => [];
-  const served: { parts?: FurtherParts } = {};
   const followers: ((serving: ServingIdentity) => void)[] = [];
   const link = createLink<FurtherCalls, FurtherNotes, FirstCalls, FirstNotes>({
     port,
@@ -59,6 +64,10 @@ export async function runFurtherFront(
       activity: () => partsOf(served).activity(),
       async writeUses(uids) {
         await partsOf(served).writeUses(uids);
+        return undefined;
+      },
+      async retire() {
+        await partsOf(served).departures.retire();
         return undefined;
       },
       async close() {
@@ -70,6 +79,7 @@ export async function runFurtherFront(
       serving(next) {
         for (const follower of followers) follower(next);
       },
+      move: (count) => partsOf(served).departures.move(count),
     },
     // The first one takes what the thread throws.
     onError(error) {
@@ -106,7 +116,7 @@ async function compose(
   teardown: Teardown,
 ): Promise<RunningServer> {
   const { basics, link, loadConsole, loadDocumentation, followers, served } = parts;
-  const configuration = shareOf(data.configuration);
+  const { configuration } = data;
   const store = await openServerStore({
     ...basics,
     configuration,
@@ -114,7 +124,7 @@ async function compose(
     teardown,
     join: () => openPlace(data),
   });
-  const { budgets } = memoryOf(configuration);
+  const { budgets } = memoryOf(configuration, data.first);
   const { cache, counted } = openServerCache(store, budgets, basics, teardown);
   const front: FurtherFront = {
     isFirst: false,
@@ -140,6 +150,7 @@ async function compose(
   return await composeServer({
     ...basics,
     configuration,
+    share: threadShareOf(data.share),
     manifests: [],
     store,
     serving: data.serving,

@@ -13,9 +13,10 @@ import { ConfigurationError } from "./foundation/config/configuration-error.ts";
 import { ensurePrivateDirectory } from "./foundation/pki/private-file.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { readServerSecrets } from "./foundation/store/server-keys.ts";
-import { assertThreadsAreServed } from "./fronts/can-share-port.ts";
+import { frontCount, ONE_FRONT, ownMachine } from "./fronts/front-count.ts";
+import type { DemandTimes } from "./fronts/front-demand.ts";
 import { FrontPool, showFronts } from "./fronts/front-pool.ts";
-import { shareOf } from "./fronts/front-share.ts";
+import { createFrontShare, threadShareOf } from "./fronts/front-share.ts";
 import type { StartFrontThread } from "./fronts/front-thread.ts";
 import { lockDataDirectory } from "./server/lock-data-directory.ts";
 import { adoptPlatformAuthority } from "./server/platform-authority.ts";
@@ -37,6 +38,8 @@ export type ServerSurroundings = {
   readonly heap?: ProcessHeap;
   /** Starts a thread that serves requests, for --threads. Default: a configuration with more than one is refused. */
   readonly startFrontThread?: StartFrontThread;
+  /** When further threads begin and end. Default: after ten seconds, and five minutes. */
+  readonly demandTimes?: DemandTimes;
   /** Aborted while the server starts: it waits for its store no longer, and the start fails. */
   readonly stopping?: AbortSignal;
 };
@@ -59,13 +62,23 @@ export async function startServer(
 }
 
 async function start(
-  whole: Configuration,
-  { logDestination, loadConsole, loadDocumentation, stopping, onFaults, heap, startFrontThread }: ServerSurroundings,
+  configuration: Configuration,
+  {
+    logDestination,
+    loadConsole,
+    loadDocumentation,
+    stopping,
+    onFaults,
+    heap,
+    startFrontThread,
+    demandTimes,
+  }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
-  assertThreadsAreServed(whole, { platform: process.platform, nodeVersion: process.versions.node });
-  const configuration = shareOf(whole);
-  const { threads } = configuration;
+  // A server in another program has one thread by default.
+  const isAlone = startFrontThread === undefined && configuration.threads === undefined;
+  const count = isAlone ? ONE_FRONT : frontCount(configuration, ownMachine());
+  const share = createFrontShare(count.first);
   const basics = await openBasics(configuration, { logDestination, onFaults, withProcessMetrics: true }, teardown);
   const { metrics, logger, runtime } = basics;
   await ensurePrivateDirectory(configuration.dataDir);
@@ -76,7 +89,7 @@ async function start(
     ? await loadServingIdentity(configuration, runtime)
     : undefined;
 
-  const table = threads > 1 ? createServerTable(threads) : undefined;
+  const table = count.most > 1 ? createServerTable(count.most) : undefined;
   const opening = openServerStore({ ...basics, configuration, secrets, teardown, stopping, table });
   // Hundreds of modules, loaded while the thread of the database starts. A failure surfaces where they are awaited below.
   const loading = import("./compose-server.ts");
@@ -93,7 +106,7 @@ async function start(
     const cause = configuration.tlsCaFile;
     logger.warn({ cause }, "the file of --tls-ca-file is absent or empty: kubeconfigs name no CA");
   }
-  const { wholeBytes, budgets } = memoryOf(configuration);
+  const { wholeBytes, budgets } = memoryOf(configuration, count.first);
   // A start with much in the store needs it most.
   const pressure =
     heap && teardown.use(followMemoryPressure({ limitBytes: wholeBytes, heap, scheduler: runtime.scheduler }));
@@ -105,8 +118,13 @@ async function start(
       : teardown.use(
           new FrontPool({
             ...runtime,
+            count,
+            limitBytes: wholeBytes,
+            demandTimes,
             data: {
-              configuration: whole,
+              configuration,
+              first: count.first,
+              share,
               secrets: store.secrets,
               ticketKeys: runtime.random.bytes(TICKET_KEY_BYTES),
               table,
@@ -122,6 +140,7 @@ async function start(
   const server = await composeServer({
     ...basics,
     configuration,
+    share: threadShareOf(share),
     manifests,
     store,
     serving,

@@ -10,6 +10,7 @@ import { createHttpTransport, type HttpTransport } from "@postern/apiserver/tran
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
+import { connectionShare, type ThreadShare } from "./foundation/config/thread-share.ts";
 import type { Front } from "./fronts/front.ts";
 import { transportLimitsOf, trustedProxiesOf } from "./server/rate-limits.ts";
 import type { ServingIdentity } from "./server/serving-identity.ts";
@@ -21,12 +22,15 @@ export type OpenTransport = {
   readonly eventLoopBudget: EventLoopBudget;
   /** Answers all requests by `handler` from now on, and drains them when the server is taken down. */
   serve(handler: ApiHandler): void;
+  /** To be called once requests can be answered: a further thread listens from then on, since others take connections meanwhile. */
+  join(): Promise<void>;
 };
 
-/** Listens. Rejects with the error of a port that cannot be listened on. */
+/** The first thread listens. Rejects with the error of a port that cannot be listened on. */
 export async function openTransport(
   parts: {
     readonly configuration: Configuration;
+    readonly share: ThreadShare;
     readonly serving: ServingIdentity;
     readonly memory: MemoryBudgets;
     readonly runtime: Runtime;
@@ -38,7 +42,7 @@ export async function openTransport(
   },
   teardown: Teardown,
 ): Promise<OpenTransport> {
-  const { configuration, runtime, logger, metrics, front } = parts;
+  const { configuration, share, runtime, logger, metrics, front } = parts;
   const { clock, scheduler, random } = runtime;
   // Very many objects take seconds to load.
   const starting = createStartingHandler(logger);
@@ -59,13 +63,14 @@ export async function openTransport(
     onConnectionDropped: (reason) => metrics.connectionDropped(reason),
     onTakenBack: () => metrics.requestTakenBack(),
     limits: transportLimitsOf(configuration, parts.memory),
+    connectionShare: () => connectionShare(share),
     trustedProxies: trustedProxiesOf(configuration),
     handler: starting.handle,
   });
   // Only where the start fails; it is closed before everything below otherwise.
   teardown.defer(() => transport.close({ drainMs: 0 }));
   teardown.use(starting);
-  const { port } = await transport.listen();
+  const port = front?.isFirst === false ? front.port : (await transport.listen()).port;
   return {
     transport,
     port,
@@ -75,6 +80,9 @@ export async function openTransport(
       starting.open(handler);
       metrics.followBacklog(transport.backlog);
       teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
+    },
+    async join() {
+      if (front?.isFirst === false) await transport.listen();
     },
   };
 }

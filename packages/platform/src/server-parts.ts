@@ -92,12 +92,15 @@ function processorMs(): number {
 
 const MIB = 1 << 20;
 
-/** The memory of the process, and the share of each of its servers. */
-export function memoryOf(configuration: Configuration): {
+/** The memory of the process, and the share of each of `threads` servers that it has from its start on. */
+export function memoryOf(
+  configuration: Configuration,
+  threads: number,
+): {
   readonly wholeBytes: number;
   readonly budgets: MemoryBudgets;
 } {
-  const { memoryLimitMiB, fairness, watchBacklog, threads } = configuration;
+  const { memoryLimitMiB, fairness, watchBacklog } = configuration;
   const wholeBytes = memoryLimitMiB === 0 ? detectedMemoryLimit() : memoryLimitMiB * MIB;
   const asked = { bodyBytes: fairness.bodyMiB * MIB, backlogBytes: watchBacklog.totalMiB * MIB };
   const clusterThreads =

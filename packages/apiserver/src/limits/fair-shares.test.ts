@@ -41,6 +41,32 @@ function takers(shares: ReturnType<typeof shared>, lane: Lane = "mutating") {
 }
 
 describe("places", () => {
+  it("follow a number that changes: those that are taken are kept, and none is given above it", async () => {
+    let places = 8;
+    const follows = createFairShares(
+      {
+        ...DEFAULT_FAIR_SHARES,
+        places: {
+          readOnly: 8,
+          urgent: 8,
+          get mutating() {
+            return places;
+          },
+        },
+      },
+      { clock: { elapsed: () => 0 }, scheduler: systemRuntime.scheduler },
+    );
+    const { given, take, giveBack } = takers(follows);
+    await take(...["a", "b", "c", "d"].map((user) => of(user)));
+    places = 2;
+    await take(of("e"));
+    await giveBack();
+    await giveBack();
+    expect(given).toEqual(["a", "b", "c", "d"]);
+    await giveBack();
+    expect(given).toEqual(["a", "b", "c", "d", "e"]);
+  });
+
   it("are given at once up to a key's share, and a user's with many keys", async () => {
     const { given, take } = takers(shared(8));
     await take(...Array.from({ length: 3 }, () => of("a", "a1")), ...Array.from({ length: 3 }, () => of("a", "a2")));

@@ -14,7 +14,7 @@ export type Lane = "readOnly" | "mutating" | "urgent";
 export const LANES: readonly Lane[] = ["readOnly", "mutating", "urgent"];
 
 export type FairShareLimits = {
-  /** Places of each lane; 0 means no bound. */
+  /** Places of each lane; 0 means no bound. Read for each request: they may change. */
   readonly places: Readonly<Record<Lane, number>>;
   /** How much of a lane, and of the memory for bodies, one user may hold; between 0 and 1. */
   readonly userShare: number;
@@ -78,10 +78,9 @@ export function createFairShares(
   limits: FairShareLimits,
   { clock, scheduler, eventLoopBudget: budget = createEventLoopBudget(clock), isShort }: FairSharesDeps,
 ): FairShares {
-  const lanes = Object.fromEntries(LANES.map((lane) => [lane, new LaneState(limits, limits.places[lane])])) as Record<
-    Lane,
-    LaneState
-  >;
+  const lanes = Object.fromEntries(
+    LANES.map((lane) => [lane, new LaneState(limits, () => limits.places[lane])]),
+  ) as Record<Lane, LaneState>;
   const bodies = createBodyMemory({ ...limits, isShort });
   const waiting = LANES.map((lane) => ({
     isUrgent: lane === "urgent",
@@ -177,19 +176,30 @@ type Next = { readonly user: string; readonly state: UserState; readonly at: num
  * waits longest.
  */
 class LaneState {
-  readonly #places: number;
-  readonly #perUser: number;
-  readonly #perKey: number;
+  readonly #limits: FairShareLimits;
+  readonly #read: () => number;
   /** Users with places or waiting requests, the most recently served one last. */
   readonly #users = new Map<string, UserState>();
   #isUnauthenticatedTurn = false;
   taken = 0;
   waiting = 0;
 
-  constructor({ userShare, keyShare }: FairShareLimits, places: number) {
-    this.#places = places === 0 ? Number.POSITIVE_INFINITY : places;
-    this.#perUser = shareOf(this.#places, userShare);
-    this.#perKey = shareOf(this.#places, keyShare);
+  constructor(limits: FairShareLimits, places: () => number) {
+    this.#limits = limits;
+    this.#read = places;
+  }
+
+  get #places(): number {
+    const places = this.#read();
+    return places === 0 ? Number.POSITIVE_INFINITY : places;
+  }
+
+  get #perUser(): number {
+    return shareOf(this.#places, this.#limits.userShare);
+  }
+
+  get #perKey(): number {
+    return shareOf(this.#places, this.#limits.keyShare);
   }
 
   /** Whether there is a place for the request, and for those of its user that wait. */

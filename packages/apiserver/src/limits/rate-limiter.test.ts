@@ -23,6 +23,19 @@ describe("rate limiter", () => {
     expect(delayOf("a")).toBe(1);
   });
 
+  it("follows a limit that changes", () => {
+    const limit = { qps: 1, burst: 4 };
+    const { delayOf, advance } = limiterAt(0, limit);
+    delayOf("a");
+    limit.burst = 2;
+    expect([1, 2, 3].map(() => delayOf("a"))).toEqual([undefined, undefined, 1]);
+    limit.qps = 0.25;
+    expect(delayOf("a")).toBe(4);
+    limit.burst = 4;
+    advance(16_000);
+    expect([1, 2, 3, 4, 5].map(() => delayOf("a"))).toEqual([...Array(4).fill(undefined), 4]);
+  });
+
   it("counts subjects apart, so that one cannot lock out another (security book 26)", () => {
     const { delayOf } = limiterAt(0, { qps: 1, burst: 1 });
     delayOf("attacker");

@@ -24,10 +24,12 @@ type Bucket = { tokens: number; updatedAt: number };
 const MAX_SUBJECTS = 100_000;
 const KEPT_SHARE = 0.9;
 
-export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, "elapsed">): RateLimiter {
+/** `limit` is read for each request: it may change. */
+export function createRateLimiter(limit: RateLimit, clock: Pick<Clock, "elapsed">): RateLimiter {
   const buckets = new Map<string, Bucket>();
 
   const refill = (bucket: Bucket, now: number): void => {
+    const { qps, burst } = limit;
     const elapsedSeconds = (now - bucket.updatedAt) / 1000;
     bucket.tokens = Math.min(burst, bucket.tokens + elapsedSeconds * qps);
     bucket.updatedAt = now;
@@ -35,7 +37,7 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, 
   const forgetIdle = (now: number): void => {
     for (const [subject, bucket] of buckets) {
       refill(bucket, now);
-      if (bucket.tokens >= burst) buckets.delete(subject);
+      if (bucket.tokens >= limit.burst) buckets.delete(subject);
     }
     // All are busy: those that have waited longest go, many at once, so that not each newcomer goes through all of them.
     for (const subject of buckets.keys()) {
@@ -46,6 +48,7 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, 
 
   return {
     delayOf(subject, cost = 1) {
+      const { qps, burst } = limit;
       const now = clock.elapsed();
       let bucket = buckets.get(subject);
       if (bucket === undefined) {
@@ -62,7 +65,7 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, 
     },
     refund(subject, cost = 1) {
       const bucket = buckets.get(subject);
-      if (bucket !== undefined) bucket.tokens = Math.min(burst, bucket.tokens + Math.min(cost, burst));
+      if (bucket !== undefined) bucket.tokens = Math.min(limit.burst, bucket.tokens + cost);
     },
     isExhausted(subject) {
       const bucket = buckets.get(subject);

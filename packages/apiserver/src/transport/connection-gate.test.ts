@@ -31,13 +31,14 @@ class FakeSocket extends EventEmitter {
   }
 }
 
-function startGate() {
+function startGate(share?: () => number) {
   const server = new EventEmitter();
   const scheduler = { schedule: () => ({ [Symbol.dispose]: () => undefined }) };
   const faults = createFaults({ logger: silentLogger });
   // The gate listens for connections, and asks nothing else of the server.
   const gate = installConnectionGate(server as Http2SecureServer, {
     limits: LIMITS,
+    share,
     clock: { elapsed: () => 0 },
     scheduler,
     faults,
@@ -97,4 +98,16 @@ it("drops the oldest idle connection without a credential where each has another
   gate.know(good, "jane");
   guest(attacker(9_999));
   expect([...dropped]).toEqual([strangers[1]]);
+});
+
+it("at a limit that has become lower, each newcomer takes the places of two, until the limit holds", () => {
+  let share = 1;
+  const { guest, dropped } = startGate(() => share);
+  for (let each = 0; each < LIMITS.maxStrangers; each++) guest(attacker(each));
+  expect(dropped.size).toBe(0);
+  share = 0.75;
+  guest(attacker(1_000));
+  expect(dropped.size).toBe(2);
+  for (let each = 0; each < 200; each++) guest(attacker(1_001 + each));
+  expect(LIMITS.maxStrangers + 201 - dropped.size).toBe(0.75 * LIMITS.maxStrangers);
 });

@@ -55,6 +55,8 @@ export type ConnectionGateOptions = {
     TransportLimits,
     "maxHandshakes" | "maxStrangers" | "maxConnections" | "sourceShare" | "strangerTimeoutMs" | "handshakeTimeoutMs"
   >;
+  /** The part of the limits that holds here; it may change. Default: all. */
+  readonly share?: (() => number) | undefined;
   readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   readonly faults: Faults;
@@ -65,12 +67,21 @@ export type ConnectionGateOptions = {
 /** Must be called before the first connection. */
 export function installConnectionGate(
   server: Http2SecureServer,
-  { limits, clock, scheduler, faults, trustedProxies, onDrop = () => undefined }: ConnectionGateOptions,
+  {
+    limits,
+    share = () => 1,
+    clock,
+    scheduler,
+    faults,
+    trustedProxies,
+    onDrop = () => undefined,
+  }: ConnectionGateOptions,
 ): ConnectionGate {
   const { maxHandshakes, maxStrangers, maxConnections, sourceShare, strangerTimeoutMs } = limits;
-  const handshakes = new Room<Socket>(maxHandshakes, sourceShare, () => false);
-  const unauthenticated = new Room<Guest>(maxStrangers, sourceShare, (guest) => guest.isBusy());
-  const known = new Room<Guest>(maxConnections, sourceShare, (guest) => guest.isBusy());
+  const partOf = (max: number) => () => Math.ceil(max * share());
+  const handshakes = new Room<Socket>(partOf(maxHandshakes), sourceShare, () => false);
+  const unauthenticated = new Room<Guest>(partOf(maxStrangers), sourceShare, (guest) => guest.isBusy());
+  const known = new Room<Guest>(partOf(maxConnections), sourceShare, (guest) => guest.isBusy());
   const timers = new Map<Guest, Disposable>();
   // TLS hands out another socket than came in: what both know is the other end.
   const byPeer = new Map<string, Socket>();
@@ -96,12 +107,13 @@ export function installConnectionGate(
     timers.delete(guest);
     unauthenticated.delete(guest);
   };
-  const drop = (guest: Guest | undefined, reason: DropReason): void => {
-    if (guest === undefined) return;
-    forgetUnauthenticated(guest);
-    known.delete(guest);
-    onDrop(reason);
-    guest.end(reason);
+  const drop = (guests: readonly Guest[], reason: DropReason): void => {
+    for (const guest of guests) {
+      forgetUnauthenticated(guest);
+      known.delete(guest);
+      onDrop(reason);
+      guest.end(reason);
+    }
   };
 
   const queue = createHandshakeQueue({
@@ -141,9 +153,9 @@ export function installConnectionGate(
   };
   const admit = (socket: Socket): void => {
     const source = sourceOf(addressOf(socket));
-    const victim = handshakes.add(socket, source);
+    const victims = handshakes.add(socket, source);
     queue.arrive(socket, source);
-    if (victim !== undefined) dropHandshake(victim);
+    for (const victim of victims) dropHandshake(victim);
   };
   const addressOf = (peer: Peer): string => clients.get(peerOf(peer)) ?? peer.remoteAddress ?? "";
   const destroy = (socket: Socket): void => void socket.destroy();
@@ -181,31 +193,45 @@ export function installConnectionGate(
  */
 const OUTSTANDING = 1 / 32;
 
+/** At a limit that has become lower, each newcomer takes the places of two. */
+const MOST_EVICTED = 2;
+
 /** Members by their owner, the oldest first. It is within its limits again once the members that `add` names have left. */
 class Room<Member> {
-  readonly #max: number;
-  readonly #maxPerOwner: number;
-  readonly #outstanding: number;
+  readonly #max: () => number;
+  readonly #share: number;
   readonly #isBusy: (member: Member) => boolean;
   readonly #owners = new Map<Member, string>();
   readonly #members = new Map<string, Set<Member>>();
 
-  constructor(max: number, share: number, isBusy: (member: Member) => boolean) {
+  constructor(max: () => number, share: number, isBusy: (member: Member) => boolean) {
     this.#max = max;
-    this.#maxPerOwner = Math.max(1, Math.ceil(max * share));
-    this.#outstanding = max * OUTSTANDING;
+    this.#share = share;
     this.#isBusy = isBusy;
   }
 
-  /** Returns the member to evict: the longest idle of the same owner, of the largest owner, or of all where no owner has many. */
-  add(member: Member, owner: string): Member | undefined {
+  /** Returns the members to evict. */
+  add(member: Member, owner: string): readonly Member[] {
     this.#owners.set(member, owner);
     const own = this.#members.get(owner) ?? new Set();
     this.#members.set(owner, own.add(member));
-    if (own.size > this.#maxPerOwner) return this.#firstIdle(own);
-    if (this.#owners.size <= this.#max) return undefined;
+    const evicted: Member[] = [];
+    while (evicted.length < MOST_EVICTED) {
+      const victim = this.#victim(own);
+      if (victim === undefined) break;
+      this.delete(victim);
+      evicted.push(victim);
+    }
+    return evicted;
+  }
+
+  /** The longest idle of the same owner, of the largest owner, or of all where no owner has many. */
+  #victim(own: ReadonlySet<Member>): Member | undefined {
+    const max = this.#max();
+    if (own.size > Math.max(1, Math.ceil(max * this.#share))) return this.#firstIdle(own);
+    if (this.#owners.size <= max) return undefined;
     const largest = this.#largest(own);
-    return this.#firstIdle(largest.size > this.#outstanding ? largest : this.#owners.keys());
+    return this.#firstIdle(largest.size > max * OUTSTANDING ? largest : this.#owners.keys());
   }
 
   has(member: Member): boolean {

@@ -32,6 +32,8 @@ export type HttpTransportOptions = {
   /** Shared with the fair shares of the handler. Default: one of its own. */
   readonly eventLoopBudget?: EventLoopBudget | undefined;
   readonly limits?: Partial<TransportLimits>;
+  /** The part of the limits of connections that this listener has, up to 1; it may change. Default: all. */
+  readonly connectionShare?: (() => number) | undefined;
   /** Default: none. */
   readonly trustedProxies?: TrustedProxies | undefined;
   readonly onTlsHandshakeError?: () => void;

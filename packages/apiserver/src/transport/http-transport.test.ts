@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { ServerHttp2Stream } from "node:http2";
+import { Agent } from "node:https";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../logging/logger.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
@@ -275,4 +276,72 @@ describe("closing", () => {
     expect(await stuck).toBe("ECONNRESET");
     await Promise.all([readAll(idle), session.closed || once(session, "close")]);
   });
+});
+
+describe("a listener that retires", () => {
+  it("refuses no request of a connection, and ends it behind the requests", async () => {
+    const arrived = deferred();
+    const release = deferred();
+    const { port, transport } = await serveHandler(async ({ path, serverStopping }) => {
+      if (path !== "/slow") return jsonResponse(200, "quick");
+      arrived.resolve();
+      await release.promise;
+      // Long requests are not asked to end.
+      return jsonResponse(200, serverStopping?.aborted === true ? "stopping" : "finished");
+    });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+    onTestFinished(() => agent.destroy());
+    const kept = () => http1({ port, path: "/", agent });
+    expect((await kept()).headers["connection"]).toBe("keep-alive");
+    const session = openHttp2(port);
+    onTestFinished(() => session.destroy());
+    const goneAway = once(session, "goaway");
+    const slow = http2(session, { ":path": "/slow" });
+    await arrived.promise;
+    const silent = await openTls(port);
+    await expect.poll(() => transport.departures.staying).toBe(3);
+    const retired = transport.departures.retire();
+    await goneAway;
+    expect(transport.departures.staying).toBe(0);
+    const last = await kept();
+    expect([last.body, last.headers["connection"]]).toEqual(["quick", "close"]);
+    await expect(http1({ port, path: "/" })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    release.resolve();
+    expect((await slow).body).toBe("finished");
+    // Connections without a request are closed, too.
+    await Promise.all([readAll(silent), retired]);
+  });
+
+  it("is cut by its close like any other", async () => {
+    const arrived = deferred();
+    const { port, transport } = await serveHandler(async ({ signal }) => {
+      arrived.resolve();
+      await once(signal, "abort");
+      return jsonResponse(200, "");
+    });
+    const stuck = http1({ port, path: "/" }).catch((error) => error.code);
+    await arrived.promise;
+    const retired = transport.departures.retire();
+    await transport.close({ drainMs: 1 });
+    expect(await stuck).toBe("ECONNRESET");
+    await retired;
+  });
+});
+
+it("moves as many connections as it is told: they end behind their next answer, and new ones are taken", async () => {
+  const { port, transport } = await serveHandler(echo);
+  const agents = [0, 1, 2].map(() => new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false }));
+  onTestFinished(() => {
+    for (const agent of agents) agent.destroy();
+  });
+  const all = async () => {
+    const answers = await Promise.all(agents.map((agent) => http1({ port, path: "/", agent })));
+    return answers.map(({ headers }) => headers["connection"]).toSorted();
+  };
+  await all();
+  transport.departures.move(2);
+  expect(transport.departures.staying).toBe(1);
+  expect(await all()).toEqual(["close", "close", "keep-alive"]);
+  expect(await all()).toEqual(["keep-alive", "keep-alive", "keep-alive"]);
+  await expect.poll(() => transport.departures.staying).toBe(3);
 });

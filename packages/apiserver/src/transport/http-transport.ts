@@ -10,7 +10,6 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
@@ -22,13 +21,13 @@ import { createBodyReadThrottle } from "./body-read-throttle.ts";
 import { bytesOfChain } from "./certificate-chain.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, DROP_MESSAGES, type Guest, installConnectionGate, peerOf } from "./connection-gate.ts";
+import { type DepartingConnection, Departures } from "./departures.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpTransportOptions } from "./http-transport-options.ts";
 import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
-import { describeListenError } from "./listen-error.ts";
-import { assertPortIsFree, shareOptions } from "./listen-together.ts";
+import { type ListenAddress, listenOn } from "./listen-on.ts";
 import { refuseMalformedRequest } from "./malformed-request.ts";
 import { createReadThrottle, type ReadConnection } from "./read-throttle.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
@@ -39,11 +38,6 @@ import { installListeners } from "./transport-listeners.ts";
 import { unknownMethodRequest } from "./unknown-method-request.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
 
-export type ListenAddress = { readonly address: string; readonly port: number };
-
-/** Connections that wait to be accepted. The kernel makes clients that find no place among them wait for a second, or three. */
-const BACKLOG = 4_096;
-
 /** Requests that one HTTP/1.1 connection may send without waiting for answers: nothing else bounds them. No client of Kubernetes sends two. */
 const MAX_PIPELINED = 100;
 
@@ -53,20 +47,19 @@ const OPENED_IN_A_TURN = 2;
 /** SETTINGS of one connection in a turn of the event loop. Clients send one, and another when they change their mind. */
 const SETTINGS_IN_A_TURN = 16;
 
-/** `active` counts the requests under way. */
-type SocketState = Guest & {
-  readonly socket: TLSSocket;
-  /** Key for the turns in which requests begin: the last known user of the connection, until then its origin. */
-  client: string;
-  isKnown: boolean;
-  readonly connection: Connection;
-  active: number;
-  session: ServerHttp2Session | undefined;
-  /** Where it speaks HTTP/2. */
-  reading: ReadConnection | undefined;
-};
+type SocketState = Guest &
+  DepartingConnection & {
+    /** Key for the turns in which requests begin: the last known user of the connection, until then its origin. */
+    client: string;
+    isKnown: boolean;
+    readonly connection: Connection;
+    /** Where it speaks HTTP/2. */
+    reading: ReadConnection | undefined;
+  };
 
 export class HttpTransport {
+  /** Ends connections behind their requests. */
+  readonly departures: Departures;
   readonly #options: HttpTransportOptions;
   readonly #limits: TransportLimits;
   readonly #server: Http2SecureServer;
@@ -107,8 +100,16 @@ export class HttpTransport {
     };
     this.#http1 = { ...this.#serve, answers: createShortAnswers() };
     this.#server = createTlsServer(options.tls, this.#limits, options.ticketKeys);
+    this.departures = new Departures(this.#server, this.#sockets, { clock, scheduler });
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
-    const gate = { ...this.#serve, faults: this.#faults, trustedProxies, clock, onDrop };
+    const gate = {
+      ...this.#serve,
+      faults: this.#faults,
+      trustedProxies,
+      clock,
+      share: options.connectionShare,
+      onDrop,
+    };
     this.#gate = installConnectionGate(this.#server, gate);
     installListeners(this.#server, {
       logger,
@@ -140,19 +141,7 @@ export class HttpTransport {
 
   /** Resolves with the actual address; rejects with AddressInUseError or another ListenError. */
   async listen(): Promise<ListenAddress> {
-    const { bindAddress, port, portShare } = this.#options;
-    if (portShare === "first") await assertPortIsFree(bindAddress, port);
-    return await new Promise((resolve, reject) => {
-      const onError = (error: Error): void => reject(describeListenError(error, bindAddress, port));
-      this.#server.once("error", onError);
-      this.#server.listen({ host: bindAddress, port, backlog: BACKLOG, ...shareOptions(portShare) }, () => {
-        this.#server.off("error", onError);
-        this.#server.on("error", (error) => this.#options.logger.error({ error }, "listener failed"));
-        // A server that listens on a host has an address.
-        const bound = this.#server.address() as AddressInfo;
-        resolve({ address: bound.address, port: bound.port });
-      });
-    });
+    return await listenOn(this.#server, this.#options);
   }
 
   /** New handshakes use these from now on; open connections are left alone. Throws when they do not fit together. */
@@ -170,7 +159,9 @@ export class HttpTransport {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = this.departures.stopListening();
+    // The rest of its end: it looks for slow requests no longer.
+    this.#server.close(() => undefined);
     this.#stopping.abort(serviceUnavailableError("the server is shutting down"));
     this.#gate.close();
     for (const session of this.#sessions.keys()) session.close();
@@ -207,6 +198,8 @@ export class HttpTransport {
       isKnown: false,
       connection: describeConnection(socket, { remoteAddress: address, trustedProxies, know, backlog }),
       active: 0,
+      isLeaving: this.departures.isRetiring,
+      isQuiet: false,
       session: undefined,
       reading: undefined,
       remoteAddress: socket.remoteAddress ?? "",
@@ -253,7 +246,7 @@ export class HttpTransport {
     this.#listen(session, "remoteSettings", () => {
       if (state.reading?.set() === SETTINGS_IN_A_TURN + 1) state.end("flood");
     });
-    if (this.#stopping.signal.aborted) session.close();
+    if (this.#stopping.signal.aborted || state.isLeaving) session.close();
   }
 
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
@@ -350,6 +343,8 @@ export class HttpTransport {
       return;
     }
     state.active += 1;
+    state.isQuiet = false;
+    if (state.isLeaving) response.shouldKeepAlive = false;
     if (state.active > MAX_PIPELINED) {
       socket.destroy();
       return;

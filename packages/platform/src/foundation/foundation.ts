@@ -14,7 +14,7 @@ import { type ClockEpochs, sharedEpochsOf } from "@postern/apiserver/runtime/clo
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { requiredResource } from "@postern/kubernetes/server/required-resource";
 import type { Configuration } from "./config/configuration.ts";
-import { rateShare } from "./config/rate-share.ts";
+import { ONE_THREAD, rateShare, type ThreadShare } from "./config/thread-share.ts";
 import type { KeyRing } from "./encryption/key-ring.ts";
 import { createObjectLookup, type ObjectLookup } from "./lookup/object-lookup.ts";
 import { type RecordKindName, recordPrefixOf } from "./store/record-kinds.ts";
@@ -29,6 +29,8 @@ export type FoundationParts = {
   readonly metrics: ServerMetrics;
   /** Takes faults of work that no request waits for. `subject`: the part that failed, as the log names it. */
   readonly onError: (error: unknown, subject: string) => void;
+  /** Threads that share limits of the server. Absent: there is one. */
+  readonly share?: ThreadShare | undefined;
   /** Locks that all threads share, for limits of what is stored. Absent: there is one thread. */
   readonly limitLocks?: LimitLocks | undefined;
   /** Ends with the server. */
@@ -36,6 +38,7 @@ export type FoundationParts = {
 };
 
 export type Foundation = FoundationParts & {
+  readonly share: ThreadShare;
   readonly names: PlatformNames;
   /** When the clock was set. */
   readonly epochs: ClockEpochs;
@@ -56,12 +59,13 @@ export type Foundation = FoundationParts & {
 
 /** The registry is asked once a request needs a resource: resources are made after the features that they belong to. */
 export function createFoundation(parts: FoundationParts, registry: () => ResourceRegistry): Foundation {
-  const { configuration, cache, runtime, onError, signal } = parts;
+  const { configuration, cache, runtime, onError, signal, share = ONE_THREAD } = parts;
   const names = createPlatformNames(configuration.platform);
   const { managementGroup } = names;
   const installed = (group: string, kind: string): InstalledResource => requiredResource(registry(), group, kind);
   return {
     ...parts,
+    share,
     names,
     epochs: sharedEpochsOf(runtime.clock),
     objects(resource, { group = managementGroup, namespaced = false } = {}) {
@@ -75,7 +79,7 @@ export function createFoundation(parts: FoundationParts, registry: () => Resourc
     own: (kind) => installed(managementGroup, kind),
     installed,
     lookup: createObjectLookup(registry, names, (signal) => cache.refresh({ signal })),
-    rateLimiter: (limit) => createRateLimiter(rateShare(limit, configuration.threads), runtime.clock),
+    rateLimiter: (limit) => createRateLimiter(rateShare(limit, share), runtime.clock),
     recordEvent: createEventRecorder({
       runtime,
       events: () => installed("", "Event"),

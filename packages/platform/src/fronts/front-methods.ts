@@ -7,6 +7,7 @@ import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts
 import type { Configuration } from "../foundation/config/configuration.ts";
 import type { ServerSecrets } from "../foundation/store/server-keys.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
+import type { FrontShare } from "./front-share.ts";
 import type { FrontMetrics } from "./sum-metrics.ts";
 
 /** Methods of the first. */
@@ -34,10 +35,16 @@ export type FurtherCalls = {
   readonly metrics: { readonly args: undefined; readonly result: FrontMetrics };
   readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
   readonly writeUses: { readonly args: readonly string[] | undefined; readonly result: undefined };
+  /** Resolves when it has no connections any more: it takes none, and each ends behind its requests. */
+  readonly retire: { readonly args: undefined; readonly result: undefined };
   /** Resolves with its last counts, once its requests are finished and all is closed. */
   readonly close: { readonly args: undefined; readonly result: FrontMetrics };
 };
-export type FurtherNotes = { readonly serving: ServingIdentity };
+export type FurtherNotes = {
+  readonly serving: ServingIdentity;
+  /** So many of its connections end behind their requests. */
+  readonly move: number;
+};
 
 /** A further front starts with this. */
 export type FurtherFrontData = {
@@ -48,6 +55,10 @@ export type FurtherFrontData = {
   readonly id: string;
   /** The configuration of the whole server. */
   readonly configuration: Configuration;
+  /** As many fronts as there are from the start on share its memory. */
+  readonly first: number;
+  /** As many fronts share its limits. */
+  readonly share: FrontShare;
   /** Complete. */
   readonly secrets: ServerSecrets;
   readonly port: number;
@@ -59,15 +70,27 @@ export type FurtherFrontData = {
   readonly state: FrontState;
 };
 
-/** Shared: counts the beats of the front, and says whether the memory of the process is short. */
+/** Shared: counts the beats of the front, has its load, and says whether the memory of the process is short. */
 export type FrontState = SharedArrayBuffer;
 
-const [BEATS, IS_SHORT] = [0, 1];
+const [BEATS, IS_SHORT, BUSY_MS, CONNECTIONS] = [0, 1, 2, 3];
 export const BEAT_MS = 200;
 
-export const createFrontState = (): FrontState => new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
+export const createFrontState = (): FrontState => new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT);
 
-export const beat = (state: FrontState): void => void Atomics.add(new Int32Array(state), BEATS, 1);
+/** `busyMs`: for how long the event loop has worked since its start. */
+export function beat(state: FrontState, { busyMs, connections }: FrontSums = { busyMs: 0, connections: 0 }): void {
+  const cells = new Int32Array(state);
+  // Wraps around after weeks, and differences do not mind.
+  Atomics.store(cells, BUSY_MS, busyMs | 0);
+  Atomics.store(cells, CONNECTIONS, connections);
+  Atomics.add(cells, BEATS, 1);
+}
+export type FrontSums = { readonly busyMs: number; readonly connections: number };
+export function sumsOf(state: FrontState): FrontSums {
+  const cells = new Int32Array(state);
+  return { busyMs: Atomics.load(cells, BUSY_MS), connections: Atomics.load(cells, CONNECTIONS) };
+}
 export const beatsOf = (state: FrontState): number => Atomics.load(new Int32Array(state), BEATS);
 export const setMemoryShort = (state: FrontState, isShort: boolean): void =>
   void Atomics.store(new Int32Array(state), IS_SHORT, isShort ? 1 : 0);

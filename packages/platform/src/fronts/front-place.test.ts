@@ -12,6 +12,7 @@ class FakeThread implements FrontThread {
   isReady = false;
   wasReady = false;
   readonly told: string[] = [];
+  readonly sums = { busyMs: 0, connections: 0 };
   #serve = () => {};
   #fail = (_error: unknown) => {};
   readonly #onEnd: (reason: FrontEnd, error: unknown) => void;
@@ -45,6 +46,10 @@ class FakeThread implements FrontThread {
     this.#exit();
     this.#onEnd("crashed", error);
   }
+  retire(): Promise<void> {
+    this.told.push("retire");
+    return this.#exited;
+  }
   close(): Promise<void> {
     this.told.push("close");
     return this.#exited;
@@ -59,12 +64,15 @@ function setUp() {
   const time = manualTime();
   const threads: FakeThread[] = [];
   const reports: string[] = [];
+  const failing: { error?: Error } = {};
   const place = new FrontPlace({
     begin(onEnd) {
+      if (failing.error !== undefined) throw failing.error;
       const thread = new FakeThread(onEnd);
       threads.push(thread);
       return thread;
     },
+    onEmpty: () => {},
     onLost: (reason) => void reports.push(reason),
     onFailure: (error) => void reports.push(String(error)),
     ...time,
@@ -75,7 +83,7 @@ function setUp() {
     last().serves();
     await started;
   };
-  return { time, threads, reports, place, last, serve };
+  return { time, threads, reports, place, failing, last, serve };
 }
 
 it("a thread that does not start is not started again, and the place is empty when it has exited", async () => {
@@ -192,4 +200,20 @@ it("a restart that waits is given up when the place is closed", async () => {
   await settle();
   time.advance(60_000);
   expect(threads.length).toBe(1);
+});
+
+it("a thread for which there is no room is like one that does not start", async () => {
+  const { time, threads, reports, place, failing, last, serve } = setUp();
+  failing.error = new Error("no room");
+  await expect(place.start()).rejects.toThrow("no room");
+  expect(place.isEmpty).toBe(true);
+  delete failing.error;
+  await serve();
+  last().exits();
+  failing.error = new Error("no room");
+  time.advance(300);
+  expect(reports).toEqual(["crashed", "Error: no room", "Error: no room"]);
+  delete failing.error;
+  time.advance(400);
+  expect(threads.length).toBe(2);
 });

@@ -8,6 +8,8 @@ export type FrontPlaceDeps = {
   readonly begin: (onEnd: (reason: FrontEnd, error: unknown) => void) => FrontThread;
   /** A thread that served ended by itself. Another is started. */
   readonly onLost: (reason: FrontEnd, error: unknown) => void;
+  /** Nothing runs in the place any more, and nothing is started. */
+  readonly onEmpty: () => void;
   /** A thread that takes the place of another did not start. It is tried again. */
   readonly onFailure: (error: unknown) => void;
   readonly clock: Pick<Clock, "elapsed">;
@@ -45,6 +47,10 @@ export class FrontPlace {
     return this.#state === "kept" && this.thread !== undefined;
   }
 
+  get isStarting(): boolean {
+    return this.#state === "starting";
+  }
+
   /** Whether nothing of it runs, and nothing is started. */
   get isEmpty(): boolean {
     return this.#state === "empty";
@@ -54,8 +60,19 @@ export class FrontPlace {
   async start(): Promise<void> {
     this.#state = "starting";
     this.#pauseMs = FIRST_PAUSE_MS;
-    await this.#begin().ready;
+    try {
+      this.#begin();
+    } catch (error) {
+      this.#becomeEmpty();
+      throw error;
+    }
+    await this.#thread?.ready;
     if (this.#state === "starting") this.#state = "kept";
+  }
+
+  /** Its connections end behind their requests, then as with `close`. */
+  retire(): Promise<void> {
+    return this.#end((thread) => thread.retire());
   }
 
   /** Resolves once its requests are finished, and nothing of it runs. */
@@ -70,21 +87,30 @@ export class FrontPlace {
   async #end(how: (thread: FrontThread) => Promise<void>): Promise<void> {
     this.#waiting?.[Symbol.dispose]();
     this.#waiting = undefined;
-    this.#state = this.#thread === undefined ? "empty" : "ending";
-    if (this.#thread !== undefined) await how(this.#thread);
+    if (this.#thread === undefined) {
+      this.#becomeEmpty();
+      return;
+    }
+    this.#state = "ending";
+    await how(this.#thread);
   }
 
-  #begin(): FrontThread {
+  #becomeEmpty(): void {
+    this.#state = "empty";
+    this.#deps.onEmpty();
+  }
+
+  /** Throws where the system has no room for a thread. */
+  #begin(): void {
     this.#startedAt = this.#deps.clock.elapsed();
     const thread = this.#deps.begin((reason, error) => {
       this.#thread = undefined;
-      if (this.#state !== "kept") this.#state = "empty";
+      if (this.#state !== "kept") this.#becomeEmpty();
       // Not before: both have one place in the table of servers.
       else
         this.#startLater(thread.wasReady ? () => this.#deps.onLost(reason, error) : () => this.#deps.onFailure(error));
     });
     this.#thread = thread;
-    return thread;
   }
 
   #startLater(report: () => void): void {
@@ -92,7 +118,11 @@ export class FrontPlace {
     if (clock.elapsed() - this.#startedAt > SOUND_MS) this.#pauseMs = FIRST_PAUSE_MS;
     this.#waiting = scheduler.schedule(this.#pauseMs, () => {
       this.#waiting = undefined;
-      this.#begin();
+      try {
+        this.#begin();
+      } catch (error) {
+        this.#startLater(() => this.#deps.onFailure(error));
+      }
     });
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
     report();

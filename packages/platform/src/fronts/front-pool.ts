@@ -17,13 +17,21 @@ import { createThreadLimits, type ThreadLimits } from "../foundation/store/limit
 import type { OpenedStore } from "../foundation/store/open-store.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
 import { writeAudit } from "./audit-through-first.ts";
-import type { FirstFront } from "./front.ts";
+import type { FirstFront, FrontDepartures } from "./front.ts";
+import type { FrontCount } from "./front-count.ts";
+import type { DemandTimes } from "./front-demand.ts";
 import type { FirstCalls, FurtherFrontData } from "./front-methods.ts";
 import { FrontPlace } from "./front-place.ts";
+import { FrontScale } from "./front-scale.ts";
+import { setFronts } from "./front-share.ts";
 import { type FrontEnd, type FrontThread, type StartFrontThread, startFront } from "./front-thread.ts";
 import { type FrontMetrics, lastingMetrics, sharedMetrics, sumMetrics } from "./sum-metrics.ts";
 
 export type FrontPoolDeps = {
+  readonly count: FrontCount;
+  /** Of the process. */
+  readonly limitBytes: number;
+  readonly demandTimes?: DemandTimes | undefined;
   readonly data: Omit<FurtherFrontData, "isFront" | "number" | "id" | "port" | "serving" | "connection" | "state">;
   readonly store: () => Pick<OpenedStore, "connect" | "forget">;
   readonly startThread: StartFrontThread;
@@ -38,6 +46,8 @@ export type FrontPoolDeps = {
 /** The start of the first front gives these. */
 type Parts = Parameters<FirstFront["start"]>[0];
 
+/** A further front begins where so much of the memory is enough for all, each as large as those that run. */
+const ROOM_PART = 0.7;
 const LAST_WRITE_MS = 1_000;
 /** A scrape does not wait longer for a front. */
 const SCRAPE_MS = 2_000;
@@ -80,12 +90,13 @@ export class FrontPool implements FirstFront, AsyncDisposable {
   #parts: Parts | undefined;
   #serving: ServingIdentity | undefined;
   #closing: Promise<void> | undefined;
+  /** Undefined: the number of fronts is fixed, or they are starting. */
+  #scale: FrontScale | undefined;
 
   constructor(deps: FrontPoolDeps) {
     this.#deps = deps;
-    const { ticketKeys, configuration } = deps.data;
-    this.ticketKeys = ticketKeys;
-    this.#seats = Array.from({ length: configuration.threads - 1 }, (_, index) => this.#seatOf(index + 1));
+    this.ticketKeys = deps.data.ticketKeys;
+    this.#seats = Array.from({ length: deps.count.most - 1 }, (_, index) => this.#seatOf(index + 1));
     const restarts = showFronts(deps.metrics, () => 1 + this.#seats.filter(({ place }) => place.isServing).length);
     this.#restarts = {
       stalled: restarts.series({ reason: "stalled" }),
@@ -96,7 +107,25 @@ export class FrontPool implements FirstFront, AsyncDisposable {
 
   async start(parts: Parts): Promise<void> {
     this.#parts = parts;
-    await Promise.all(this.#seats.map(({ place }) => place.start()));
+    const { first, most } = this.#deps.count;
+    await Promise.all(this.#seats.slice(0, first - 1).map(({ place }) => place.start()));
+    if (most > first) this.#scale = this.#scaleOf(parts.departures);
+  }
+
+  #scaleOf(departures: FrontDepartures): FrontScale {
+    const { data, limitBytes, demandTimes, isMemoryShort, logger, clock, scheduler } = this.#deps;
+    return new FrontScale({
+      places: this.#seats.map(({ place }) => place),
+      departures,
+      busyMs: () => performance.eventLoopUtilization().active,
+      setFronts: (count) => setFronts(data.share, count),
+      isMemoryShort,
+      hasRoom: (fronts) => process.memoryUsage.rss() * (1 + 1 / fronts) < ROOM_PART * limitBytes,
+      times: demandTimes,
+      logger,
+      clock,
+      scheduler,
+    });
   }
 
   // The functions of the port are passed on without their object.
@@ -130,11 +159,13 @@ export class FrontPool implements FirstFront, AsyncDisposable {
   }
 
   closed(): Promise<void> {
+    this.#scale?.[Symbol.dispose]();
     this.#closing ??= Promise.all(this.#seats.map(({ place }) => place.close())).then(() => undefined);
     return this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#scale?.[Symbol.dispose]();
     await Promise.all(this.#seats.map(({ place }) => place.terminate()));
     // The end of a thread plans when its locks are free.
     for (const timer of this.#locked) timer[Symbol.dispose]();
@@ -149,6 +180,7 @@ export class FrontPool implements FirstFront, AsyncDisposable {
         this.#restarts[reason].inc();
         logger.error({ error, component, cause: reason }, "a front ended, and is started again");
       },
+      onEmpty: () => this.#scale?.count(),
       onFailure: (error) => logger.error({ error, component }, "a front does not start"),
       clock,
       scheduler,

@@ -31,7 +31,16 @@ function start(isShort = false) {
       return worker as unknown as Worker;
     },
     data: {
-      ...{ isFront: true, number: 1, id: "front", port: 1, ticketKeys: new Uint8Array(48), table: empty },
+      ...{
+        isFront: true,
+        number: 1,
+        id: "front",
+        port: 1,
+        first: 2,
+        share: empty,
+        ticketKeys: new Uint8Array(48),
+        table: empty,
+      },
       configuration: defaultConfiguration("/"),
       secrets: { present: new Uint8Array(32), previous: [] },
       serving: {

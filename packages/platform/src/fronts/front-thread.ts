@@ -14,10 +14,12 @@ import {
   createFrontState,
   type FirstCalls,
   type FirstNotes,
+  type FrontSums,
   type FurtherCalls,
   type FurtherFrontData,
   type FurtherNotes,
   setMemoryShort,
+  sumsOf,
 } from "./front-methods.ts";
 import type { FrontMetrics } from "./sum-metrics.ts";
 
@@ -37,6 +39,10 @@ export type FrontThread = {
   readonly isReady: boolean;
   /** Whether it was ready once. */
   readonly wasReady: boolean;
+  /** At its last beat. */
+  readonly sums: FrontSums;
+  /** Its connections end behind their requests, as far as these end in time; then it is closed. */
+  retire(): Promise<void>;
   /** Its requests are finished first. */
   close(): Promise<void>;
   terminate(): Promise<void>;
@@ -44,6 +50,8 @@ export type FrontThread = {
 
 /** The start loads modules and objects, and may wait for etcd. */
 const START_MS = 180_000;
+/** Watches, uploads and streams of a front that is not needed may go on for so long: most watches end by themselves before. */
+const RETIRE_MS = 300_000;
 /** A front may stand still for so many beats: as long as a server may be without news of the store. */
 const STALL_BEATS = 10_000 / BEAT_MS;
 
@@ -129,6 +137,11 @@ export function startFront(deps: {
     await worker.terminate();
     await exited;
   }
+  async function close(): Promise<void> {
+    // One that is not ready has no requests.
+    if (isReady) await link.call("close", undefined).then(onLastMetrics, () => undefined);
+    await terminate();
+  }
   return {
     link,
     ready,
@@ -138,11 +151,17 @@ export function startFront(deps: {
     get wasReady() {
       return wasReady;
     },
-    async close() {
-      // One that is not ready has no requests.
-      if (isReady) await link.call("close", undefined).then(onLastMetrics, () => undefined);
-      await terminate();
+    get sums() {
+      return sumsOf(state);
     },
+    async retire() {
+      const limit = new AbortController();
+      const timer = scheduler.schedule(RETIRE_MS, () => limit.abort());
+      if (isReady) await link.call("retire", undefined, limit).catch(() => undefined);
+      timer[Symbol.dispose]();
+      await close();
+    },
+    close,
     terminate,
   };
 }

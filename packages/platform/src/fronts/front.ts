@@ -3,6 +3,7 @@
 
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
+import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
 import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
 import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
@@ -23,6 +24,7 @@ export type FirstFront = {
     readonly link: OneTimeLink;
     readonly activity: () => ActivitySnapshot;
     readonly writeUses: GatherUses;
+    readonly departures: FrontDepartures;
   }): Promise<void>;
   /** New handshakes use another certificate. */
   replaceServing(serving: ServingIdentity): void;
@@ -41,7 +43,13 @@ export type FirstFront = {
 };
 
 /** A further one answers with these. */
-export type FurtherParts = { readonly activity: () => ActivitySnapshot; readonly writeUses: GatherUses };
+export type FurtherParts = {
+  readonly activity: () => ActivitySnapshot;
+  readonly writeUses: GatherUses;
+  readonly departures: FrontDepartures;
+};
+
+export type FrontDepartures = Pick<HttpTransport["departures"], "staying" | "move" | "retire">;
 
 export type FurtherFront = {
   readonly isFirst: false;

@@ -3,65 +3,55 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { mergeMetrics, metricValuesOf } from "@postern/apiserver/metrics/merge-metrics";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { describe, expect, it } from "vitest";
-import { defaultConfiguration } from "../foundation/config/configuration.ts";
-import { assertThreadsAreServed } from "./can-share-port.ts";
-import { shareOf } from "./front-share.ts";
+import { connectionShare, partOf, rateShare } from "../foundation/config/thread-share.ts";
+import { frontCount } from "./front-count.ts";
+import { createFrontShare, setFronts, threadShareOf } from "./front-share.ts";
 import { GAUGES, lastingMetrics, OF_FIRST, sharedMetrics, sumMetrics } from "./sum-metrics.ts";
 
-describe("--threads", () => {
+describe("the number of threads", () => {
   const sqlite = { kind: "sqlite", path: "/store.db" } as const;
-  const linux = (nodeVersion: string) => ({ platform: "linux", nodeVersion });
+  const linux = (nodeVersion: string, processors = 2) => ({ platform: "linux", nodeVersion, processors });
+  const asked = { threads: undefined, maxThreads: undefined, store: sqlite };
 
   it("is refused where threads cannot share a port, or the store", () => {
-    const refused = /^--threads 2 needs Linux with Node 23\.1/;
-    const two = { threads: 2, store: sqlite };
-    expect(() => assertThreadsAreServed(two, linux("20.20.2"))).toThrow(refused);
-    expect(() => assertThreadsAreServed(two, linux("23.0.9"))).toThrow(refused);
-    expect(() => assertThreadsAreServed(two, { platform: "darwin", nodeVersion: "24.1.0" })).toThrow(refused);
-    expect(() => assertThreadsAreServed({ threads: 2, store: { kind: "memory" } }, linux("24.1.0"))).toThrow(
-      /needs a store that threads can share/,
-    );
-    for (const version of ["23.1.0", "24.0.0", "26.10.0"]) assertThreadsAreServed(two, linux(version));
-    assertThreadsAreServed({ threads: 1, store: { kind: "memory" } }, linux("20.19.0"));
+    for (const [two, flag] of [
+      [{ ...asked, threads: 2 }, "--threads"],
+      [{ ...asked, maxThreads: 2 }, "--max-threads"],
+    ] as const) {
+      const refused = new RegExp(`^${flag} 2 needs Linux with Node 23\\.1`);
+      for (const version of ["20.20.2", "23.0.9"]) expect(() => frontCount(two, linux(version))).toThrow(refused);
+      expect(() => frontCount(two, { ...linux("24.1.0"), platform: "darwin" })).toThrow(refused);
+      expect(() => frontCount({ ...two, store: { kind: "memory" } }, linux("24.1.0"))).toThrow(
+        /needs a store that threads can share/,
+      );
+      for (const version of ["23.1.0", "24.0.0", "26.10.0"]) expect(frontCount(two, linux(version)).most).toBe(2);
+    }
+    const one = { ...asked, threads: 1, store: { kind: "memory" } } as const;
+    expect(frontCount(one, linux("20.19.0"))).toEqual({ first: 1, most: 1 });
+  });
+
+  it("grows by default from four processors on, and to four", () => {
+    const most = (nodeVersion: string, processors: number, store: typeof sqlite | { kind: "memory" } = sqlite) =>
+      frontCount({ ...asked, store }, linux(nodeVersion, processors)).most;
+    expect([1, 2, 3, 4, 8].map((processors) => most("24.1.0", processors))).toEqual([1, 1, 1, 4, 4]);
+    expect([most("22.9.0", 8), most("24.1.0", 8, { kind: "memory" })]).toEqual([1, 1]);
+  });
+
+  it("is fixed with --threads", () => {
+    expect(frontCount({ ...asked, threads: 3, maxThreads: 5 }, linux("24.1.0"))).toEqual({ first: 3, most: 3 });
+    expect(frontCount({ ...asked, threads: 1 }, linux("24.1.0", 8))).toEqual({ first: 1, most: 1 });
   });
 });
 
 describe("the share of a front", () => {
-  const whole = defaultConfiguration("/");
-  const limited = {
-    ...whole,
-    threads: 3,
-    maxRequestsInflight: 400,
-    maxMutatingRequestsInflight: 0,
-    rateLimits: {
-      ...whole.rateLimits,
-      keyQPS: 1,
-      keyBurst: 0,
-      sourceQPS: 30,
-      sourceBurst: 60,
-      failedLoginsPerMinute: 2,
-    },
-  };
-
-  it("is of each limit, at least 1, and none of none", () => {
-    const { maxRequestsInflight, maxMutatingRequestsInflight, rateLimits, connections } = shareOf(limited);
-    expect({ maxRequestsInflight, maxMutatingRequestsInflight }).toEqual({
-      maxRequestsInflight: 134,
-      maxMutatingRequestsInflight: 0,
-    });
-    expect(rateLimits).toEqual({
-      ...whole.rateLimits,
-      keyQPS: 1 / 3,
-      keyBurst: 1,
-      sourceQPS: 10,
-      sourceBurst: 20,
-      failedLoginsPerMinute: 1,
-    });
-    expect(connections.max).toBe(whole.connections.max / 2);
-  });
-
-  it("is everything where there is one", () => {
-    expect(shareOf({ ...limited, threads: 1 })).toEqual({ ...limited, threads: 1 });
+  it("is of each limit, at least 1, and none of none, and follows the number of fronts", () => {
+    const cell = createFrontShare(1);
+    const share = threadShareOf(cell);
+    const rate = rateShare({ qps: 1, burst: 5 }, share);
+    const read = () => [partOf(400, share), partOf(0, share), partOf(1, share), rate.qps, rate.burst];
+    expect([...read(), connectionShare(share)]).toEqual([400, 0, 1, 1, 5, 1]);
+    setFronts(cell, 3);
+    expect([...read(), connectionShare(share)]).toEqual([134, 0, 1, 1 / 3, 2, 0.5]);
   });
 });
 

@@ -12,11 +12,12 @@ import type { TransportLimits } from "@postern/apiserver/transport/transport-lim
 import type { TrustedProxies } from "@postern/apiserver/transport/trusted-proxies";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
+import { partOf, rateShare, type ThreadShare } from "../foundation/config/thread-share.ts";
 
-export function rateLimitsOf({ rateLimits }: Configuration, clock: Clock): RateLimits {
+export function rateLimitsOf({ rateLimits }: Configuration, share: ThreadShare, clock: Clock): RateLimits {
   const { keyQPS, keyBurst, sourceQPS, sourceBurst } = rateLimits;
-  const perSource = limiterOf(sourceQPS, sourceBurst, clock);
-  const perCredential = limiterOf(keyQPS, keyBurst, clock);
+  const perSource = limiterOf(sourceQPS, sourceBurst, share, clock);
+  const perCredential = limiterOf(keyQPS, keyBurst, share, clock);
   return {
     ...(perSource === undefined ? {} : { perSource }),
     ...(perCredential === undefined ? {} : { perCredential }),
@@ -24,21 +25,31 @@ export function rateLimitsOf({ rateLimits }: Configuration, clock: Clock): RateL
 }
 
 /** How many wrong credentials a source address may send; undefined: any number. */
-export function failedLoginsOf({ rateLimits }: Configuration, clock: Clock): RateLimiter | undefined {
-  const { failedLoginsPerMinute } = rateLimits;
-  return failedLoginsPerMinute === 0
-    ? undefined
-    : createRateLimiter({ qps: failedLoginsPerMinute / 60, burst: failedLoginsPerMinute }, clock);
-}
+export const failedLoginsOf = (
+  { rateLimits: { failedLoginsPerMinute } }: Configuration,
+  share: ThreadShare,
+  clock: Clock,
+): RateLimiter | undefined => limiterOf(failedLoginsPerMinute / 60, failedLoginsPerMinute, share, clock);
 
 export function fairSharesOf(
   configuration: Configuration,
   { bodyBytes }: Pick<MemoryBudgets, "bodyBytes">,
+  share: ThreadShare,
 ): FairShareLimits {
   const { maxRequestsInflight: readOnly, maxMutatingRequestsInflight: mutating, fairness } = configuration;
   return {
-    // No bound on either leaves none on what is urgent.
-    places: { readOnly, mutating, urgent: readOnly === 0 || mutating === 0 ? 0 : readOnly + mutating },
+    places: {
+      get readOnly() {
+        return partOf(readOnly, share);
+      },
+      get mutating() {
+        return partOf(mutating, share);
+      },
+      get urgent() {
+        // No bound on either leaves none on what is urgent.
+        return readOnly === 0 || mutating === 0 ? 0 : this.readOnly + this.mutating;
+      },
+    },
     userShare: fairness.userSharePercent / 100,
     keyShare: fairness.keySharePercent / 100,
     queueMs: fairness.queueSeconds * 1000,
@@ -71,8 +82,8 @@ export function trustedProxiesOf({ trustedProxies }: Configuration): TrustedProx
 }
 
 /** A rate of 0 is no limit, a burst of 0 twice the rate. */
-const limiterOf = (qps: number, burst: number, clock: Clock): RateLimiter | undefined =>
-  qps === 0 ? undefined : createRateLimiter({ qps, burst: burst === 0 ? 2 * qps : burst }, clock);
+const limiterOf = (qps: number, burst: number, share: ThreadShare, clock: Clock): RateLimiter | undefined =>
+  qps === 0 ? undefined : createRateLimiter(rateShare({ qps, burst: burst === 0 ? 2 * qps : burst }, share), clock);
 
 const WITHDRAWING_VERBS: readonly string[] = ["update", "patch", "delete", "deletecollection"];
 /** Changing or deleting one of these can revoke permissions of a key. */

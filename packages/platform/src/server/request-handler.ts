@@ -96,7 +96,7 @@ function sharedByChains(
   { base, keys, authorization, api, activity }: Platform,
   { logger, tracing, freshness, audit, memory, eventLoopBudget, isMemoryShort }: RequestHandlerParts,
 ): HandlerChainDeps {
-  const { cache, configuration, names, runtime, metrics, signal } = base;
+  const { cache, configuration, share, names, runtime, metrics, signal } = base;
   const { clock } = runtime;
   return {
     runtime,
@@ -109,15 +109,15 @@ function sharedByChains(
     authorizer: recordingUse(authorization.authorizer, keys.usage),
     audit,
     observer: activity.observer,
-    shares: createFairShares(fairSharesOf(configuration, memory), {
+    shares: createFairShares(fairSharesOf(configuration, memory, share), {
       ...runtime,
       eventLoopBudget,
       isShort: isMemoryShort,
     }),
     longWork: createLongWork(clock, startWorkThreads(signal, runtime), metrics.rowOverBudget),
     isUrgent: createUrgentCheck(names),
-    rateLimits: rateLimitsOf(configuration, clock),
-    failedLogins: failedLoginsOf(configuration, clock),
+    rateLimits: rateLimitsOf(configuration, share, clock),
+    failedLogins: failedLoginsOf(configuration, share, clock),
     openRequests: new LongRunningRequests(runtime),
   };
 }

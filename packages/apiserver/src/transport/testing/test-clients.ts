@@ -19,6 +19,8 @@ type TestRequest = {
   readonly body?: string | Buffer;
   readonly key?: string;
   readonly cert?: string;
+  /** Keeps its connections. Default: each request has one of its own. */
+  readonly agent?: Agent;
 };
 
 export async function http1({
@@ -29,14 +31,15 @@ export async function http1({
   body,
   key,
   cert,
+  agent: given,
 }: TestRequest): Promise<TestResponse> {
-  const agent = new Agent({ rejectUnauthorized: false });
+  const agent = given ?? new Agent({ rejectUnauthorized: false });
   const identity = key === undefined ? {} : { key, cert };
   const request = requestHttp1({ agent, host: "127.0.0.1", port, method, path, headers: { ...headers }, ...identity });
   request.end(body);
   const [response] = await once(request, "response");
   const text = await readAll(response);
-  agent.destroy();
+  if (given === undefined) agent.destroy();
   return { status: response.statusCode ?? 0, headers: response.headers, body: text };
 }
 

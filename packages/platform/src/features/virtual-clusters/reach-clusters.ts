@@ -12,12 +12,18 @@ import { createTunnelConnections } from "./kubernetes-backend/tunnel-source.ts";
 
 /** `tracing` undefined: no tracing. `tunnels`: of the agents of clusters. */
 export function reachClusters(
-  { configuration, names, runtime, lookup }: Pick<Foundation, "configuration" | "names" | "runtime" | "lookup">,
+  {
+    configuration,
+    share,
+    names,
+    runtime,
+    lookup,
+  }: Pick<Foundation, "configuration" | "share" | "names" | "runtime" | "lookup">,
   tracing: Tracing | undefined,
   tunnels: Pick<TunnelRegistry, "dialer">,
 ): KubernetesBackends & Disposable {
   const { scheduler } = runtime;
-  const sums = createConnectionSums(configuration.threads);
+  const sums = createConnectionSums(share);
   const shared = { scheduler, userAgent: names.name, tracing, sums };
   const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
   const addresses = tenantAddressRules(configuration);

@@ -9,7 +9,7 @@ const OF_ALL = 16_384;
 
 /** Connections that open at once. */
 function startDials(threads = 1) {
-  const sums = createConnectionSums(threads);
+  const sums = createConnectionSums({ threads });
   const sockets: Duplex[] = [];
   const opens: Dial = (callback) => {
     const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });

@@ -1,5 +1,6 @@
 // Bounds the connections to the clusters of one project together, and to all clusters: each target has a limit, and a project any number of targets.
 
+import { ONE_THREAD, type ThreadShare } from "../config/thread-share.ts";
 import { createTally } from "./tally.ts";
 import type { Dial } from "./upstream-dialer.ts";
 import { busyError } from "./upstream-failure.ts";
@@ -23,10 +24,9 @@ const MAX_OF_NAMESPACES = MAX - MAX_OF_NAMESPACE;
 /** The sum of all: no name of a namespace. */
 const ALL = "*";
 
-/** `threads`: how many of the server count, each up to its share. */
-export function createConnectionSums(threads = 1): ConnectionSums {
+export function createConnectionSums(share: ThreadShare = ONE_THREAD): ConnectionSums {
   const counts = createTally();
-  const partOf = (most: number): number => Math.floor(most / threads);
+  const partOf = (most: number): number => Math.floor(most / share.threads);
 
   function count(namespace: string | undefined): Disposable {
     if (namespace !== undefined && counts.of(namespace) >= partOf(MAX_OF_NAMESPACE))

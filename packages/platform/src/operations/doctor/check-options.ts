@@ -2,7 +2,7 @@
 
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { parseHostAndPort } from "../../foundation/config/rules.ts";
-import { faultOfThreads } from "../../fronts/can-share-port.ts";
+import { faultOfThreads } from "../../fronts/front-count.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const CHECK = "options";
@@ -68,10 +68,10 @@ export function checkOptions(
     "--previous-server-key-file is set: two server keys decrypt the key ring",
     "run `postern encryption-key rotate` when all servers use the new key, then leave the option out",
   );
-  const whyNoThreads = faultOfThreads(configuration, { platform, nodeVersion });
-  if (whyNoThreads !== undefined) findings.push(fault(CHECK, whyNoThreads, "correct --threads"));
+  const whyNoThreads = faultOfThreads(configuration, { platform, nodeVersion, processors });
+  if (whyNoThreads !== undefined) findings.push(fault(CHECK, whyNoThreads, "correct it"));
   warn(
-    configuration.threads > processors,
+    (configuration.threads ?? 1) > processors,
     `--threads ${configuration.threads} is more than the ${processors} processors of this machine: further threads only take memory`,
     "lower --threads",
   );

@@ -46,13 +46,23 @@ export const limitOptions = {
     description:
       "Memory that the server may use, in MiB. The budgets for what is stored follow from it; 0 for the default",
   }),
-  threads: integerOption({
+  threads: integerOption<undefined>({
     flag: "threads",
-    default: 1,
+    default: undefined,
     min: 1,
     max: 16,
+    defaultText: "one, and further ones under load, up to --max-threads",
     description:
-      "Threads that serve requests, all on the one port: as many processors are used. Limits and memory are shared out among them. More than 1 needs Linux, Node 23.1 or later, and SQLite or etcd as the store",
+      "Threads that serve requests, all on the one port, from the start on: as many processors are used. Limits and memory are shared out among them. More than 1 needs Linux, Node 23.1 or later, and SQLite or etcd as the store",
+  }),
+  maxThreads: integerOption<undefined>({
+    flag: "max-threads",
+    default: undefined,
+    min: 1,
+    max: 16,
+    defaultText: "as many as processors and at most 4, where there are four or more; otherwise 1",
+    description:
+      "Threads that may serve requests without --threads. Further ones begin after ten seconds in which those that run were busy, and end after five minutes without need. Not more than 1 where threads cannot share a port or the store",
   }),
   clusterThreads: integerOption<undefined>({
     flag: "cluster-threads",
