@@ -50,8 +50,8 @@ const [seconds, rounds, inFlight] = [options.seconds, options.rounds, options["i
 const LONG_ANSWERS =
   options.peer === undefined ? [`${CONFIG_MAPS}/bytes-100000000`, `${CONFIG_MAPS}/bytes-10000000`] : [LONG_LIST];
 
-/** Answers before those that are measured: the code of a stream is slow until it is compiled. */
-const WARM_DOWNLOADS = 30;
+/** Of answers before those that are measured: the code of a stream is slow until it is compiled. */
+const WARM_MS = 5_000;
 
 /** How requests come to the cluster. */
 type Way = { readonly name: string; readonly server: MeasuredServer; readonly agent?: StartedAgent };
@@ -157,10 +157,7 @@ function row(work: string, own: Summary | undefined, direct?: Summary): Row {
 /** The same answer by both ways in turns; the growth of the server's memory is the largest that was seen. */
 async function compareLong(path: string, direct: Target, { name, server: proxy }: Way): Promise<Row> {
   const rates: { readonly [way in "direct" | "proxied"]: number[] } = { direct: [], proxied: [] };
-  for (let count = 0; count < WARM_DOWNLOADS; count++) {
-    await download(direct, path);
-    await download(proxy.target, path);
-  }
+  for (const from = performance.now(); performance.now() - from < WARM_MS; ) await download(proxy.target, path);
   const before = residentMegabytes(proxy) ?? Number.NaN;
   const usedBefore = cpuSeconds(proxy) ?? Number.NaN;
   let most = before;
