@@ -17,8 +17,7 @@ workers.Worker = class extends workers.Worker {
   constructor(script, options) {
     super(script, options);
     if (!prefixes.some((prefix) => options?.name?.startsWith(prefix))) return;
-    // A server whose thread ends while it starts does not start.
-    this.once("message", () => running.add(this));
+    running.add(this);
     this.once("exit", () => running.delete(this));
   }
 };
@@ -50,5 +49,14 @@ function endLater() {
 }
 
 if (workers.isMainThread) process.on("SIGUSR2", endOne);
-// A cluster thread starts none.
-if (rate !== undefined && !/^(shared|alone)-/.test(workers.threadName ?? "")) endLater();
+// A server whose thread ends while it starts does not start.
+if (rate !== undefined && workers.isMainThread) {
+  const { write } = process.stdout;
+  process.stdout.write = (text, ...more) => {
+    if (String(text).includes("ready at")) {
+      process.stdout.write = write;
+      endLater();
+    }
+    return write.call(process.stdout, text, ...more);
+  };
+} else if (rate !== undefined && !/^(shared|alone)-/.test(workers.threadName ?? "")) endLater();

@@ -7,16 +7,21 @@ import type { Replicas } from "@postern/apiserver/storage/replicas";
 /** Written often, and they grant no permissions. */
 const WITHOUT_RIGHTS: readonly string[] = ["leases", "events", "configmaps"];
 
+/** Refusals for what is stored: not found, a conflict, invalid. */
+const OF_STATE: readonly number[] = [404, 409, 422];
+
 /** The outermost filter: the wait costs no other request its place. */
 export const withReplicaConfirmation = (replicas: Pick<Replicas, "allKnow"> | undefined): Filter =>
   replicas === undefined
     ? {}
     : {
         leave(response, call) {
-          // A collection that is deleted in part is answered by an error as well.
-          const hasWritten = response.status < 400 || response.status >= 500;
+          const { status } = response;
+          // A collection that is deleted in part is answered by an error as well. A revocation that is sent again, since its answer was lost, is refused for
+          // what it did the first time.
+          const isOfState = status < 400 || status >= 500 || OF_STATE.includes(status);
           // Lasting requests are not done when they are answered: each server decides about them again by itself.
-          const isDone = hasWritten && response.body.type !== "upgraded";
+          const isDone = isOfState && response.body.type !== "upgraded";
           return isDone && canRevoke(call) ? replicas.allKnow().then(() => response) : response;
         },
       };
