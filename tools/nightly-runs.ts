@@ -136,7 +136,13 @@ export const NIGHTLY_RUNS: readonly Run[] = [
   {
     name: "linearizable servers and revocations while threads end",
     project: "long",
-    paths: ["linearizable-servers", "crash/revocation", "lost-store", "leader-standstill"],
+    paths: [
+      "linearizable-servers",
+      "crash/revocation.test",
+      "crash/revocation-many",
+      "lost-store",
+      "leader-standstill",
+    ],
     environment: { ...ENDING_THREADS, CRASH_HTTP_OPERATIONS: 20_000, REVOCATIONS: 30, REVOCATIONS_WITH_FAULTS: 30 },
     node: 24,
   },
