@@ -1,4 +1,5 @@
 // Loaded into a server before anything else: on SIGUSR2 one of its cluster threads ends, drawn at random; with ENDED_THREADS=front- one that serves requests.
+// Those that serve requests end between two callbacks: Node aborts the process where a thread ends in a callback of HTTP/2, and its next frame has data (nodejs/node#38418).
 // With ENDED_THREADS_PER_MINUTE they end by themselves: so many that the main thread has started, and as many that the others have. TEST_SEED says when, and which.
 
 import { syncBuiltinESMExports } from "node:module";
@@ -12,12 +13,15 @@ const {
 } = process.env;
 const prefixes = names.split(",");
 const running = new Set();
+/** Those of the running ones that serve requests. */
+const serving = new WeakSet();
 
 workers.Worker = class extends workers.Worker {
   constructor(script, options) {
     super(script, options);
     if (!prefixes.some((prefix) => options?.name?.startsWith(prefix))) return;
     running.add(this);
+    if (options.name.startsWith("front-")) serving.add(this);
     this.once("exit", () => running.delete(this));
   }
 };
@@ -32,9 +36,20 @@ function random() {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 }
 
+/** The threads of one process hear each other. */
+const ends = new BroadcastChannel(import.meta.url);
+ends.unref();
+if (!workers.isMainThread) {
+  ends.onmessage = ({ data }) => {
+    if (data === workers.threadId) process.exit(1);
+  };
+}
+
 function endOne() {
   const drawn = [...running][Math.floor(random() * running.size)];
-  void drawn?.terminate();
+  if (drawn === undefined) return;
+  if (serving.has(drawn)) ends.postMessage(drawn.threadId);
+  else void drawn.terminate();
 }
 
 /** Each thread that serves requests has cluster threads of its own. */
