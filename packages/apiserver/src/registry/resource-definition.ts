@@ -157,9 +157,10 @@ export type KindConversion = {
 
 export type StoredKind = GroupVersionKind & { readonly plural: string };
 
-/** The kind of a list of the resource. */
+/** The name of the resource in the singular, in lower case. */
 export const singularOf = ({ kind, singular = kind.toLowerCase() }: ResourceDefinition): string => singular;
 
+/** The kind of a list of the resource. */
 export const listKindOf = ({ kind, listKind = `${kind}List` }: ResourceDefinition): string => listKind;
 
 /** Identity function that gives a definition its type where it is written. */

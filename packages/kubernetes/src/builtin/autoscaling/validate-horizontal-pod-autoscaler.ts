@@ -215,9 +215,7 @@ function rulesFaults(rules: ScalingRules | undefined, path: string): Faults {
     ...(seconds !== undefined && seconds > MAX_STABILIZATION_SECONDS
       ? [invalidError(secondsPath, seconds, `must be less than or equal to ${MAX_STABILIZATION_SECONDS}`)]
       : []),
-    ...(selectPolicy !== undefined && !SELECT_POLICIES.includes(selectPolicy)
-      ? [notSupportedError(childPath(path, "selectPolicy"), selectPolicy, SELECT_POLICIES)]
-      : []),
+    ...choiceFaults(childPath(path, "selectPolicy"), selectPolicy, SELECT_POLICIES),
     ...(policies.length === 0 ? [requiredError(childPath(path, "policies"), "must specify at least one Policy")] : []),
     ...policies.flatMap(({ type, value, periodSeconds }, index) => {
       const at = indexPath(childPath(path, "policies"), index);

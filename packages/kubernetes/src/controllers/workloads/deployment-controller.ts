@@ -27,8 +27,7 @@ import {
 import { recreate, rollOut, scaleAll } from "./deployment-rollout.ts";
 import { createDeploymentSets } from "./deployment-sets.ts";
 import { condition, countedStatus, PROGRESSING, rolloutStatus, TIMED_OUT, timeoutIn } from "./deployment-status.ts";
-import type { OwnedObjects } from "./owned-objects.ts";
-import { followOwners } from "./owned-objects.ts";
+import { followOwners, type OwnedObjects } from "./owned-objects.ts";
 import { podStateOf } from "./pod-state.ts";
 import { createSummaries, readStored } from "./read-stored.ts";
 import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
