@@ -36,6 +36,6 @@ export type AuditRecord = {
 export const keyOf = ({ key, keyID, presentedID = "" }: Pick<AuditRecord, "key" | "keyID" | "presentedID">): string =>
   key || keyID || presentedID;
 
-/** The user of the request; of a sign-in, the one who signed in; of a refused access key, its owner. Empty where none is known. */
+/** The user of the request; of a sign-in, the one who signed in; of a refused access key, its owner: a team as `team/shop`. Empty where none is known. */
 export const actorOf = ({ user, signedInUser, owner }: Pick<AuditRecord, "user" | "signedInUser" | "owner">): string =>
-  signedInUser ?? (user === "" ? (owner?.slice(owner.indexOf("/") + 1) ?? "") : user);
+  signedInUser ?? (user === "" ? (owner?.replace(/^(?:user|subject)\//, "") ?? "") : user);

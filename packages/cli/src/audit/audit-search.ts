@@ -17,6 +17,7 @@ import type { CommandContext, Output } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
 import { listAt } from "../json-members.ts";
+import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
 import { type OutputFlags, withOutputOption } from "../output-option.ts";
 import { cellText, printRows } from "../print-table.ts";
 
@@ -30,47 +31,51 @@ const MAX_RECORDS = 5_000;
 export const createAuditSearchCommand = (context: CommandContext): Command =>
   withConnectionOptions(
     withOutputOption(
-      new Command("search")
-        .description("show who used which access key on which cluster: from the server, or from files of its log")
-        .argument(
-          "[file...]",
-          "the log; rotated logs (audit.log.1 and so on) are read as well (default: ask the server)",
-        )
-        .option(
-          "--key <name>",
-          "requests with this access key, by name or ID, or with credentials created with it, also after they were deleted",
-        )
-        .addOption(
-          new Option(
-            "--trust-rule <name>",
-            "exchanges by this trust rule, such as deploy or p-shop/deploy, and requests with the keys that it issued",
-          ).conflicts("key"),
-        )
-        .option("--user <name>", "requests of this user, or as this user")
-        .option("--request <name>", "requests with the access that this access request gave")
-        .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
-        .option("--object <name>", "requests for this object, such as ci or ownedaccesskeys/ci")
-        .option("--verb <verb>", "requests with this verb of the API, such as list")
-        .option(
-          "--since <time>",
-          "since then: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z",
-          parseTime,
-        )
-        .option("--until <time>", "before then", parseTime)
-        .option("--refused", "only requests that were refused: 401, 403 and 429")
-        .option("--requests", "print each request, instead of counts")
-        .option(
-          "--limit <number>",
-          `the newest so many requests, of those of a server (at most ${MAX_RECORDS})`,
-          parseLimit,
-          MAX_RECORDS,
-        ),
+      withNamespacePrefixOption(
+        new Command("search")
+          .description("show who used which access key on which cluster: from the server, or from files of its log")
+          .argument(
+            "[file...]",
+            "the log; rotated logs (audit.log.1 and so on) are read as well (default: ask the server)",
+          )
+          .option(
+            "--key <name>",
+            "requests with this access key, by name or ID, or with credentials created with it, also after they were deleted",
+          )
+          .addOption(
+            new Option(
+              "--trust-rule <name>",
+              "exchanges by this trust rule, such as deploy or, of a project, shop/deploy, and requests with the keys that it issued",
+            ).conflicts("key"),
+          )
+          .option("--user <name>", "requests of this user, or as this user")
+          .option("--request <name>", "requests with the access that this access request gave")
+          .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
+          .option("--object <name>", "requests for this object, such as ci or ownedaccesskeys/ci")
+          .option("--verb <verb>", "requests with this verb of the API, such as list")
+          .option(
+            "--since <time>",
+            "since then: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z",
+            parseTime,
+          )
+          .option("--until <time>", "before then", parseTime)
+          .option("--refused", "only requests that were refused: 401, 403 and 429")
+          .option("--requests", "print each request, instead of counts")
+          .option(
+            "--limit <number>",
+            `the newest so many requests, of those of a server (at most ${MAX_RECORDS})`,
+            parseLimit,
+            MAX_RECORDS,
+          ),
+      ),
       ["text", "json", "yaml"],
     ),
   ).action(async (files: readonly string[], flags: SearchFlags) => {
-    const { output, requests, limit, kubeconfig, context: contextName, server, ...query } = flags;
+    const { output, requests, limit, kubeconfig, context: contextName, server, namespacePrefix, ...query } = flags;
     const records =
-      files.length > 0 ? searchAuditLog(await allFiles(files), query) : await askServer(flags, query, context);
+      files.length > 0
+        ? searchAuditLog(await allFiles(files), { ...query, namespacePrefix })
+        : await askServer(flags, query, context);
     const { stdout, stderr } = context;
     if (requests === true) {
       if (output !== "text") await writeList(records, output, stdout);

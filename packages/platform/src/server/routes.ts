@@ -91,7 +91,7 @@ export const managementRoutes = (
 ): readonly ManagementRoute[] => [
   activityRoute(base, { activity, keys: keys.index, readActivity }),
   authorityRoute(base, { keys, certificates, clusters, endpoint }),
-  auditSearchRoute(auditPath),
+  auditSearchRoute(base, auditPath),
   backupRoute(base, { keys, certificates, store }),
   doctorRoute(base, examine),
   keyRingRoute(base, { keys, store }),

@@ -9,6 +9,7 @@ import {
 } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { Foundation } from "../../foundation/foundation.ts";
 import type { ManagementRoute } from "../../foundation/http/feature-route.ts";
 import { AuditCounts } from "./audit-counts.ts";
 import { withRotated } from "./log-files.ts";
@@ -28,12 +29,13 @@ const MAX_PARTS = 200;
  * Answers `{"items": [...], "isTruncated": false}`, the newest record first, and with `parts` the `counts` of all records, also of those beyond the limit.
  * `path`: the newest file of the log; undefined if the log is no file.
  */
-export function auditSearchRoute(path: string | undefined): ManagementRoute {
+export function auditSearchRoute({ names }: Pick<Foundation, "names">, path: string | undefined): ManagementRoute {
   // A search reads whole files.
   let isSearching = false;
   const handle: Handler = async ({ request, signal, receivedAt }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
-    const { limit, parts, ...query } = readQuery(request.query);
+    const { limit, parts, ...asked } = readQuery(request.query);
+    const query = { ...asked, namespacePrefix: names.projectNamespacePrefix };
     if (path === undefined) throw noFileError();
     if (isSearching) throw tooManyRequestsError("another search of the audit log is running on this server", 1);
     isSearching = true;

@@ -2,7 +2,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { AuditRecord } from "@postern/apimachinery/audit/audit-record";
+import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
 import { expect, it } from "vitest";
 import { temporaryDirectory } from "../../testing/temporary-directory.ts";
 import { searchAuditLog } from "./search-audit-log.ts";
@@ -64,6 +64,31 @@ it("a refused key is found by its owner, and a refused sign-in has its reason", 
   expect(await search("jane")).toMatchObject([{ user: "", owner: "user/jane" }]);
   expect(await search("ben")).toEqual([]);
   expect(await search()).toMatchObject([{ owner: "user/jane" }, { refusal: "its user is locked" }]);
+});
+
+it.each([
+  ["team/shop", "postern:team:shop", "team/shop"],
+  ["subject/postern:vcluster:p-shop:dev", "postern:vcluster:p-shop:dev", "postern:vcluster:p-shop:dev"],
+])("a refused key of %s is found with its requests before, by %s, and shown as of %s", async (owner, user, shown) => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const lines = [
+    { auditID: "before", user: { username: user } },
+    { auditID: "refused", annotations: { "access-key/owner": owner } },
+    { auditID: "of a user with this name", annotations: { "access-key/owner": "user/shop" } },
+    { auditID: "of another team", annotations: { "access-key/owner": "team/my-shop" } },
+  ];
+  await writeFile(file, lines.map((line) => `${JSON.stringify({ stage: "ResponseComplete", ...line })}\n`).join(""));
+  const search = async (asked: string) => {
+    const found: AuditRecord[] = [];
+    for await (const record of searchAuditLog([file], { user: asked })) found.push(record);
+    return found;
+  };
+  const found = await search(user);
+  expect(found.map(({ auditID }) => auditID)).toEqual(["before", "refused"]);
+  expect(found.map(actorOf)).toEqual([user, shown]);
+  expect((await search(shown)).map(({ auditID }) => auditID)).toContain("refused");
+  expect((await search("shop")).map(({ auditID }) => auditID)).toEqual(["of a user with this name"]);
 });
 
 it.each([
@@ -155,6 +180,7 @@ it("requests with the keys of a trust rule are found by the rule, also after the
     exchange("trustrules/p-shop/deploy", "first"),
     exchange("trustrules/p-bank/deploy", "second"),
     exchange("clustertrustrules/deploy-all", "third"),
+    exchange("trustrules/p-my-shop/deploy-all", "fifth"),
     use("job of shop", "deploy-1", "first", { [issued]: "child" }),
     use("job of bank", "deploy-2", "second"),
     use("with the kubeconfig of a job", "demo-1", "child", { "access-key/origins": "deploy-1,admin" }),
@@ -168,7 +194,7 @@ it("requests with the keys of a trust rule are found by the rule, also after the
   await writeFile(file, lines.map((line) => `${JSON.stringify({ stage: "ResponseComplete", ...line })}\n`).join(""));
   const search = async (trustRule: string) => {
     const found: string[] = [];
-    for await (const { auditID } of searchAuditLog([file], { trustRule })) found.push(auditID);
+    for await (const { auditID } of searchAuditLog([file], { trustRule, namespacePrefix: "p-" })) found.push(auditID);
     return found;
   };
   const ofShop = [
@@ -180,9 +206,12 @@ it("requests with the keys of a trust rule are found by the rule, also after the
   ];
   expect(await search("p-shop/deploy")).toEqual(ofShop);
   expect(await search("trustrules/p-shop/deploy")).toEqual(ofShop);
+  expect(await search("shop/deploy")).toEqual(ofShop);
+  expect(await search("shop/deploy-all")).toEqual([]);
+  expect(await search("clustertrustrules/deploy-all")).toEqual(["exchange third", "after third"]);
   expect(await search("p-bank/deploy")).toEqual(["exchange second", "job of bank", "after second"]);
   expect(await search("deploy")).toEqual([...ofShop, "exchange second", "job of bank", "after second"].sort(byLine));
-  expect(await search("deploy-all")).toEqual(["exchange third", "after third"]);
+  expect(await search("deploy-all")).toEqual(["exchange third", "exchange fifth", "after third"]);
   expect(await search("shop")).toEqual([]);
 
   function byLine(a: string, b: string): number {

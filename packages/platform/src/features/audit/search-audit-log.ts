@@ -21,10 +21,12 @@ export type AuditQuery = {
    */
   readonly key?: string | undefined;
   /**
-   * Name of a trust rule, with or without its namespace: the exchanges by it, and what was done with the keys that it issued, and with what these created.
-   * Not together with `key`.
+   * Name of a trust rule, with or without its project or namespace: the exchanges by it, and what was done with the keys that it issued, and with what
+   * these created. Not together with `key`.
    */
   readonly trustRule?: string | undefined;
+  /** Of the namespaces of projects. Absent: trust rules are not found by their project. */
+  readonly namespacePrefix?: string | undefined;
   readonly user?: string | undefined;
   /** Name of an access request: what was done with the access that it gave. */
   readonly request?: string | undefined;
@@ -62,9 +64,12 @@ export async function* searchAuditLog(
   // A watch is written when it begins and when it ends: it is one request.
   const begun = new Set<string>();
   const lineage = lineageOf(query);
-  const needles = [query.user, query.request, query.cluster, query.object?.split("/").at(-1)].flatMap((text) =>
-    text === undefined ? [] : [needleOf(text)],
-  );
+  const needles = [
+    query.user && ownerNameIn(query.user),
+    query.request,
+    query.cluster,
+    query.object?.split("/").at(-1),
+  ].flatMap((text) => (text === undefined ? [] : [needleOf(text)]));
   const mayHold = (line: Buffer): boolean =>
     needles.every((needle) => line.includes(needle)) &&
     lineage.mayBeIn(line) &&
@@ -98,9 +103,11 @@ type Lineage = {
 /** Keys that create others all day would fill the memory of the search; later ones are found by their own names and handles. */
 const MAX_IDS = 100_000;
 
-function lineageOf({ key, trustRule }: Pick<AuditQuery, "key" | "trustRule">): Lineage {
+function lineageOf({ key, trustRule, namespacePrefix }: AuditQuery): Lineage {
   if (key === undefined && trustRule === undefined) return { mayBeIn: () => true, takes: () => true };
   const root = key ?? trustRule ?? "";
+  const rules = trustRule === undefined ? [] : [trustRule];
+  if (namespacePrefix !== undefined && trustRule?.includes("/") === true) rules.push(`${namespacePrefix}${trustRule}`);
   // Requests with an issued key do not name the rule.
   const others = key === undefined ? [CREDENTIAL_ANNOTATION] : [];
   const needles = [needleOf(root), ...[...others, ACCESS_KEY_PRESENTED_ANNOTATION].map((text) => Buffer.from(text))];
@@ -124,7 +131,8 @@ function lineageOf({ key, trustRule }: Pick<AuditQuery, "key" | "trustRule">): L
         names.has(name ?? "") ||
         ids.has(used ?? "") ||
         origins?.split(",").some((origin) => names.has(origin)) === true;
-      const isByRule = trustRule !== undefined && isRule(annotationLike(annotations, TRUST_RULE), trustRule);
+      const ruleId = annotationLike(annotations, TRUST_RULE);
+      const isByRule = rules.some((rule) => isRule(ruleId, rule));
       const isOfKey = objectRef?.["resource"] === "ownedaccesskeys" && objectRef["name"] === key;
       if (isByKey) note(ids, used);
       // Its children name it among their origins.
@@ -224,7 +232,21 @@ function matches(
 }
 
 const isAbout = (name: string, { user, impersonatedUser, signedInUser, owner }: AuditRecord): boolean =>
-  [user, impersonatedUser, signedInUser].includes(name) || owner === `user/${name}`;
+  [user, impersonatedUser, signedInUser].includes(name) || (owner !== undefined && isOwner(name, owner));
+
+/** Between the name of the platform and that of a team, in the username of requests with a key of the team. */
+const TEAM_INFIX = ":team:";
+
+/** The name that the record of a refused key has of a user, team or subject. */
+const ownerNameIn = (username: string): string => {
+  const at = username.indexOf(TEAM_INFIX);
+  return at < 0 ? username : username.slice(at + TEAM_INFIX.length);
+};
+
+/** `owner` such as `user/jane`, `team/shop` or `subject/postern:vcluster:p-shop:dev`. */
+const isOwner = (username: string, owner: string): boolean =>
+  [username, `user/${username}`, `subject/${username}`].includes(owner) ||
+  (username.includes(TEAM_INFIX) && owner === `team/${ownerNameIn(username)}`);
 
 function isOf(record: Pick<AuditRecord, "object">, wanted: string): boolean {
   const [path = ""] = record.object.split(" -n ", 1);
