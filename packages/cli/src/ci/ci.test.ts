@@ -53,6 +53,19 @@ it("shows what the platform says on one line, without control characters", async
   ]);
 });
 
+it.each([
+  [["--rule", "release"], "by the trust rule release"],
+  [["--project", "shop"], "by the trust rule shop/*"],
+  [["--project", "shop", "--rule", "release"], "by the trust rule shop/release"],
+])("names the rule that %j asked for in a refusal", async (args, named) => {
+  answer(400, { error: "invalid_target", error_description: "there is no such trust rule" });
+  const { code, stderr } = await logIn(["--print", ...args]);
+  expect([code, stderr]).toEqual([
+    1,
+    `postern: ${platform.url} issued no access key ${named}: there is no such trust rule\n`,
+  ]);
+});
+
 it("writes the variables of a key", async () => {
   answer(200, { access_token: "key", expires_in: 60 });
   expect((await logIn(["--write-env", written])).code).toBe(0);

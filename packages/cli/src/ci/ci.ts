@@ -98,7 +98,8 @@ async function exchange(server: string, authority: string, token: string, target
   const key = accessKeyAt(answer, "access_token");
   if (response.status === 200 && key !== "") return { key, seconds: Number(seconds) };
   const said = typeof why === "string" ? why : `it answered with code ${response.status}`;
-  throw new UsageError(`${server} issued no access key: ${said}`);
+  const by = target === undefined ? "" : ` by the trust rule ${target}`;
+  throw new UsageError(`${server} issued no access key${by}: ${said}`);
 }
 
 /** Resolves with what `-o` prints: the file that has the variables, else the variables. */
