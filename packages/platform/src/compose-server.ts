@@ -7,6 +7,7 @@ import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Teardown } from "@postern/apiserver/runtime/teardown";
+import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { pathOf, readAdministratorKey } from "./bootstrap/admin-kubeconfig.ts";
 import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
@@ -97,7 +98,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const first = front?.isFirst === true ? front : undefined;
   const configuration = await withDefaultTTL(parts.configuration, store.storage);
   const serving = createServingState(parts.serving);
-  const lifetime = new AbortController();
+  const lifetime = createSharedAbortController();
   const { signal } = lifetime;
   const draining = new AbortController();
   const { identity, freshness, replicas, confirmed } = joinStore(

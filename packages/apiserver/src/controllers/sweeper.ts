@@ -1,6 +1,7 @@
 // A controller that periodically checks all objects and deletes expired ones.
 
 import { inSlices } from "../runtime/in-slices.ts";
+import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 import { ignoringConflicts } from "./controlled-objects.ts";
 import type { Controller, ControllerPort } from "./controller-port.ts";
 
@@ -34,7 +35,7 @@ export function createSweeper<Item>(
   { runtime: { scheduler }, onError }: Pick<ControllerPort, "runtime" | "onError">,
   { intervalMs, begin, items, isOver, remove, nameOf }: Sweeping<Item>,
 ): Sweeper {
-  const stop = new AbortController();
+  const stop = createSharedAbortController();
   const { signal } = stop;
   let timer: Disposable | undefined;
   let restMs = intervalMs;

@@ -228,6 +228,21 @@ describe("WorkQueue", () => {
     expect(turnsAtEnd).toBeGreaterThan(3);
   });
 
+  it("gives all keys one signal, which many listeners share without a warning of a leak", async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error): void => void warnings.push(name);
+    process.on("warning", onWarning);
+    using queue = new WorkQueue(portWith(systemRuntime.scheduler), {
+      name: "test",
+      concurrency: 30,
+      process: (_key, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+    });
+    for (let key = 0; key < 30; key++) queue.add(`${key}`);
+    await someTurns();
+    process.off("warning", onWarning);
+    expect(warnings).toEqual([]);
+  });
+
   it("never works on more keys at once than it may", async () => {
     let running = 0;
     let most = 0;

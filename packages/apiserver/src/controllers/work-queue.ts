@@ -5,6 +5,7 @@ import { caught, throwLater } from "@postern/apimachinery/steps/caught";
 import type { QueueMetrics, WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import type { Clock, Runtime } from "../runtime/clock.ts";
 import { type SharedTurn, sharedTurnOf } from "../runtime/shared-turn.ts";
+import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 
 /** Parts of the server that a queue needs. */
 export type QueuePort = {
@@ -72,7 +73,7 @@ export class WorkQueue implements Disposable {
   #runningInSlow = 0;
   readonly #delayed = new Map<string, Delay>();
   readonly #failures = new Map<string, number>();
-  readonly #stop = new AbortController();
+  readonly #stop = createSharedAbortController();
   /** How often each key was worked on in the second that began then. */
   #counted = { since: 0, runs: new Map<string, number>() };
   readonly #turn: SharedTurn;

@@ -30,6 +30,7 @@ import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-
 import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { sharedTurnOf } from "@postern/apiserver/runtime/shared-turn";
+import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
@@ -151,7 +152,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
   // Each of the two large parts of a start has a turn of the event loop of its own.
   const turn = sharedTurnOf(runtime.clock);
   await turn.next();
-  const stop = new AbortController();
+  const stop = createSharedAbortController();
   const secrets = createLiveSecrets(options.secrets);
   const serviceAccountKeys: ServiceAccountKeys = {
     get current() {

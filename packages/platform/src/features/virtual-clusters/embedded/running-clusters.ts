@@ -1,6 +1,7 @@
 // The running embedded clusters: each is started at its first use, and stopped when it is idle.
 
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
 export type RunningClusters<Cluster> = Disposable & {
@@ -31,7 +32,7 @@ export function createRunningClusters<Cluster extends Pick<EmbeddedCluster, "idl
   { clock, scheduler }: Pick<Runtime, "clock" | "scheduler">,
 ): RunningClusters<Cluster> {
   const started = new Map<string, Started<Cluster>>();
-  const lifetime = new AbortController();
+  const lifetime = createSharedAbortController();
 
   function open(uid: string): Promise<Cluster> {
     const known = started.get(uid);

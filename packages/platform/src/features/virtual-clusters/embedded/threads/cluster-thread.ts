@@ -6,6 +6,7 @@ import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { HistoryBudget } from "@postern/apiserver/cache/event-ring";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import type { BacklogLimits } from "@postern/apiserver/transport/watch-backlog";
 import { createCompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
 import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
@@ -68,7 +69,7 @@ export function startClusterThread(port: Port, data: ClusterThreadData, systemRu
   const state = writeThreadState(data.state);
   const mark: WorkMark = { save: () => state.slot, restore: (slot) => state.workFor(slot) };
   const runtime = withMark(systemRuntime, mark, (error) => report(error, "timer"));
-  const lifetime = new AbortController();
+  const lifetime = createSharedAbortController();
   const running = new Map<string, Promise<Running>>();
   const settings = new Map<string, ClusterSettings>();
   const slots = new Map<string, number>();
