@@ -123,14 +123,8 @@ describe("an access key that is bound to a key pair", () => {
 
   beforeAll(async () => {
     server = await startOwnServer((directory) => [
-      ...[
-        "--audit-log-path",
-        join(directory, "audit.log"),
-        "--audit-log-mode",
-        "blocking",
-        "--failed-logins-per-minute",
-        "0",
-      ],
+      ...["--audit-log-path", join(directory, "audit.log"), "--audit-log-mode", "blocking"],
+      ...["--failed-logins-per-minute", "0"],
       ...["--proxy-allowed-addresses", "127.0.0.1/32"],
     ]);
     admin = await adminKey(server);

@@ -152,6 +152,7 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each(["sqlite", "etcd"] as cons
       ]);
 
       for (const { path, watches, written } of watched) {
+        expect(written).not.toEqual([]);
         const body = { metadata: { name: "last" } };
         // A creation without an answer may have been done.
         const last = await untilAnswered(async () => {
@@ -167,6 +168,8 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each(["sqlite", "etcd"] as cons
         const [first, ...others] = watches.map(({ events }) => events);
         for (const other of others) expect(other).toEqual(first);
       }
+      // Otherwise nothing was tried.
+      expect(Math.max(...uses)).toBeGreaterThan(0);
       expect(Math.max(...uses)).toBeLessThanOrEqual(USES);
       const counts = await auditedIds(join(server.dataDir, "audit.log"));
       expect([...answered].filter((id) => counts.get(id) !== 1)).toEqual([]);
