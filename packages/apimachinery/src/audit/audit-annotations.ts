@@ -14,3 +14,21 @@ export const ACCESS_REQUEST_ANNOTATION = "access-request/name";
 export const PROXY_TARGET_ANNOTATION = "proxy/target";
 /** In an audit event, the public handle of the credential that the request was answered with. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go (IssuedCredentialIDAuditAnnotationKey) */
 export const ISSUED_CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/issued-credential-id";
+
+/** Of what the server itself writes; those of Kubernetes end in `k8s.io` and `kubernetes.io`. */
+const SERVER_DOMAINS: readonly string[] = [
+  "access-key",
+  "access-request",
+  "audit-chain",
+  "audit-log",
+  "front-proxy",
+  "kubeconfig-generator",
+  "proxy",
+];
+
+/**
+ * Whether the annotations below a domain belong to the server. Policies and webhooks annotate events below their own names, which the administrators of a cluster
+ * choose.
+ */
+export const isServerDomain = (domain: string): boolean =>
+  SERVER_DOMAINS.includes(domain) || /(?:^|\.)(?:k8s|kubernetes)\.io$/.test(domain);

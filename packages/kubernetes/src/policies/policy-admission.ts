@@ -11,6 +11,7 @@ import {
 } from "@postern/apiserver/registry/admission-plugin";
 import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
+import { annotateEvent } from "./annotate-event.ts";
 import { createBoundPolicies, type MeantPolicy, type PolicyAdmissionDeps } from "./bound-policies.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
 import { type SeenRequest, seenIn } from "./equivalent-versions.ts";
@@ -114,7 +115,7 @@ async function evaluatePolicy(
     const { name } = annotation;
     const value = await evaluate(annotation);
     if (typeof value === "string" && value.trim() !== "")
-      context.audit.annotate(`${policy.metadata.name}/${name}`, value.trim());
+      annotateEvent(context, policy.metadata.name ?? "", name, value.trim());
   }
   return decisions;
 }

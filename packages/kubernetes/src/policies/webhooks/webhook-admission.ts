@@ -20,6 +20,7 @@ import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/reg
 import { callFailure, resolveEndpoint, type ServiceViews } from "../../webhooks/resolve-endpoint.ts";
 import { REVIEW_VERSIONS } from "../../webhooks/validate-client.ts";
 import { WebhookCallError, type WebhookCaller } from "../../webhooks/webhook-caller.ts";
+import { annotateEvent } from "../annotate-event.ts";
 import { readChanged } from "../changed-object.ts";
 import { equivalentsOf, type SeenRequest } from "../equivalent-versions.ts";
 import { COST_PER_REQUEST } from "../evaluate-expression.ts";
@@ -265,7 +266,7 @@ const isComplete = ({ message }: WebhookCallError): boolean =>
 /** Throws the refusal, if it is one. */
 function take(answer: ReviewAnswer, { webhook: { name } }: NamedWebhook, { context }: AdmissionAttributes): void {
   for (const [key, value] of answer.auditAnnotations.slice(0, MAX_ANNOTATIONS)) {
-    context.audit.annotate(`${name}/${key.slice(0, 63)}`, value.slice(0, MAX_ANNOTATION_LENGTH));
+    annotateEvent(context, name, key.slice(0, 63), value.slice(0, MAX_ANNOTATION_LENGTH));
   }
   for (const warning of answer.warnings) context.warnings.add(warning);
   if (!answer.allowed) throw rejectionOf(name, answer.result);

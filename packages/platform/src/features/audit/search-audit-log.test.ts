@@ -219,3 +219,26 @@ it("requests with the keys of a trust rule are found by the rule, also after the
     return at(a) - at(b);
   }
 });
+
+it("annotations of policies in virtual clusters are no sign-ins and no exchanges", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const line = {
+    stage: "ResponseComplete",
+    verb: "create",
+    user: { username: "mallory" },
+    annotations: {
+      "proxy/target": "virtualcluster/shop/demo",
+      "example.com/sign-in-user": "jane",
+      "example.com/sign-in-refusal": "its user is locked",
+      "example.com/trust-rule": "trustrules/p-shop/deploy",
+    },
+  };
+  await writeFile(file, `${JSON.stringify(line)}\n`);
+  const { value } = await searchAuditLog([file], {}).next();
+  expect(value).toMatchObject({ user: "mallory" });
+  expect(value).not.toHaveProperty("signedInUser");
+  expect(value).not.toHaveProperty("refusal");
+  expect((await searchAuditLog([file], { user: "jane" }).next()).value).toBeUndefined();
+  expect((await searchAuditLog([file], { trustRule: "deploy" }).next()).value).toBeUndefined();
+});

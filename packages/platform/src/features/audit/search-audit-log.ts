@@ -146,9 +146,14 @@ function lineageOf({ key, trustRule, namespacePrefix }: AuditQuery): Lineage {
 const isRule = (id: string | undefined, wanted: string): boolean =>
   id === wanted || id?.endsWith(`/${wanted}`) === true;
 
-/** Some names are below the domain of the server that wrote the log. */
+/**
+ * Some names are below the domain of the server that wrote the log. It never gives them to requests through the proxy: there they are those of a policy or webhook
+ * with the name of any domain.
+ */
 const annotationLike = (annotations: LoggedEvent["annotations"] = {}, suffix: string): string | undefined =>
-  Object.entries(annotations).find(([name]) => name.endsWith(suffix))?.[1];
+  Object.hasOwn(annotations, PROXY_TARGET_ANNOTATION)
+    ? undefined
+    : Object.entries(annotations).find(([name]) => name.endsWith(suffix))?.[1];
 
 /** How browsers name themselves; some send the name that the console gives. */
 const PAGES = /^(?:Mozilla\/|postern-console)/;
