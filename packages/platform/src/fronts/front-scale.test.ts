@@ -64,6 +64,7 @@ function setUp({ hasRoom = true } = {}) {
   const counts: number[] = [];
   const first = { busyMs: 0, connections: 40, moved: [] as number[] };
   const memory = { isShort: false };
+  const warnings: string[] = [];
   const scale = new FrontScale({
     // As far as it is asked.
     places: places as unknown as readonly FrontPlace[],
@@ -77,7 +78,7 @@ function setUp({ hasRoom = true } = {}) {
     setFronts: (count) => void counts.push(count),
     isMemoryShort: () => memory.isShort,
     hasRoom: () => hasRoom,
-    logger: silentLogger,
+    logger: { ...silentLogger, warn: (_fields: object, text: string) => void warnings.push(text) },
     ...time,
   });
   /** Seconds in which the first, and each further one that serves, are busy for such a part. */
@@ -90,7 +91,7 @@ function setUp({ hasRoom = true } = {}) {
     }
     await settle();
   };
-  return { scale, places, counts, first, memory, pass, time };
+  return { scale, places, counts, first, memory, warnings, pass, time };
 }
 
 it("begins another after ten busy seconds in a row, and not while one is starting", async () => {
@@ -182,4 +183,18 @@ it("moves as many as are above the mean, where these are more than a few", () =>
   expect(moves(3, 0)).toEqual([0, 0]);
   expect(moves(60, 50)).toEqual([0, 0]);
   expect(moves(100, 50, 0)).toEqual([50, 0, 0]);
+});
+
+it("warns of a thread that does not start, but not where the server stops meanwhile", async () => {
+  const { scale, places, warnings, pass } = setUp();
+  await pass(10, 0.9);
+  places[0]?.fail();
+  await settle();
+  expect(warnings).toEqual(["a further thread does not start"]);
+  await pass(310, 0.9);
+  expect(places[0]?.state).toBe("starting");
+  scale[Symbol.dispose]();
+  places[0]?.fail();
+  await settle();
+  expect(warnings).toHaveLength(1);
 });

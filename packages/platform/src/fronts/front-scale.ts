@@ -41,6 +41,7 @@ export class FrontScale implements Disposable {
   #moves = 0;
   #nextAt = 0;
   #looking: Disposable;
+  #isOver = false;
 
   constructor(deps: FrontScaleDeps) {
     this.#deps = deps;
@@ -51,6 +52,7 @@ export class FrontScale implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isOver = true;
     this.#looking[Symbol.dispose]();
   }
 
@@ -108,6 +110,8 @@ export class FrontScale implements Disposable {
         logger.info({ component: "fronts" }, "a further thread serves requests");
       },
       (error: unknown) => {
+        // The server stops, and ends one that is starting.
+        if (this.#isOver) return;
         this.#nextAt = clock.elapsed() + FAILED_MS;
         logger.warn({ error, component: "fronts" }, "a further thread does not start");
       },
