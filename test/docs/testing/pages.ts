@@ -50,6 +50,17 @@ export const PAGES: readonly Page[] = [
     ],
   },
   {
+    path: "docs/guides/webhook-authentication.md",
+    given: SERVE,
+    afterwards: `
+postern kubeconfig demo > demo.kubeconfig
+TOKEN=$(kubectl --kubeconfig demo.kubeconfig config view --raw --output jsonpath='{.users[0].user.token}')
+kubectl --token "$(cat webhook.key)" create --output jsonpath='{.status.user.username}{"\\n"}' --filename - <<REVIEW
+{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "$TOKEN"}}
+REVIEW`,
+    expected: [/^admin$/m],
+  },
+  {
     path: "docs/guides/kubeconfig-generators.md",
     given: SERVE,
     expected: [/^dev-clusters +dev-clusters .* 2 +2 +True/m, /^default-api\ndefault-web$/m, /^default +Active/m],
