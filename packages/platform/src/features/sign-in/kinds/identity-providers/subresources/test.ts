@@ -82,7 +82,12 @@ async function describeProvider(
   provider: IdentityProviderState,
   { signIn: { client }, issuerKeys }: TestProviderDeps,
 ): Promise<Pick<Status, "provider"> & { readonly checks: readonly Check[] }> {
-  const enabled = check("Enabled", "spec.disabled", provider.isOff ? "the provider is disabled" : undefined, "it is");
+  const enabled = check(
+    "Enabled",
+    "spec.disabled",
+    provider.isOff ? "the provider is disabled" : undefined,
+    "the provider is enabled",
+  );
   const fault = await client.faultOf(provider);
   const isFound = fault?.reason !== "DiscoveryFailed";
   const discovery = check("Discovery", "spec.issuer", isFound ? undefined : fault.message, "the provider answers");
