@@ -243,6 +243,20 @@ describe("WorkQueue", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("names itself and the key with a fault", async () => {
+    const subjects: string[] = [];
+    using queue = new WorkQueue(
+      portWith(manualScheduler(), { onError: (_error, subject) => void subjects.push(subject) }),
+      {
+        name: "notices",
+        process: () => Promise.reject(new Error("not today")),
+      },
+    );
+    queue.add("default/demo");
+    await someTurns();
+    expect(subjects).toEqual(["notices default/demo"]);
+  });
+
   it("never works on more keys at once than it may", async () => {
     let running = 0;
     let most = 0;

@@ -10,8 +10,8 @@ import { createSharedAbortController } from "../storage/shared-abort-controller.
 /** Parts of the server that a queue needs. */
 export type QueuePort = {
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
-  /** Takes the faults of work that is tried again later. */
-  readonly onError: (error: unknown, key: string) => void;
+  /** Takes the faults of work that is tried again later. `subject`: the name of the queue and the key. */
+  readonly onError: (error: unknown, subject: string) => void;
   /** Absent: nothing is counted. */
   readonly queueMetrics?: WorkQueueMetrics | undefined;
 };
@@ -250,7 +250,7 @@ export class WorkQueue implements Disposable {
       this.#failures.delete(key);
     } catch (error) {
       if (!this.#stop.signal.aborted) {
-        this.#port.onError(error, key);
+        this.#port.onError(error, `${this.#options.name} ${key}`);
         this.#retryLater(key);
       }
     }

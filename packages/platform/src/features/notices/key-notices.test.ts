@@ -31,6 +31,7 @@ let decided: string[];
 let isTaken: () => boolean | Promise<boolean>;
 /** How many writes of Events fail before one succeeds. */
 let eventFailures: number;
+let faults: unknown[];
 
 beforeEach(async () => {
   server = await createAccessKeyServer();
@@ -42,6 +43,7 @@ beforeEach(async () => {
   decided = [];
   isTaken = () => true;
   eventFailures = 0;
+  faults = [];
   await post("users", "jane", { email: "jane@example.test" });
   await post("teams", "devs", { displayName: "Developers" });
 });
@@ -72,7 +74,7 @@ function start({ leadSeconds = LEADS, withWebhook = true } = {}): Controller {
   });
   const records = "/registry/management/internal/key-notices/";
   const controller = createKeyNotices({
-    port: { runtime, onError: () => {} },
+    port: { runtime, onError: (error) => void faults.push(error) },
     names,
     keys,
     keyRecords: { view: cache.view(prefix), prefix },
@@ -257,6 +259,9 @@ describe("createKeyNotices", () => {
     expect([events.size, sent.length]).toEqual([1, 4]);
     expect(new Set(sent.map(({ id }) => id)).size).toBe(1);
     expect(deliveries).toEqual(["failed", "failed", "failed", "delivered"]);
+    expect(faults).toContainEqual(
+      new Error("the notice about the access key k was not delivered", { cause: new Error("no") }),
+    );
   });
 
   it("gives up at the expiry of the key, and reports it", async () => {

@@ -154,8 +154,10 @@ export function createKeyNotices(deps: {
         signal,
       );
     } catch (error) {
-      if (!signal.aborted) metrics.delivery("failed");
-      throw error;
+      if (signal.aborted) throw error;
+      metrics.delivery("failed");
+      // The log knows the key by its UID alone.
+      throw new Error(`the notice about the access key ${key.name} was not delivered`, { cause: error });
     }
     metrics.delivery("delivered");
   }
