@@ -88,7 +88,10 @@ export function createPodSecurityAdmission({ namespaces, pods }: PodSecurityDeps
       const reasons = violationsIn(pod, level)
         .map(([reason]) => reason)
         .join(", ");
-      if (reasons !== "") found.set(reasons, [...(found.get(reasons) ?? []), pod.metadata.name ?? ""]);
+      if (reasons === "") continue;
+      const names = found.get(reasons) ?? [];
+      found.set(reasons, names);
+      names.push(pod.metadata.name ?? "");
     }
     const unseen =
       all.length > MAX_TRIED
