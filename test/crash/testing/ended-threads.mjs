@@ -1,5 +1,5 @@
 // Loaded into a server before anything else: on SIGUSR2 one of its cluster threads ends, drawn at random; with ENDED_THREADS=front- one that serves requests.
-// Those that serve requests end between two callbacks: Node aborts the process where a thread ends in a callback of HTTP/2, and its next frame has data (nodejs/node#38418).
+// Those that serve requests end behind all sockets of a turn: Node aborts the process where a thread has ended, and reads a request of HTTP/2 with data (nodejs/node#38418).
 // With ENDED_THREADS_PER_MINUTE they end by themselves: so many that the main thread has started, and as many that the others have. TEST_SEED says when, and which.
 
 import { syncBuiltinESMExports } from "node:module";
@@ -41,7 +41,7 @@ const ends = new BroadcastChannel(import.meta.url);
 ends.unref();
 if (!workers.isMainThread) {
   ends.onmessage = ({ data }) => {
-    if (data === workers.threadId) process.exit(1);
+    if (data === workers.threadId) setImmediate(() => process.exit(1));
   };
 }
 
