@@ -1,8 +1,9 @@
 // Loaded into a server before anything else: on SIGUSR2 one of its cluster threads ends, drawn at random; with ENDED_THREADS=front- one that serves requests.
-// Those that serve requests end behind all sockets of a turn: Node aborts the process where a thread has ended, and reads a request of HTTP/2 with data (nodejs/node#38418).
+// Those that serve requests lose their connections first: Node aborts the process where a thread ends, and a request of HTTP/2 with data is read once more (nodejs/node#38418).
 // With ENDED_THREADS_PER_MINUTE they end by themselves: so many that the main thread has started, and as many that the others have. TEST_SEED says when, and which.
 
 import { syncBuiltinESMExports } from "node:module";
+import { Server, Socket } from "node:net";
 import workers from "node:worker_threads";
 
 const {
@@ -41,7 +42,12 @@ const ends = new BroadcastChannel(import.meta.url);
 ends.unref();
 if (!workers.isMainThread) {
   ends.onmessage = ({ data }) => {
-    if (data === workers.threadId) setImmediate(() => process.exit(1));
+    if (data !== workers.threadId) return;
+    for (const handle of process._getActiveHandles()) {
+      if (handle instanceof Socket) handle.destroy();
+      else if (handle instanceof Server) handle.close();
+    }
+    setImmediate(() => process.exit(1));
   };
 }
 
