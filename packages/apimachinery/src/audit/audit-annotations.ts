@@ -15,7 +15,7 @@ export const PROXY_TARGET_ANNOTATION = "proxy/target";
 /** In an audit event, the public handle of the credential that the request was answered with. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go (IssuedCredentialIDAuditAnnotationKey) */
 export const ISSUED_CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/issued-credential-id";
 
-/** Of what the server itself writes; those of Kubernetes end in `k8s.io` and `kubernetes.io`. */
+/** Domains of annotations that the server itself writes. Those of Kubernetes end in `k8s.io` and `kubernetes.io`. */
 const SERVER_DOMAINS: readonly string[] = [
   "access-key",
   "access-request",

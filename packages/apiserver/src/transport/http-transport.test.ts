@@ -328,7 +328,7 @@ describe("a listener that retires", () => {
   });
 });
 
-it("moves as many connections as it is told: they end behind their next answer, and new ones are taken", async () => {
+it("moves the given number of connections: they end behind their next answer, and new ones are taken", async () => {
   const { port, transport } = await serveHandler(echo);
   const agents = [0, 1, 2].map(() => new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false }));
   onTestFinished(() => {

@@ -38,7 +38,7 @@ export function frontCount(configuration: Threads, machine: Machine): FrontCount
 /** Undefined: there is none. */
 export function faultOfThreads(configuration: Threads, machine: Machine): string | undefined {
   const { threads, maxThreads } = configuration;
-  if (Math.max(threads ?? 1, threads === undefined ? (maxThreads ?? 1) : 1) === 1) return undefined;
+  if ((threads ?? maxThreads ?? 1) === 1) return undefined;
   const why = whyOne(configuration, machine);
   const flag = threads === undefined ? `--max-threads ${maxThreads}` : `--threads ${threads}`;
   return why && `${flag} needs ${why}, or leave ${flag.split(" ")[0]} at 1`;
