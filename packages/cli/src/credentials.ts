@@ -45,7 +45,10 @@ export function createCredentialsCommand(context: CommandContext): Command {
       "revoke credentials: keys are disabled with all credentials created with them, certificates are refused",
     )
     .argument("[id...]", "IDs, as printed by `postern credentials list`")
-    .option("--all", "all of them, such as those of a user who keeps the permissions and can sign in again")
+    .option(
+      "--all",
+      "all of them, such as those of a user who keeps the permissions; new ones can be had by signing in, and by trust rules",
+    )
     .action(async (given: readonly string[], flags: SubjectFlags & OutputFlags & ConfirmFlags & AllFlag) => {
       const { all = false } = flags;
       if (all === given.length > 0) throw new UsageError("name the IDs of credentials, or --all");

@@ -63,7 +63,8 @@ async function run(flags: RotateFlags, client: ApiClient, group: string, context
   if (step === undefined) throw new UsageError("choose a step: --prepare, --complete, --abort or --status");
   const authority = authorityOf(flags, client, group);
   if (step === "status") return show(await authority.read(), flags, context);
-  if (step !== "prepare") await confirm(async () => questionOf(step, await authority.read()), flags, context);
+  if (step !== "prepare")
+    await confirm(async () => questionOf(step, await authority.read(), placeOf(flags)), flags, context);
   const action = ROTATION_ACTIONS.find((each) => each.toLowerCase() === step);
   if (action !== undefined) show(await authority.take(action), flags, context);
 }
@@ -106,17 +107,24 @@ function ofInstance(address: ResourceAddress, name: string, client: ApiClient): 
   };
 }
 
-function questionOf(step: "complete" | "abort", status: JsonObject): string {
+/** As a question says whose CA it is. */
+function placeOf({ virtualCluster, space }: RotateFlags): string {
+  if (virtualCluster !== undefined)
+    return `the virtual cluster ${virtualCluster.project}/${virtualCluster.virtualCluster}`;
+  return space === undefined ? "the platform" : `the space ${space.project}/${space.virtualCluster}`;
+}
+
+function questionOf(step: "complete" | "abort", status: JsonObject, place: string): string {
   const nameOf = (member: string): string => textAt(status[member], "name");
   const { certificates = 0, tokenSecrets = 0, accessKeys = 0 } = objectAt(status, "outdated");
   const [signing, previous, prepared] = [nameOf("signing"), nameOf("previous"), nameOf("prepared")];
   if (prepared !== "") {
     return step === "abort"
-      ? `Remove the CA ${prepared}? Kubeconfigs go on with the other one.`
-      : `Remove the CA ${signing}? Kubeconfigs from before the preparation trust no server any more; ${certificates} of them have a valid certificate, and ${accessKeys} with tokens are in use.`;
+      ? `Remove the CA ${prepared} of ${place}? Kubeconfigs go on with the other one.`
+      : `Remove the CA ${signing} of ${place}? Kubeconfigs from before the preparation trust no server any more; ${certificates} of them have a valid certificate, and ${accessKeys} with tokens are in use.`;
   }
-  if (step === "abort") return `Remove the CA ${signing}? What it signed is refused at once.`;
-  return `Remove the CA ${previous}? ${certificates} certificates and ${tokenSecrets} token Secrets depend on it, and tokens that were requested before the preparation.`;
+  if (step === "abort") return `Remove the CA ${signing} of ${place}? What it signed is refused at once.`;
+  return `Remove the CA ${previous} of ${place}? ${certificates} certificates and ${tokenSecrets} token Secrets depend on it, and tokens that were requested before the preparation.`;
 }
 
 function show(status: JsonObject, flags: OutputFlags, context: CommandContext): void {
