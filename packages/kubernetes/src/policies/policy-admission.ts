@@ -11,7 +11,7 @@ import {
 } from "@postern/apiserver/registry/admission-plugin";
 import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
-import { annotateEvent } from "./annotate-event.ts";
+import type { AnnotateEvent } from "./annotate-event.ts";
 import { createBoundPolicies, type MeantPolicy, type PolicyAdmissionDeps } from "./bound-policies.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
 import { type SeenRequest, seenIn } from "./equivalent-versions.ts";
@@ -36,7 +36,11 @@ const CODES: { readonly [reason: string]: number } = {
 type Decision = { readonly message: string; readonly reason: string };
 
 /** Costs nothing but two look-ups where nothing is bound. */
-export function createPolicyAdmission({ authorizer, ...deps }: PolicyAdmissionDeps): AdmissionPlugin {
+export function createPolicyAdmission({
+  authorizer,
+  annotateEvent,
+  ...deps
+}: PolicyAdmissionDeps & { readonly annotateEvent: AnnotateEvent }): AdmissionPlugin {
   const { registry } = deps;
   const bound = createBoundPolicies<Policy, CompiledPolicy>(deps, function* (policy) {
     return (yield* compilePolicy(policy)).compiled;
@@ -71,7 +75,9 @@ export function createPolicyAdmission({ authorizer, ...deps }: PolicyAdmissionDe
       context.weigh(all.reduce((sum, params) => sum + (params?.byteLength ?? 0), 0));
       for (const params of all) {
         await context.pause();
-        decisions.push(...(await evaluatePolicy(policy, code, seen, space, params?.decode(), evaluation)));
+        decisions.push(
+          ...(await evaluatePolicy(policy, code, seen, space, params?.decode(), { evaluation, annotateEvent })),
+        );
       }
       return decisions;
     } catch (error) {
@@ -87,7 +93,7 @@ async function evaluatePolicy(
   seen: SeenRequest,
   space: KubeObject | undefined,
   params: KubeObject | undefined,
-  evaluation: RequestEvaluation,
+  { evaluation, annotateEvent }: { readonly evaluation: RequestEvaluation; readonly annotateEvent: AnnotateEvent },
 ): Promise<readonly Decision[]> {
   const evaluate = createEvaluate({ ...seen, params, space, variables: code.variables }, evaluation);
   const { context } = seen.attributes;

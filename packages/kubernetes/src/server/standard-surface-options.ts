@@ -42,6 +42,8 @@ export type ClusterOptions = {
   readonly runsWorkloads?: (() => boolean) | undefined;
   /** Asks its admission webhooks. */
   readonly webhooks: WebhookCaller;
+  /** Its policies and webhooks annotate no audit events below this domain, which is that of the server. Absent: below those of Kubernetes alone. */
+  readonly auditDomain?: string | undefined;
   /** Counts those calls. Absent: they are not counted. */
   readonly webhookMetrics?: WebhookMetrics | undefined;
   /** Address of its API, as in `ApiServiceDeps`. Absent: not known. */

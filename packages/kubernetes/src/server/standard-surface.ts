@@ -45,6 +45,7 @@ import { apiServiceObjects } from "../controllers/api-service/api-service-contro
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import { createDefinitionLimit } from "../custom-resources/definition-limit.ts";
 import { createAdmissionLimit } from "../policies/admission-limit.ts";
+import { createEventAnnotations } from "../policies/annotate-event.ts";
 import {
   mutatingAdmissionPolicies,
   mutatingAdmissionPolicyBindings,
@@ -159,7 +160,7 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
 
 const clusterAdmission = (
   registry: ResourceRegistry,
-  { keepsWorkloads, webhooks, webhookMetrics }: ClusterOptions,
+  { keepsWorkloads, webhooks, webhookMetrics, auditDomain }: ClusterOptions,
   {
     runtime: { clock, random, scheduler },
     authorizer,
@@ -204,12 +205,14 @@ const clusterAdmission = (
     namespaces: namespaceLookup(registry, clock),
     authorizer,
     caller: webhooks,
+    annotateEvent: createEventAnnotations(auditDomain),
     newUid: () => newUid(random),
     elapsed: () => clock.elapsed(),
     metrics: webhookMetrics,
   }),
   createPolicyAdmission({
     authorizer,
+    annotateEvent: createEventAnnotations(auditDomain),
     policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
     bindings: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicyBinding"),
     registry,

@@ -20,7 +20,7 @@ import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/reg
 import { callFailure, resolveEndpoint, type ServiceViews } from "../../webhooks/resolve-endpoint.ts";
 import { REVIEW_VERSIONS } from "../../webhooks/validate-client.ts";
 import { WebhookCallError, type WebhookCaller } from "../../webhooks/webhook-caller.ts";
-import { annotateEvent } from "../annotate-event.ts";
+import type { AnnotateEvent } from "../annotate-event.ts";
 import { readChanged } from "../changed-object.ts";
 import { equivalentsOf, type SeenRequest } from "../equivalent-versions.ts";
 import { COST_PER_REQUEST } from "../evaluate-expression.ts";
@@ -36,6 +36,7 @@ export type WebhookAdmissionDeps = ServiceViews & {
   readonly namespaces: NamespaceLookup;
   readonly authorizer: Authorizer;
   readonly caller: WebhookCaller;
+  readonly annotateEvent: AnnotateEvent;
   readonly newUid: () => string;
   /** Milliseconds of a clock that never goes back. */
   readonly elapsed: () => number;
@@ -109,7 +110,7 @@ export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlu
         if (named === undefined) continue;
         if (outcome.status === "rejected") {
           failOpen(outcome.reason, named, attributes, `failed-open.${VALIDATION}round_0_index_${index}`);
-        } else take(outcome.value, named, attributes);
+        } else take(outcome.value, named, attributes, deps);
       }
     },
   };
@@ -157,7 +158,7 @@ async function mutate(
   const askOne = async (named: NamedWebhook, seen: SeenRequest, place: string): Promise<KubeObject | undefined> => {
     try {
       const answer = await outside(current, () => ask(named, seen));
-      take(answer, named, current);
+      take(answer, named, current, deps);
       return answer.patch === undefined ? undefined : await patched(answer.patch, named, seen, current);
     } catch (error) {
       failOpen(error, named, current, `failed-open.${MUTATION}${place}`);
@@ -264,7 +265,12 @@ const isComplete = ({ message }: WebhookCallError): boolean =>
   /^(received invalid webhook response|failed to call webhook|unsupported patch type)/.test(message);
 
 /** Throws the refusal, if it is one. */
-function take(answer: ReviewAnswer, { webhook: { name } }: NamedWebhook, { context }: AdmissionAttributes): void {
+function take(
+  answer: ReviewAnswer,
+  { webhook: { name } }: NamedWebhook,
+  { context }: AdmissionAttributes,
+  { annotateEvent }: Pick<WebhookAdmissionDeps, "annotateEvent">,
+): void {
   for (const [key, value] of answer.auditAnnotations.slice(0, MAX_ANNOTATIONS)) {
     annotateEvent(context, name, key.slice(0, 63), value.slice(0, MAX_ANNOTATION_LENGTH));
   }

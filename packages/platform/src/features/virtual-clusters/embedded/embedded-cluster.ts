@@ -1,5 +1,6 @@
 // One running embedded virtual cluster: its API surface, CA and controllers.
 
+import type { PlatformNames } from "@postern/api/platform-names";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -61,7 +62,7 @@ import { createWebhookConnections, type WebhookConnectionsDeps } from "./webhook
 export type EmbeddedClusterDeps = {
   /** Names its part of the store. */
   readonly composition: string;
-  readonly names: BindingNames;
+  readonly names: BindingNames & Pick<PlatformNames, "domain">;
   readonly storage: Storage;
   /** Shared with every other surface on the same store. */
   readonly cache: WatchCache;
@@ -187,6 +188,7 @@ export async function startEmbeddedCluster(options: EmbeddedClusterDeps, signal:
       runsWorkloads: () => options.settings?.().runsWorkloads === true,
       webhooks: options.aroundWebhooks?.(webhooks) ?? webhooks,
       webhookMetrics: options.webhookMetrics,
+      auditDomain: options.names.domain,
       apiAddress: options.apiAddress,
     },
     tokens: { authenticateToken: () => undefined },
