@@ -205,4 +205,12 @@ it("works in a virtual cluster by the Job of a cluster, with the token of a real
   // The command looks there by itself; here no kubelet mounts the token.
   const printed = await succeed(shell([...command, script], { ...variables, POSTERN_ID_TOKEN_FILE: file }));
   expect(printed).toContain("kube-root-ca.crt");
+  // The kubeconfig of a program that runs on, as the guide has it.
+  const kubeconfig = join(directory.path, "running.kubeconfig");
+  await writeFile(kubeconfig, blocks("Programs that run for longer", "yaml")[0] ?? "");
+  const trusting = ["--kubeconfig", kubeconfig, "--certificate-authority", server.caFile];
+  const seen = await succeed(
+    shell(["kubectl", ...trusting, "get", "configmaps", "--output", "name"], { POSTERN_ID_TOKEN_FILE: file }),
+  );
+  expect(seen).toContain("configmap/kube-root-ca.crt");
 });

@@ -70,13 +70,13 @@ export async function withFoundConnection<T>(
 
 /** The same for a connection that is not chosen yet. */
 export async function withConnection<T>(
-  connection: Pick<FoundConnection, "transport" | "token" | "keyPair">,
+  connection: Pick<FoundConnection, "transport" | "token" | "keyPair" | "workload">,
   { stderr }: CommandContext,
   use: (client: ApiClient, managementGroup: string) => Promise<T>,
   { printsWarning = () => true }: ClientOptions = {},
 ): Promise<T> {
   await using transport = createNodeTransport(connection.transport);
-  const { keyPair } = connection;
+  const { keyPair, token = await connection.workload?.accessKey() } = connection;
   const client = createApiClient({
     transport,
     proof: keyPair && createRequestProof(connection.transport.server, keyPair),
@@ -84,7 +84,7 @@ export async function withConnection<T>(
     onWarning(text) {
       if (printsWarning(text)) stderr.write(`Warning: ${text}\n`);
     },
-    ...(connection.token === undefined ? {} : { token: connection.token }),
+    ...(token === undefined ? {} : { token }),
   });
   return await use(client, await findManagementGroup(client));
 }

@@ -32,12 +32,12 @@ const GIVEN: Remedies = {
   credential: "check the access key",
 };
 
-function remediesOf({ source, from, mark }: FoundConnection): Remedies {
+function remediesOf({ source, from, mark, workload }: FoundConnection): Remedies {
   if (source === "environment")
     return {
       address: "check POSTERN_URL",
       authority: "set POSTERN_CA to its CA",
-      credential: "check POSTERN_TOKEN",
+      credential: workload === undefined ? "check POSTERN_TOKEN" : "check POSTERN_TRUST_RULE",
     };
   if (mark.login !== undefined) {
     const again = `sign in again with postern login ${mark.login}`;

@@ -1,18 +1,16 @@
 // `postern ci login`: exchanges the identity token of a CI job for an access key.
 
 import { appendFile, open } from "node:fs/promises";
-import { BUILD_INFO } from "@postern/apimachinery/build-info";
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
-import { createNodeTransport } from "@postern/client/transport/node";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { withNotes } from "../help/help.ts";
-import { accessKeyAt } from "../json-members.ts";
 import { parseAddress, readAuthority } from "../login/platforms.ts";
 import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { shellQuote } from "../shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
-import { findJobIdentity, type IdentityFlags, readAnswer } from "./job-identity.ts";
+import { exchangeIdentity } from "./exchange-identity.ts";
+import { findJobIdentity, type IdentityFlags } from "./job-identity.ts";
 
 type LoginFlags = IdentityFlags &
   OutputFlags & {
@@ -52,7 +50,9 @@ async function logIn(flags: LoginFlags, context: CommandContext): Promise<void> 
   const server = parseAddress(given);
   const authority = flags.ca ?? environment["POSTERN_CA"] ?? "";
   const { token, from } = await findJobIdentity(flags, flags.audience ?? server, context);
-  const { key, seconds } = await exchange(server, authority, token, targetOf(flags));
+  const certificateAuthorityPem = authority === "" ? undefined : await readAuthority(authority);
+  const transport = { server, ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }) };
+  const { key, seconds } = await exchangeIdentity(transport, token, targetOf(flags));
   const variables: readonly Variable[] = [
     ["POSTERN_URL", server],
     ["POSTERN_TOKEN", key],
@@ -69,38 +69,6 @@ type Variable = readonly [name: string, value: string];
 
 const targetOf = ({ project, rule }: LoginFlags): string | undefined =>
   project === undefined ? rule : `${project}/${rule ?? "*"}`;
-
-type Issued = { readonly key: string; readonly seconds: number };
-
-async function exchange(server: string, authority: string, token: string, target: string | undefined): Promise<Issued> {
-  await using transport = createNodeTransport({
-    server,
-    ...(authority === "" ? {} : { certificateAuthorityPem: await readAuthority(authority) }),
-  });
-  const form = new URLSearchParams({
-    grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
-    subject_token: token,
-    subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
-    ...(target === undefined ? {} : { audience: target }),
-  });
-  const response = await transport.send({
-    method: "POST",
-    path: "/oauth/token",
-    headers: {
-      "content-type": "application/x-www-form-urlencoded",
-      accept: "application/json",
-      "user-agent": `postern/${BUILD_INFO.version}`,
-    },
-    body: form.toString(),
-  });
-  const answer = await readAnswer(response);
-  const { expires_in: seconds, error_description: why } = isJsonObject(answer) ? answer : {};
-  const key = accessKeyAt(answer, "access_token");
-  if (response.status === 200 && key !== "") return { key, seconds: Number(seconds) };
-  const said = typeof why === "string" ? why : `it answered with code ${response.status}`;
-  const by = target === undefined ? "" : ` by the trust rule ${target}`;
-  throw new UsageError(`${server} issued no access key${by}: ${said}`);
-}
 
 /** Resolves with what `-o` prints: the file that has the variables, else the variables. */
 async function handOver(

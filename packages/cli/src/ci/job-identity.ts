@@ -19,6 +19,8 @@ export type JobIdentity = {
 
 /** The variable for the token in GitLab's `id_tokens` and in Buildkite steps. */
 export const TOKEN_VARIABLE = "POSTERN_ID_TOKEN";
+/** The variable with the path of a file that has the token, and that may be replaced at any time. */
+export const TOKEN_FILE_VARIABLE = "POSTERN_ID_TOKEN_FILE";
 /** The path of the projected volume in Kubernetes. */
 const TOKEN_FILE = "/var/run/secrets/postern/token";
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -41,7 +43,7 @@ export async function findJobIdentity(
   if (tokenVariable !== undefined) throw new UsageError(`the variable ${tokenVariable} is empty`);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = "", ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer = "" } = environment;
   if (url !== "" && bearer !== "") return { token: await askGitHub(url, bearer, audience), from: "GitHub Actions" };
-  const file = environment["POSTERN_ID_TOKEN_FILE"] ?? "";
+  const file = environment[TOKEN_FILE_VARIABLE] ?? "";
   if (file !== "") return await readToken(file);
   const projected = await readToken(TOKEN_FILE).catch(() => undefined);
   if (projected !== undefined) return projected;

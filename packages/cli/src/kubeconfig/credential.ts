@@ -3,7 +3,7 @@
 // Source: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go
 
 import { createHash } from "node:crypto";
-import { open, readFile, rm, stat } from "node:fs/promises";
+import { access, constants, open, readFile, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -107,8 +107,12 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
     clusterServer,
     endpoint,
   };
+  const token = connection.token ?? (await connection.workload?.fingerprint());
   const file = join(
-    credentialsDirectory(context.environment, connection),
+    credentialsDirectory(context.environment, {
+      transport: connection.transport,
+      ...(token === undefined ? {} : { token }),
+    }),
     `${digest([namespacePrefix, project, name, ttl, clientCert === true, readOnly === true, clusterServer ?? "", ...(endpoint === undefined ? [] : [endpoint])])}.json`,
   );
   // The private key is read anew each time: the cache has the token alone.
@@ -116,17 +120,35 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
     ...credential,
     user: withProof(credential.user, connection),
   });
-  return await underLock(`${file}.lock`, async () => {
-    const kept = await readKept(file);
-    if (kept !== undefined && isFresh(kept) && (await isAccepted(proven(kept)))) return proven(kept);
+  const issue = async (): Promise<KeptCredential> => {
     const issued = await withFoundConnection(connection, quietFor(context), (client, group) =>
       issueKubeconfig(client, { group, namespacePrefix, project, virtualCluster: name }, wishes),
     );
     const { cluster, user } = issued.entry;
-    const fresh = { user, expires: issued.expires, issuedAt: Date.now(), cluster };
+    return { user, expires: issued.expires, issuedAt: Date.now(), cluster };
+  };
+  // Many pods have no file system that they may write to. Programs there keep the credential in memory until it expires.
+  if (!(await canKeepIn(dirname(file)))) return proven(await issue());
+  return await underLock(`${file}.lock`, async () => {
+    const kept = await readKept(file);
+    if (kept !== undefined && isFresh(kept) && (await isAccepted(proven(kept)))) return proven(kept);
+    const fresh = await issue();
     await replaceFile(file, JSON.stringify(fresh));
     return proven(fresh);
   });
+}
+
+const CANNOT_WRITE = ["EACCES", "EPERM", "EROFS"];
+
+async function canKeepIn(directory: string): Promise<boolean> {
+  try {
+    await makeDirectory(directory, 0o700);
+    await access(directory, constants.W_OK);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && CANNOT_WRITE.includes(String(error.code))) return false;
+    throw error;
+  }
 }
 
 /** The cache folder of this credential of the platform: another credential finds none of its files. */
@@ -192,7 +214,6 @@ async function isAccepted({ cluster, user }: KeptCredential): Promise<boolean> {
 
 /** Concurrent kubectl processes share one request. */
 async function underLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
-  await makeDirectory(dirname(lock), 0o700);
   const deadline = Date.now() + LOCK_PATIENCE_MS;
   for (;;) {
     try {

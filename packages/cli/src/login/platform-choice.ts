@@ -24,6 +24,7 @@ import {
   readAuthority,
 } from "./platforms.ts";
 import { environmentKeyPair } from "./request-proof.ts";
+import { TRUST_RULE, type WorkloadIdentity, workloadIdentity, workloadVariables } from "./workload-identity.ts";
 
 type Environment = CommandContext["environment"];
 type Surroundings = Pick<CommandContext, "environment" | "workingDirectory">;
@@ -37,7 +38,7 @@ export type ConnectionFlags = {
 /** The first that names a platform wins. The help, the README and the guide have the same lines. */
 export const PLATFORM_ORDER: readonly string[] = [
   "the flags --kubeconfig, --context and --server",
-  "the environment variables POSTERN_URL and POSTERN_TOKEN",
+  "the environment variables POSTERN_URL and POSTERN_TOKEN, or POSTERN_URL and POSTERN_TRUST_RULE",
   "the login: the current platform of postern login",
   "the kubeconfig of kubectl: KUBECONFIG, else ~/.kube/config; the context of a virtual cluster leads to its platform",
   "the server of this folder: admin.kubeconfig in POSTERN_DATA_DIR, else in ./data for a server of this machine",
@@ -64,6 +65,8 @@ export type FoundConnection = Connection & {
   readonly isRecognized: boolean;
   /** The private key of the pair that the token is bound to. */
   readonly keyPair?: KeyObject;
+  /** In place of a token. */
+  readonly workload?: WorkloadIdentity;
 };
 
 /** The platform of the command, in the order of PLATFORM_ORDER. Throws UsageError and KubeconfigError. */
@@ -357,32 +360,39 @@ const isThisMachine = (server: string): boolean =>
 async function environmentConnection(environment: Environment): Promise<FoundConnection | undefined> {
   const { POSTERN_URL: url = "", POSTERN_TOKEN: token = "", POSTERN_CA: authority = "" } = environment;
   if (url === "") {
-    if (token !== "") throw new UsageError("POSTERN_TOKEN is set without POSTERN_URL: set the address of the platform");
+    const alone = token !== "" ? "POSTERN_TOKEN" : (environment[TRUST_RULE] ?? "") !== "" ? TRUST_RULE : undefined;
+    if (alone !== undefined) throw new UsageError(`${alone} is set without POSTERN_URL, the address of the platform`);
     return undefined;
   }
-  if (token === "") throw new UsageError("POSTERN_URL is set without POSTERN_TOKEN: set an access key");
   const server = parseAddress(url);
   const proof = await environmentProof(environment);
   const keyPair = await environmentKeyPair(environment);
+  const transport = {
+    server,
+    insecureSkipTlsVerify: false,
+    ...proof,
+    ...(authority === "" ? {} : { certificateAuthorityPem: await readAuthority(authority) }),
+  };
+  const workload = token === "" ? workloadIdentity(transport, environment) : undefined;
+  if (token === "" && workload === undefined)
+    throw new UsageError(
+      `POSTERN_URL is set without POSTERN_TOKEN or ${TRUST_RULE}: set an access key, or a trust rule`,
+    );
   return {
-    transport: {
-      server,
-      insecureSkipTlsVerify: false,
-      ...proof,
-      ...(authority === "" ? {} : { certificateAuthorityPem: await readAuthority(authority) }),
-    },
-    token: token.trim(),
+    transport,
+    ...(workload === undefined ? { token: token.trim() } : { workload }),
     ...(keyPair === undefined ? {} : { keyPair }),
     namespace: "default",
     contextName: "",
     source: "environment",
-    from: "POSTERN_URL and POSTERN_TOKEN",
+    from: `POSTERN_URL and ${workload === undefined ? "POSTERN_TOKEN" : TRUST_RULE}`,
     flags: [],
-    // The key stays where it is: in POSTERN_TOKEN of the process that runs kubectl.
+    // Keys and tokens stay where they are: in the environment of the process that runs kubectl, or in the file of the job or pod.
     variables: [
       { name: "POSTERN_URL", value: server },
       ...(authority === "" ? [] : [{ name: "POSTERN_CA", value: absoluteAuthority(authority) }]),
       ...proofVariables(environment),
+      ...(workload === undefined ? [] : workloadVariables(environment)),
     ],
     mark: { server },
     isRecognized: true,
