@@ -14,10 +14,19 @@ export type AuditLine = {
   readonly facts?: LineFacts;
 };
 
-export type LineFacts = {
+export type LineFacts = ShareFacts & { readonly annotations: AnnotationsPlace };
+
+/** The facts that decide whether an event is left out of a file. */
+export type ShareFacts = {
   /** Shares its part of a file. */
   readonly client: string;
-  readonly annotations: AnnotationsPlace;
+  /**
+   * `always`: no client can hide it behind a flood of its own. `in-share`: it changes nothing, and has a place in the share of its client alone. Any
+   * other text: a read that is recorded beyond the share, once.
+   */
+  readonly recorded: "always" | "in-share" | (string & {});
+  /** `stageTimestamp` of the event. */
+  readonly at: string;
 };
 
 /** Where the JSON of an event has its annotations, which get the hash of the line before. */
@@ -26,8 +35,9 @@ export type AnnotationsPlace = "none" | "last" | "elsewhere";
 export function annotationsPlaceOf(event: AuditEvent): AnnotationsPlace {
   const { annotations } = event;
   if (annotations === undefined) return "none";
-  const isLast = Object.keys(event).at(-1) === "annotations" && !Object.hasOwn(annotations, PREVIOUS_LINE_ANNOTATION);
-  return isLast ? "last" : "elsewhere";
+  let last = "";
+  for (const member in event) last = member;
+  return last === "annotations" && !Object.hasOwn(annotations, PREVIOUS_LINE_ANNOTATION) ? "last" : "elsewhere";
 }
 
 export const lineOf = (event: AuditEvent): AuditLine => ({ event, json: stringifyJson(event) });

@@ -1,7 +1,7 @@
 // Limits the part of a log file that one client can fill with events of no consequence, so that none pushes out the records of others.
 
 import { PROXY_TARGET_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
-import { type AuditLine, lineOf, sha256 } from "./audit-chain.ts";
+import { type AuditLine, lineOf, type ShareFacts, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 
 /** Share of the size at which a file is rotated. */
@@ -23,7 +23,7 @@ type Use = {
   bytes: number;
   omitted: number;
   since: string;
-  last: AuditEvent | undefined;
+  last: Unwritten | undefined;
   recordedAt: number;
   /** Reads that were recorded beyond the share. */
   readonly reads: Set<string>;
@@ -43,7 +43,10 @@ export class FileShares {
 
   /** The part of these events that is to be written. */
   admit(events: readonly Unwritten[]): readonly AuditLine[] {
-    return events.flatMap((one) => this.#admitOne(one.json === undefined ? lineOf(one.event) : one));
+    if (this.#maxBytes === Number.POSITIVE_INFINITY) return events.map(lineOfUnwritten);
+    const lines: AuditLine[] = [];
+    for (const one of events) this.#admitOne(one, lines);
+    return lines;
   }
 
   /** The share is that of each file. Returns the records of what was left out of the last one. */
@@ -58,25 +61,39 @@ export class FileShares {
     return [...this.#uses].flatMap(([client, use]) => recordOf(client, use));
   }
 
-  #admitOne(line: AuditLine): readonly AuditLine[] {
-    if (this.#maxBytes === Number.POSITIVE_INFINITY) return [line];
-    const client = line.facts?.client ?? clientOf(line.event);
-    const use = this.#useOf(client);
-    const bytes = Buffer.byteLength(line.json) + LINK_BYTES;
-    const after = use.bytes + bytes;
-    const isFull = after > this.#maxBytes * SHARES_OF_READS;
-    if (after <= this.#maxBytes || !isCountable(line.event, client, isFull ? undefined : use.reads)) {
-      use.bytes = after;
-      return [line];
+  #admitOne(one: Unwritten, lines: AuditLine[]): void {
+    const facts = (one.json === undefined ? undefined : one.facts) ?? shareFactsOf(one.event);
+    const use = this.#useOf(facts.client);
+    const line = this.#lineOf(one, facts, use);
+    if (line !== undefined) {
+      use.bytes += bytesOf(line);
+      lines.push(line);
+      return;
     }
-    const { event } = line;
-    if (use.omitted === 0) use.since = event.stageTimestamp;
+    if (use.omitted === 0) use.since = facts.at;
     use.omitted += 1;
-    use.last = event;
-    const now = Date.parse(event.stageTimestamp);
-    if (now - use.recordedAt < RECORD_INTERVAL_MS) return [];
+    use.last = one;
+    const now = Date.parse(facts.at);
+    if (now - use.recordedAt < RECORD_INTERVAL_MS) return;
     use.recordedAt = now;
-    return recordOf(client, use);
+    lines.push(...recordOf(facts.client, use));
+  }
+
+  /** Undefined for an event that is left out. Of one for which no room can be left, the text is not made. */
+  #lineOf(one: Unwritten, { recorded }: ShareFacts, use: Use): AuditLine | undefined {
+    const fits = (line: AuditLine, shares: number): boolean => use.bytes + bytesOf(line) <= this.#maxBytes * shares;
+    if (recorded === "always") return lineOfUnwritten(one);
+    if (use.bytes < this.#maxBytes) {
+      const line = lineOfUnwritten(one);
+      if (fits(line, 1)) return line;
+    }
+    if (recorded === "in-share" || use.bytes >= this.#maxBytes * SHARES_OF_READS) return undefined;
+    const read = sha256(recorded);
+    if (use.reads.has(read)) return undefined;
+    const line = lineOfUnwritten(one);
+    if (!fits(line, SHARES_OF_READS)) return undefined;
+    use.reads.add(read);
+    return line;
   }
 
   #useOf(client: string): Use {
@@ -89,41 +106,42 @@ export class FileShares {
   }
 }
 
+const lineOfUnwritten = (one: Unwritten): AuditLine => (one.json === undefined ? lineOf(one.event) : one);
+
+const bytesOf = ({ json }: AuditLine): number => Buffer.byteLength(json) + LINK_BYTES;
+
 const UNAUTHENTICATED = "";
 /** Identities that a tenant creates in any number in its own cluster have one share together. */
 const MADE_BY_TENANTS = /^system:(?:serviceaccount|node|bootstrap):/;
 
 /** An event has no user before authentication, or if it failed. */
-export function clientOf({ user: { username = "" }, annotations }: AuditEvent): string {
+function clientOf({ user: { username = "" }, annotations }: AuditEvent): string {
   if (username === "" || username === "system:anonymous") return UNAUTHENTICATED;
   return MADE_BY_TENANTS.test(username)
     ? `system:serviceaccounts ${annotations?.[PROXY_TARGET_ANNOTATION] ?? ""}`
     : username;
 }
 
+export function shareFactsOf(event: AuditEvent): ShareFacts {
+  const client = clientOf(event);
+  return { client, recorded: recordedOf(event, client), at: event.stageTimestamp };
+}
+
 /**
  * Unauthenticated clients change nothing. For the others, refusals and repeated reads are counted; changes and connections are always written, so that no client
- * can hide an action behind a flood of its own. `reads` are those that are recorded already; undefined: there is no room for further ones.
+ * can hide an action behind a flood of its own.
  */
-function isCountable(event: AuditEvent, client: string, reads: Set<string> | undefined): boolean {
-  if (client === UNAUTHENTICATED) return true;
+function recordedOf(event: AuditEvent, client: string): ShareFacts["recorded"] {
   const { code = 0 } = event.responseStatus ?? {};
-  if (code >= 400 && code < 500) return true;
-  if (!isPlainRead(event)) return false;
-  if (reads === undefined) return true;
-  const parts = [
-    event.stage,
-    event.verb,
-    event.requestURI.split("?", 1)[0],
-    code,
-    event.sourceIPs,
-    event.impersonatedUser?.username,
-    event.annotations?.["authentication.kubernetes.io/credential-id"],
-  ];
-  const read = sha256(JSON.stringify(parts));
-  if (reads.has(read)) return true;
-  reads.add(read);
-  return false;
+  if (client === UNAUTHENTICATED || (code >= 400 && code < 500)) return "in-share";
+  if (!isPlainRead(event)) return "always";
+  const { stage, verb, requestURI, sourceIPs, impersonatedUser, annotations } = event;
+  const query = requestURI.indexOf("?");
+  const path = query < 0 ? requestURI : requestURI.slice(0, query);
+  const key = annotations?.["authentication.kubernetes.io/credential-id"] ?? "";
+  // The path comes last: no other part has a space in it but for the name of a user, whose length is told.
+  const acting = impersonatedUser?.username ?? "";
+  return `${stage} ${verb} ${code} ${sourceIPs?.join()} ${key.length} ${key} ${acting.length} ${acting} ${path}`;
 }
 
 const READS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
@@ -142,7 +160,7 @@ function recordOf(client: string, use: Use): readonly AuditLine[] {
     [OMITTED_USER_ANNOTATION]: client === UNAUTHENTICATED ? "system:anonymous" : client,
     [OMITTED_SINCE_ANNOTATION]: since,
   };
-  return [serverRecord(last, annotations)];
+  return [serverRecord(last.event, annotations)];
 }
 
 /** A record of the server itself about events that are not in the log, at the time of the last of them. */

@@ -46,7 +46,10 @@ it.each([Number.POSITIVE_INFINITY, 12_000, 6_000])(
   "lines that were sent are written as the events themselves, with files of %s bytes",
   async (maxBytes) => {
     const many = Array.from({ length: 40 }, (_, index) => event(`again-${index}`, { responseStatus: { code: 403 } }));
-    const events = [...EVENTS, ...many, ...EVENTS];
+    const reads = Array.from({ length: 60 }, (_, index) =>
+      event(`read-${index}`, { requestURI: `/api/v1/secrets/${index % 20}?n=${index}`, responseStatus: { code: 200 } }),
+    );
+    const events = [...EVENTS, ...many, ...reads, ...EVENTS];
     const asEvents = await written(maxBytes, (sink) => Promise.all(events.map((each) => sink.write(each))));
     const asLines = await written(maxBytes, (sink) => sink.writeLines?.(unpackLines(packLines(events))));
     expect(asLines).toEqual(asEvents);

@@ -2,13 +2,13 @@
 
 import { type AuditLine, annotationsPlaceOf, type LineFacts, lineOf } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
-import { clientOf } from "./file-shares.ts";
+import { shareFactsOf } from "./file-shares.ts";
 
 /** Two lines for each event: facts, and the event itself. JSON has no line breaks. */
 export const packLines = (events: readonly AuditEvent[]): string =>
   events
     .map((event) => {
-      const facts: LineFacts = { client: clientOf(event), annotations: annotationsPlaceOf(event) };
+      const facts: LineFacts = { ...shareFactsOf(event), annotations: annotationsPlaceOf(event) };
       return `${JSON.stringify(facts)}\n${lineOf(event).json}`;
     })
     .join("\n");
