@@ -6,11 +6,12 @@ import type { Foundation } from "../../foundation/foundation.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { createAccessKeyReader } from "./access-key-reader.ts";
-import type { AccessKeyRecord } from "./access-key-record.ts";
+import { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { CatchUp } from "./catch-up.ts";
 import { MIN_KEY_LENGTH } from "./find-keys-in-text.ts";
+import { GoodKeys } from "./good-keys.ts";
 import { createKeyExpirations, type KeyExpirations, MAX_ANCESTORS } from "./key-expirations.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { createKeyRefusal } from "./key-validity.ts";
@@ -62,7 +63,22 @@ export function createAccessKeyIndex(
   );
   const refusalOfKnown = createKeyRefusal({ table: keys, ends, directory, rotationMarks, epochs, grants });
 
-  const stateOf = (key: AccessKeyState): KeyRefusal | undefined => (isCurrent ? refusalOfKnown(key) : LOADING);
+  const good = new GoodKeys({
+    byUid: (uid) => keys.byUid(uid),
+    endOf: ends.expirationWithAncestors,
+    epochs,
+    directory,
+  });
+
+  const stateOf = (key: AccessKeyState): KeyRefusal | undefined => {
+    if (!isCurrent) return LOADING;
+    if (!(key instanceof AccessKeyRecord)) return refusalOfKnown(key);
+    if (good.has(key)) return undefined;
+    const refusal = refusalOfKnown(key);
+    // Of a million keys, only those in use are worth it.
+    if (refusal === undefined && activity.of(key.uid) !== undefined) good.add(key);
+    return refusal;
+  };
   const refusalOf = (key: AccessKeyState): string | undefined => stateOf(key)?.message;
 
   const watches = new RevocationWatches({
@@ -96,11 +112,13 @@ export function createAccessKeyIndex(
   const following = followView({ view, prefix }, scheduler, {
     replace(objects) {
       keys.replace(objects, epochs.current());
+      good.changed();
       isCurrent = true;
       watches.recheckAll();
     },
     put(object, _, content) {
       const { record, known } = keys.put(object, epochs.current(), content);
+      good.changed();
       // Anything derived from a key that never existed is invalid.
       if (known === undefined) return;
       // Keys that have an ancestor without depending on it are found by themselves only.
@@ -109,6 +127,7 @@ export function createAccessKeyIndex(
     },
     delete({ key }) {
       const removed = keys.remove(key.slice(prefix.length));
+      good.changed();
       if (removed === undefined) return;
       const { uid } = removed.record;
       activity.forget(removed.record);
@@ -120,6 +139,7 @@ export function createAccessKeyIndex(
     },
   });
   const markChanges = rotationMarks.onChange((uid) => {
+    good.changed();
     const record = keys.byUid(uid);
     if (record !== undefined) recheck(uid, [record, ...keys.retiredOf(record.name)]);
   });

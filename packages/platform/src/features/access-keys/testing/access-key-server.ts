@@ -125,13 +125,9 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const activity = createLastActivity(epochs, activityRecords);
   const rotationMarks = createRotationMarks();
   const records = base.objects("ownedaccesskeys");
-  const keys = createAccessKeyIndex(base, records, {
-    directory,
-    secrets,
-    activity,
-    rotationMarks,
-    grants: options.keyGrants,
-  });
+  const openIndex = () =>
+    createAccessKeyIndex(base, records, { directory, secrets, activity, rotationMarks, grants: options.keyGrants });
+  const keys = openIndex();
   const grants = createIssuedGrants();
   const authorizer: Authorizer = {
     authorize: (attributes) => ({
@@ -268,6 +264,8 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     activityRecords,
     rotationMarks,
     keys,
+    /** Another index of the same records, which was asked nothing yet. */
+    openIndex,
     grants,
     certificates,
     authenticator,
