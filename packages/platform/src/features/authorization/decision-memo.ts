@@ -10,8 +10,16 @@ const CAPACITY = 50_000;
 /** Characters of the requests that are remembered: clients choose them. */
 const MAX_CHARACTERS = 16_000_000;
 
+/** Decisions about requests that differ in one text alone: the name of the object, or the path of what is no resource. */
+type Alike = { readonly of: PlatformRequest; readonly decisions: Map<string, PlatformDecision> };
+
 /** Decisions about one identity with one key. */
-type Known = { readonly key: AccessKeyState | undefined; readonly decisions: Map<string, PlatformDecision> };
+type Known = {
+  readonly key: AccessKeyState | undefined;
+  readonly byShape: Map<string, Alike>;
+  /** A client asks for one kind of object many times: comparing costs less than a long text that is made anew. */
+  last: Alike | undefined;
+};
 
 export class DecisionMemo {
   #version: number | undefined;
@@ -36,15 +44,28 @@ export class DecisionMemo {
       this.#characters = 0;
       this.#version = version;
     }
-    const { decisions } = this.#of(user, key);
-    const shape = shapeOf(request);
-    const known = decisions.get(shape);
+    const { decisions } = this.#alike(this.#of(user, key), request);
+    const { isResourceRequest, name, path } = request.inner;
+    const about = isResourceRequest ? name : path;
+    const known = decisions.get(about);
     if (known !== undefined) return known;
     const decision = decide();
-    decisions.set(shape, decision);
+    decisions.set(about, decision);
     this.#size += 1;
-    this.#characters += shape.length;
+    this.#characters += about.length;
     return decision;
+  }
+
+  #alike(known: Known, request: PlatformRequest): Alike {
+    if (known.last !== undefined && areAlike(known.last.of, request)) return known.last;
+    const shape = shapeOf(request);
+    const found = known.byShape.get(shape) ?? { of: shapeOnly(request), decisions: new Map() };
+    if (found.decisions.size === 0) {
+      known.byShape.set(shape, found);
+      this.#characters += shape.length;
+    }
+    known.last = found;
+    return found;
   }
 
   #of(user: UserInfo, key: AccessKeyState | undefined): Known {
@@ -53,7 +74,10 @@ export class DecisionMemo {
     if (last !== undefined && last.key === key) return last;
     const identity = JSON.stringify([user.name, user.groups]) + keyPart(key);
     const known = this.#byIdentity.get(identity);
-    const found = known?.key === key && known !== undefined ? known : { key, decisions: known?.decisions ?? new Map() };
+    const found =
+      known !== undefined && known.key === key
+        ? known
+        : { key, byShape: known?.byShape ?? new Map<string, Alike>(), last: known?.last };
     this.#byIdentity.set(identity, found);
     this.#byUser.set(user, found);
     return found;
@@ -70,20 +94,48 @@ const joined = (...parts: readonly string[]): string => {
   return text;
 };
 
+/** All of a request that decisions depend on, but for what `Alike` leaves open. */
 function shapeOf(request: PlatformRequest): string {
-  const { isResourceRequest, verb, apiGroup, resource, subresource, namespace, name, path } = request.inner;
-  const asked = isResourceRequest
-    ? joined(verb, apiGroup, resource, subresource, namespace, name)
-    : // Fewer members than a resource request has.
-      joined(verb, path);
+  const { isResourceRequest, verb, apiGroup, resource, subresource, namespace } = request.inner;
+  // Fewer members than a resource request has.
+  const asked = isResourceRequest ? joined(verb, apiGroup, resource, subresource, namespace) : joined(verb);
+  return asked + placeOf(request);
+}
+
+/** "" for the management API. */
+function placeOf(request: PlatformRequest): string {
   switch (request.target) {
     case "Cluster":
-      return asked + joined(request.target, request.cluster);
+      return joined(request.target, request.cluster);
     case "ProjectSpace":
-      return asked + joined(request.target, request.project, request.space);
+      return joined(request.target, request.project, request.space);
     case "ProjectVirtualCluster":
-      return asked + joined(request.target, request.project, request.virtualCluster);
+      return joined(request.target, request.project, request.virtualCluster);
     case "Management":
-      return asked;
+      return "";
   }
 }
+
+/** Whether two requests have the same shape. */
+function areAlike(one: PlatformRequest, other: PlatformRequest): boolean {
+  const { inner: a } = one;
+  const { inner: b } = other;
+  return (
+    a.isResourceRequest === b.isResourceRequest &&
+    a.verb === b.verb &&
+    one.target === other.target &&
+    (!a.isResourceRequest ||
+      (a.resource === b.resource &&
+        a.namespace === b.namespace &&
+        a.subresource === b.subresource &&
+        a.apiGroup === b.apiGroup)) &&
+    (one.target === "Management" || placeOf(one) === placeOf(other))
+  );
+}
+
+/** A copy that keeps nothing else of the request in memory. */
+const shapeOnly = (request: PlatformRequest): PlatformRequest => {
+  const { isResourceRequest, verb, apiGroup, resource, subresource, namespace } = request.inner;
+  const inner = { isResourceRequest, verb, apiGroup, resource, subresource, namespace, name: "", path: "" };
+  return { ...request, inner };
+};
