@@ -127,8 +127,16 @@ function claimantOf({ request, caller, credential }: RequestState): Claimant {
 }
 
 /** The user whose time, places and connections count together. Service accounts of different clusters have the same names. */
-export const flowUserOf = ({ name, uid }: Pick<UserInfo, "name" | "uid">): string =>
-  uid === undefined ? name : `${name} ${uid}`;
+export function flowUserOf(user: Pick<UserInfo, "name" | "uid">): string {
+  const { name, uid } = user;
+  if (uid === undefined) return name;
+  const known = flowUsers.get(user) ?? `${name} ${uid}`;
+  flowUsers.set(user, known);
+  return known;
+}
+
+/** Authenticators that remember a user spare us the text, which is the key of several maps. */
+const flowUsers = new WeakMap<Pick<UserInfo, "name" | "uid">, string>();
 
 type ReadBody = Disposable & { readonly request: ApiRequest };
 

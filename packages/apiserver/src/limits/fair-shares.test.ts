@@ -118,6 +118,26 @@ describe("places", () => {
     expect(shares.state.mutating).toMatchObject({ taken: 0, waiting: 0 });
   });
 
+  it("are given in the order of arrival to users with as many, also where one of them was here before", async () => {
+    const { given, take, giveBack } = takers(shared(1));
+    await take(of("a"));
+    await giveBack();
+    await take(of("b"), of("c"), of("a"), of("d"));
+    for (let n = 0; n < 4; n++) await giveBack();
+    expect(given).toEqual(["a", "b", "c", "a", "d"]);
+  });
+
+  it("are those of a client with or without a credential, whichever of the same name was here before", async () => {
+    const stranger = { ...of("a", "from outside"), isUnauthenticated: true };
+    const { given, take, giveBack } = takers(shared(1));
+    await take(of("a"));
+    await giveBack();
+    await take(of("b"), of("c"), of("d"), stranger);
+    for (let n = 0; n < 4; n++) await giveBack();
+    // They take turns with clients that have one.
+    expect(given).toEqual(["a", "b", "c", "from outside", "d"]);
+  });
+
   it("are without number where the limit is 0", async () => {
     const { given, take } = takers(shared(0));
     await take(...Array.from({ length: 1_000 }, () => of("a")));

@@ -180,6 +180,8 @@ class LaneState {
   readonly #read: () => number;
   /** Users with places or waiting requests, the most recently served one last. */
   readonly #users = new Map<string, UserState>();
+  /** The last user who left no request: most of the time it is the next one, too, and its state need not be made anew. */
+  #idle: string | undefined;
   #isUnauthenticatedTurn = false;
   taken = 0;
   waiting = 0;
@@ -232,7 +234,7 @@ class LaneState {
     const state = this.#stateOf(claimant);
     state.taken -= 1;
     const left = (state.keys.get(key) ?? 0) - 1;
-    if (left > 0) state.keys.set(key, left);
+    if (left > 0 || state.keys.size === 1) state.keys.set(key, left);
     else state.keys.delete(key);
     this.taken -= 1;
     this.#forget(user, state);
@@ -286,14 +288,20 @@ class LaneState {
 
   #stateOf({ user, isUnauthenticated = false }: Claimant): UserState {
     const known = this.#users.get(user);
-    if (known !== undefined) return known;
-    const state: UserState = { taken: 0, isUnauthenticated, keys: new Map(), waiting: [] };
-    this.#users.set(user, state);
+    if (known !== undefined && this.#idle !== user) return known;
+    const isKept = known !== undefined && known.isUnauthenticated === isUnauthenticated;
+    const state = isKept ? known : { taken: 0, isUnauthenticated, keys: new Map(), waiting: [] };
+    if (this.#idle === user) this.#idle = undefined;
+    // Behind those that wait longer.
+    if (this.waiting > 0) this.#users.delete(user);
+    if (!isKept || this.waiting > 0) this.#users.set(user, state);
     return state;
   }
 
   #forget(user: string, { taken, waiting }: UserState): void {
-    if (taken === 0 && waiting.length === 0) this.#users.delete(user);
+    if (taken > 0 || waiting.length > 0) return;
+    if (this.#idle !== undefined && this.#idle !== user) this.#users.delete(this.#idle);
+    this.#idle = user;
   }
 }
 

@@ -11,21 +11,22 @@ const INITIALS: readonly number[] = ["a", "h", "i", "x"].map((letter) => letter.
 
 /** `headers` with a list for each of these headers that was sent more than once. `rawHeaders` alternates names and values. */
 export function withRepeatedHeaders(headers: RequestHeaders, rawHeaders: readonly string[]): RequestHeaders {
-  let values: Map<string, string[]> | undefined;
+  const names: string[] = [];
   let repeated = false;
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const raw = rawHeaders[at] ?? "";
     if (!INITIALS.includes(raw.charCodeAt(0) | LOWER_CASE_BIT)) continue;
     const name = raw.toLowerCase();
     if (!isIdentityHeader(name)) continue;
-    values ??= new Map();
-    const sofar = values.get(name);
-    if (sofar === undefined) values.set(name, [rawHeaders[at + 1] ?? ""]);
-    else {
-      sofar.push(rawHeaders[at + 1] ?? "");
-      repeated = true;
-    }
+    repeated ||= names.includes(name);
+    names.push(name);
   }
-  if (values === undefined || !repeated) return headers;
-  return { ...headers, ...Object.fromEntries([...values].filter(([, list]) => list.length > 1)) };
+  return repeated ? { ...headers, ...listsOf(names, rawHeaders) } : headers;
+}
+
+function listsOf(names: readonly string[], rawHeaders: readonly string[]): RequestHeaders {
+  const lists = new Map<string, string[]>(names.map((name) => [name, []]));
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    lists.get((rawHeaders[at] ?? "").toLowerCase())?.push(rawHeaders[at + 1] ?? "");
+  return Object.fromEntries([...lists].filter(([, values]) => values.length > 1));
 }
