@@ -154,6 +154,13 @@ export const NIGHTLY_RUNS: readonly Run[] = [
     node: 24,
   },
   {
+    name: "a thread that serves requests and stands still",
+    project: "long",
+    paths: ["test/crash/stalled-front.test.ts"],
+    environment: {},
+    node: 24,
+  },
+  {
     name: "threads that lose etcd",
     project: "long",
     paths: ["test/crash/partition-threads.test.ts"],

@@ -3,6 +3,7 @@
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import type { FurtherFrontData } from "@postern/platform/fronts/front-methods";
 import type { StartFrontThread } from "@postern/platform/fronts/front-thread";
+import { stopReading } from "@postern/platform/fronts/stop-reading";
 import { runFurtherFront } from "@postern/platform/further-front";
 import { takeProcessErrors } from "./take-process-errors.ts";
 import { withWholeYoungGeneration } from "./young-generation.ts";
@@ -19,6 +20,12 @@ export const startFrontThread: StartFrontThread = withWholeYoungGeneration(
     }),
 );
 
+/** Another takes its place. */
+function endThread(): never {
+  stopReading();
+  process.exit(1);
+}
+
 const isFront = (data: unknown): data is FurtherFrontData =>
   typeof data === "object" && data !== null && "isFront" in data;
 
@@ -29,7 +36,6 @@ if (!isMainThread && parentPort !== null && isFront(data)) {
     loadConsole: () => import("@postern/console/files"),
     loadDocumentation: () => import("@postern/console/documentation"),
     onFaults: (faults) =>
-      // Another thread takes its place.
-      takeProcessErrors({ source: process, now: () => performance.now(), onRepeated: () => process.exit(1) }, faults),
+      takeProcessErrors({ source: process, now: () => performance.now(), onRepeated: endThread }, faults),
   });
 }

@@ -1,6 +1,7 @@
 // Loaded into a server before anything else: on SIGUSR2 one of its cluster threads ends, drawn at random; with ENDED_THREADS=front- one that serves requests.
 // Those that serve requests lose their connections first: Node aborts the process where a thread ends, and a request of HTTP/2 with data is read once more (nodejs/node#38418).
-// With ENDED_THREADS_PER_MINUTE they end by themselves: so many that the main thread has started, and as many that the others have. TEST_SEED says when, and which.
+// With ENDED_THREADS_PER_MINUTE they end by themselves: the first further one that serves requests while it starts, and once the server is ready so many that the main thread has
+// started, and as many that the others have. TEST_SEED says when, and which.
 
 import { syncBuiltinESMExports } from "node:module";
 import { Server, Socket } from "node:net";
@@ -13,6 +14,9 @@ const {
   TEST_SEED: seed,
 } = process.env;
 const prefixes = names.split(",");
+/** Less than a thread takes to start. */
+const START_MS = 100;
+let isFirst = true;
 const running = new Set();
 /** Those of the running ones that serve requests. */
 const serving = new WeakSet();
@@ -22,7 +26,11 @@ workers.Worker = class extends workers.Worker {
     super(script, options);
     if (!prefixes.some((prefix) => options?.name?.startsWith(prefix))) return;
     running.add(this);
-    if (options.name.startsWith("front-")) serving.add(this);
+    if (options.name.startsWith("front-")) {
+      serving.add(this);
+      if (isFirst && rate !== undefined) setTimeout(() => void this.terminate(), START_MS).unref();
+      isFirst = false;
+    }
     this.once("exit", () => running.delete(this));
   }
 };
@@ -70,7 +78,7 @@ function endLater() {
 }
 
 if (workers.isMainThread) process.on("SIGUSR2", endOne);
-// A server whose thread ends while it starts does not start.
+// A server does not start where three threads of one place end while they start.
 if (rate !== undefined && workers.isMainThread) {
   const { write } = process.stdout;
   process.stdout.write = (text, ...more) => {

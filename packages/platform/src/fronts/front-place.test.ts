@@ -41,10 +41,10 @@ class FakeThread implements FrontThread {
     this.isReady = false;
     this.#fail(error);
   }
-  exits(error: unknown = new Error("exited")): void {
+  exits(error: unknown = new Error("exited"), reason: FrontEnd = "crashed"): void {
     this.fails(error);
     this.#exit();
-    this.#onEnd("crashed", error);
+    this.#onEnd(reason, error);
   }
   retire(): Promise<void> {
     this.told.push("retire");
@@ -86,16 +86,55 @@ function setUp() {
   return { time, threads, reports, place, failing, last, serve };
 }
 
-it("a thread that does not start is not started again, and the place is empty when it has exited", async () => {
+it("of three threads that end while they start, none before the next one begins, the last one's error is that of the start", async () => {
   const { time, threads, reports, place, last } = setUp();
   const started = place.start();
-  last().fails(new Error("no memory"));
-  await expect(started).rejects.toThrow("no memory");
-  expect(place.isEmpty).toBe(false);
-  last().exits();
+  for (const count of [1, 2, 3]) {
+    last().fails(new Error(`no memory ${count}`));
+    time.advance(60_000);
+    expect([threads.length, place.isStarting]).toEqual([count, true]);
+    last().exits(new Error(`no memory ${count}`));
+    if (count < 3) time.advance(200);
+  }
+  await expect(started).rejects.toThrow("no memory 3");
   expect(place.isEmpty).toBe(true);
   time.advance(60_000);
-  expect([threads.length, reports]).toEqual([1, []]);
+  expect([threads.length, reports]).toEqual([3, ["Error: no memory 1", "Error: no memory 2"]]);
+});
+
+it("a start goes on with another thread where one ends, and that is a thread like any other", async () => {
+  const { time, threads, reports, place, last } = setUp();
+  const started = place.start();
+  last().exits();
+  time.advance(100);
+  last().serves();
+  await started;
+  expect([place.isServing, threads.length]).toEqual([true, 2]);
+  for (const count of [3, 4, 5, 6]) {
+    last().exits();
+    time.advance(30_000);
+    expect(threads.length).toBe(count);
+  }
+  expect(reports[1]).toBe("crashed");
+});
+
+it("a thread that took its three minutes to start is not tried again", async () => {
+  const { time, threads, place, last } = setUp();
+  const started = place.start();
+  last().exits(new Error("a front did not start"), "stalled");
+  await expect(started).rejects.toThrow("did not start");
+  time.advance(60_000);
+  expect([threads.length, place.isEmpty]).toEqual([1, true]);
+});
+
+it("a start that waits for its next try is given up when the place is closed", async () => {
+  const { time, threads, place, last } = setUp();
+  const started = place.start();
+  last().exits();
+  await place.close();
+  await expect(started).rejects.toThrow("ended before");
+  time.advance(60_000);
+  expect([threads.length, place.isEmpty, time.waiting]).toEqual([1, true, 0]);
 });
 
 it("a thread that served is started again, and never before the one before it has exited", async () => {
@@ -205,14 +244,16 @@ it("a restart that waits is given up when the place is closed", async () => {
 it("a thread for which there is no room is like one that does not start", async () => {
   const { time, threads, reports, place, failing, last, serve } = setUp();
   failing.error = new Error("no room");
-  await expect(place.start()).rejects.toThrow("no room");
+  const started = place.start();
+  time.advance(300);
+  await expect(started).rejects.toThrow("no room");
   expect(place.isEmpty).toBe(true);
   delete failing.error;
   await serve();
   last().exits();
   failing.error = new Error("no room");
   time.advance(300);
-  expect(reports).toEqual(["crashed", "Error: no room", "Error: no room"]);
+  expect(reports).toEqual(["Error: no room", "Error: no room", "crashed", "Error: no room", "Error: no room"]);
   delete failing.error;
   time.advance(400);
   expect(threads.length).toBe(2);

@@ -10,7 +10,7 @@ export type FrontPlaceDeps = {
   readonly onLost: (reason: FrontEnd, error: unknown) => void;
   /** Nothing runs in the place any more, and nothing is started. */
   readonly onEmpty: () => void;
-  /** A thread that takes the place of another did not start. It is tried again. */
+  /** A thread did not start. Another is tried. */
   readonly onFailure: (error: unknown) => void;
   readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
@@ -18,6 +18,8 @@ export type FrontPlaceDeps = {
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 30_000;
+/** So many threads may end while the place starts, one after the other: any of them may be ended from outside. */
+const TRIES = 3;
 /** After so long a thread is like any other again. */
 const SOUND_MS = 60_000;
 
@@ -32,6 +34,8 @@ export class FrontPlace {
   /** The next try waits for so long. */
   #pauseMs = FIRST_PAUSE_MS;
   #waiting: Disposable | undefined;
+  #start: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
+  #triesLeft = 0;
 
   constructor(deps: FrontPlaceDeps) {
     this.#deps = deps;
@@ -56,18 +60,15 @@ export class FrontPlace {
     return this.#state === "empty";
   }
 
-  /** The place is empty. Resolves once the thread serves. Rejects where it does not start: the place is empty again when the thread has ended. */
-  async start(): Promise<void> {
+  /** The place is empty. Resolves once a thread serves. Rejects with the error of the last one where three do not start: the place is empty again then. */
+  start(): Promise<void> {
     this.#state = "starting";
     this.#pauseMs = FIRST_PAUSE_MS;
-    try {
-      this.#begin();
-    } catch (error) {
-      this.#becomeEmpty();
-      throw error;
-    }
-    await this.#thread?.ready;
-    if (this.#state === "starting") this.#state = "kept";
+    this.#triesLeft = TRIES;
+    return new Promise((resolve, reject) => {
+      this.#start = { resolve, reject };
+      this.#try();
+    });
   }
 
   /** Its connections end behind their requests, then as with `close`. */
@@ -88,16 +89,24 @@ export class FrontPlace {
     this.#waiting?.[Symbol.dispose]();
     this.#waiting = undefined;
     if (this.#thread === undefined) {
-      this.#becomeEmpty();
+      this.#becomeEmpty(new Error("the thread was ended before it started"));
       return;
     }
     this.#state = "ending";
     await how(this.#thread);
   }
 
-  #becomeEmpty(): void {
+  #becomeEmpty(error: unknown): void {
     this.#state = "empty";
     this.#deps.onEmpty();
+    this.#start?.reject(error);
+    this.#start = undefined;
+  }
+
+  #serve(): void {
+    if (this.#state === "starting") this.#state = "kept";
+    this.#start?.resolve();
+    this.#start = undefined;
   }
 
   /** Throws where the system has no room for a thread. */
@@ -105,24 +114,38 @@ export class FrontPlace {
     this.#startedAt = this.#deps.clock.elapsed();
     const thread = this.#deps.begin((reason, error) => {
       this.#thread = undefined;
-      if (this.#state !== "kept") this.#becomeEmpty();
       // Not before: both have one place in the table of servers.
-      else
-        this.#startLater(thread.wasReady ? () => this.#deps.onLost(reason, error) : () => this.#deps.onFailure(error));
+      if (thread.wasReady && this.#state === "kept") this.#tryLater(() => this.#deps.onLost(reason, error));
+      else this.#afterFailure(error, reason);
     });
     this.#thread = thread;
+    thread.ready.then(
+      () => this.#serve(),
+      () => undefined,
+    );
   }
 
-  #startLater(report: () => void): void {
+  #try(): void {
+    try {
+      this.#begin();
+    } catch (error) {
+      this.#afterFailure(error);
+    }
+  }
+
+  /** One that stood still has had its time. */
+  #afterFailure(error: unknown, reason?: FrontEnd): void {
+    const mayTry = this.#state === "starting" && reason !== "stalled" && --this.#triesLeft > 0;
+    if (this.#state === "kept" || mayTry) this.#tryLater(() => this.#deps.onFailure(error));
+    else this.#becomeEmpty(error);
+  }
+
+  #tryLater(report: () => void): void {
     const { clock, scheduler } = this.#deps;
     if (clock.elapsed() - this.#startedAt > SOUND_MS) this.#pauseMs = FIRST_PAUSE_MS;
     this.#waiting = scheduler.schedule(this.#pauseMs, () => {
       this.#waiting = undefined;
-      try {
-        this.#begin();
-      } catch (error) {
-        this.#startLater(() => this.#deps.onFailure(error));
-      }
+      this.#try();
     });
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
     report();

@@ -8,11 +8,17 @@ import { startFront } from "./front-thread.ts";
 
 /** A thread that runs until `exit` is emitted, by its own end or by `terminate`. */
 class FakeThread extends EventEmitter {
+  readonly calls: string[] = [];
   terminated = 0;
   data: FurtherFrontData | undefined;
   postMessage(): void {}
+  heap = { used_heap_size: 89, heap_size_limit: 100 };
+  async getHeapStatistics() {
+    return this.heap;
+  }
   async terminate(): Promise<void> {
     this.terminated++;
+    this.calls.push("terminate");
   }
 }
 
@@ -64,6 +70,7 @@ function start(isShort = false) {
     onLastMetrics: never,
     onEnd,
     onError: never,
+    stopReading: async () => void worker.calls.push("stopReading"),
   });
   const beats = (count: number, withBeat: boolean): void => {
     for (let at = 0; at < count; at++) {
@@ -87,9 +94,10 @@ it("one that stands still for ten seconds is ended, and is gone when its thread 
   beats(49, false);
   expect(worker.terminated).toBe(0);
   beats(3, false);
-  expect(worker.terminated).toBe(1);
   expect(front.isReady).toBe(false);
   await settle();
+  // Node aborts where a thread that ends reads once more.
+  expect(worker.calls).toEqual(["stopReading", "terminate"]);
   // It may still work on a request: revocations wait for it until then.
   expect(onEnd).not.toHaveBeenCalled();
   worker.emit("exit", 1);
@@ -110,11 +118,32 @@ it("an error ends it, and calls in progress fail with it", async () => {
   expect(onEnd.mock.calls).toEqual([["crashed", failure]]);
 });
 
+it("one whose heap becomes full is ended before V8 ends it, also while it stands still", async () => {
+  for (const doesBeat of [true, false]) {
+    const { worker, onEnd, front, beats } = start();
+    worker.emit("message", READY);
+    await front.ready;
+    for (let second = 0; second < 3; second++) {
+      beats(5, doesBeat);
+      await settle();
+    }
+    expect(worker.calls).toEqual([]);
+    worker.heap = { used_heap_size: 91, heap_size_limit: 100 };
+    beats(5, doesBeat);
+    await settle();
+    expect(worker.calls).toEqual(["stopReading", "terminate"]);
+    worker.emit("exit", 1);
+    await settle();
+    expect(onEnd.mock.calls).toEqual([["crashed", new Error("the heap of a front was full")]]);
+  }
+});
+
 it("one that does not start is ended after three minutes", async () => {
   const { time, worker, front } = start();
   time.advance(179_000);
   expect(worker.terminated).toBe(0);
   time.advance(1_000);
+  await settle();
   expect(worker.terminated).toBe(1);
   await expect(front.ready).rejects.toThrow("did not start");
 });

@@ -21,6 +21,7 @@ import {
   setMemoryShort,
   sumsOf,
 } from "./front-methods.ts";
+import { stopReadingIn } from "./stop-reading.ts";
 import type { FrontMetrics } from "./sum-metrics.ts";
 
 /** Starts the thread that runs `runFurtherFront` with the data. */
@@ -54,6 +55,13 @@ const START_MS = 180_000;
 const RETIRE_MS = 300_000;
 /** A front may stand still for so many beats: as long as a server may be without news of the store. */
 const STALL_BEATS = 10_000 / BEAT_MS;
+/** The heap is looked at so often, and with each look while a front stands still: one that is full ends the thread, or the process, while it reads. */
+const HEAP_LOOKS = 1_000 / BEAT_MS;
+/** V8 collects at three quarters of what a heap may have, as long as half of it is in use. */
+const FULL = 0.9;
+
+/** Since Node 24. It is answered while the thread stands still in JavaScript. */
+type HeapOf = { getHeapStatistics?(): Promise<{ readonly used_heap_size: number; readonly heap_size_limit: number }> };
 
 export function startFront(deps: {
   readonly startThread: StartFrontThread;
@@ -67,8 +75,11 @@ export function startFront(deps: {
   /** Called once, when nothing of it runs any more. */
   readonly onEnd: (reason: FrontEnd, error: unknown) => void;
   readonly onError: (error: unknown) => void;
+  /** Resolves once the thread reads from no connection, as far as it can be reached. */
+  readonly stopReading?: (thread: Worker) => Promise<void>;
 }): FrontThread {
   const { startThread, data, calls, notes, isMemoryShort, scheduler, onLastMetrics, onEnd, onError } = deps;
+  const { stopReading = stopReadingIn } = deps;
   const state = createFrontState();
   const worker = startThread({
     workerData: { ...data, state },
@@ -84,6 +95,7 @@ export function startFront(deps: {
   let isReady = false;
   let wasReady = false;
   let isOver = false;
+  let isAsked = false;
   let watching: Disposable | undefined = scheduler.schedule(START_MS, () =>
     end("stalled", new Error("a front did not start within three minutes")),
   );
@@ -110,22 +122,24 @@ export function startFront(deps: {
     watching?.[Symbol.dispose]();
     settle.reject(error);
     link.close(error instanceof Error ? error : new Error(`a front has ${reason}`));
-    void worker.terminate();
+    void stop();
     void exited.then(() => onEnd(reason, error));
   }
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   worker.on("error", (error) => end("crashed", error));
   worker.on("messageerror", (error) => end("crashed", error));
-  worker.on("exit", (code) => end("crashed", new Error(`the thread exited with code ${code}`)));
+  worker.on("exit", (code) => end("crashed", new Error(`the thread ended with code ${code}`)));
 
   /** Looks are counted, and no time: a process that was stopped does not look either. */
   function watch(): void {
     let beats = beatsOf(state);
     let still = 0;
+    let looks = 0;
     const look = (): void => {
       const now = beatsOf(state);
       still = now === beats ? still + 1 : 0;
       beats = now;
+      if (++looks % HEAP_LOOKS === 0 || still >= HEAP_LOOKS) lookAtHeap();
       setMemoryShort(state, isMemoryShort());
       if (still > STALL_BEATS) end("stalled", new Error("a front stood still for ten seconds"));
       else watching = scheduler.schedule(BEAT_MS, look);
@@ -133,8 +147,25 @@ export function startFront(deps: {
     look();
   }
 
-  async function terminate(): Promise<void> {
+  /** A thread that stands still reads again when it is terminated, before its event loop ends. */
+  async function stop(): Promise<void> {
+    await stopReading(worker);
     await worker.terminate();
+  }
+  function lookAtHeap(): void {
+    if (isAsked) return;
+    isAsked = true;
+    (worker as HeapOf)
+      .getHeapStatistics?.()
+      .then(({ used_heap_size: used, heap_size_limit: limit }) => {
+        isAsked = false;
+        if (used > FULL * limit) end("crashed", new Error("the heap of a front was full"));
+      })
+      // It has ended.
+      .catch(() => undefined);
+  }
+  async function terminate(): Promise<void> {
+    await stop();
     await exited;
   }
   async function close(): Promise<void> {

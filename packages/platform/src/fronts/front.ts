@@ -16,7 +16,7 @@ export type FirstFront = {
   readonly ticketKeys: Uint8Array;
   /** Proofs that any front has accepted. */
   readonly usedProofs: UsedProofs;
-  /** Starts the further ones, which listen on the port. Rejects where one of them does not start. */
+  /** Starts the further ones, which listen on the port. Rejects where three threads do not start in one place. */
   start(parts: {
     readonly port: number;
     readonly serving: ServingIdentity;
