@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { StorageFullError } from "@postern/apiserver/storage/storage-errors";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { expect, test } from "vitest";
-import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
+import { type Answer, adminKey, httpClient, insist } from "../e2e/testing/http-client.ts";
 import { postern, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { mountSmallDisk, NO_SMALL_DISK } from "./testing/small-disk.ts";
 
@@ -104,19 +104,21 @@ test("a server on a full disk answers writes with 507 and reads as usual, and wr
   {
     await using server = await startPostern(dataDir);
     const [http, key] = [await httpClient(server), await adminKey(server)];
+    // One that is sent again may have been done.
+    const create = async (name: string): Promise<Answer> => {
+      const answer = await insist(() => http(path, { key, body: named(name) }));
+      if (answer.status === 201 || answer.status === 409) acknowledged.push(name);
+      return answer;
+    };
     await writeFile(ballast, Buffer.alloc(SIZE_MIB << 20));
     let refused = await http(path, { key });
-    for (let at = 0; refused.status < 400; at++) {
-      refused = await http(path, { key, body: named(`s${at}`) });
-      if (refused.status === 201) acknowledged.push(`s${at}`);
-    }
+    for (let at = 0; refused.status < 400 || refused.status === 409; at++) refused = await create(`s${at}`);
     expect(refused.body).toMatchObject({ kind: "Status", code: 507, reason: "InsufficientStorage" });
     expect(refused.body.message).toMatch(/nothing was written/);
     expect((await http(`${path}/s0`, { key })).status).toBe(200);
-    expect((await http(path, { key, body: named("more") })).status).toBe(507);
+    expect((await create("more")).status).toBe(507);
     await rm(ballast);
-    expect((await http(path, { key, body: named("again") })).status).toBe(201);
-    acknowledged.push("again");
+    expect([201, 409]).toContain((await create("again")).status);
     await server.stop("SIGKILL");
   }
   // The file that the kill left beside the database has to be made anew, and there is no room for it.

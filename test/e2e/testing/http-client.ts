@@ -35,8 +35,33 @@ export async function httpClient(server: Pick<PosternProcess, "url" | "caFile">)
   return agentClient(server.url, singleUseAgent(await readFile(server.caFile)));
 }
 
+/** Threads of servers end, as THREADS_END says, and the connections of one with it: what only reads is sent again. */
+const DO_THREADS_END = process.env["THREADS_END"] !== undefined;
+const PATIENCE_MS = 30_000;
+
+/** Again until it succeeds, where threads of servers end; for work that may be done twice. Otherwise once. */
+export async function insist<T>(work: () => Promise<T>): Promise<T> {
+  const started = performance.now();
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!DO_THREADS_END || performance.now() - started > PATIENCE_MS) throw error;
+    }
+  }
+}
+
 /** Over the connections of an agent. */
 export function agentClient(url: string, agent: Agent): HttpClient {
+  const send = agentSender(url, agent);
+  return (path, options = {}) => {
+    const { method, body } = options;
+    const doesRead = method === undefined ? body === undefined : method === "GET" || method === "HEAD";
+    return doesRead ? insist(() => send(path, options)) : send(path, options);
+  };
+}
+
+function agentSender(url: string, agent: Agent): HttpClient {
   return (path, { method, key, body, headers = {} } = {}) => {
     const content = typeof body === "object" ? `${JSON.stringify(body)}\n` : body;
     return new Promise((resolve, reject) => {
