@@ -13,7 +13,6 @@ import { pathOf, readAdministratorKey } from "./bootstrap/admin-kubeconfig.ts";
 import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
-import { snapshotOf } from "./features/activity/activity-snapshot.ts";
 import { openAuditLog } from "./features/audit/audit-log.ts";
 import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
 import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
@@ -208,7 +207,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       reloadCertificate(base, { transport, serving, logger, onReload, rotations: platform.clusters.rotations }),
     );
   const { departures } = transport;
-  const activity = () => snapshotOf(platform.activity, runtime.clock.now());
+  const { activity } = platform;
   further?.serve({ activity, writeUses, departures });
   teardown.defer(() => {
     draining.abort();

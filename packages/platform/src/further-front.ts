@@ -38,6 +38,9 @@ export type FurtherSurroundings = {
   readonly onFaults: (faults: Faults) => Disposable;
 };
 
+/** A thread that ends by an error loses the counts of so long. */
+const HAND_OVER_MS = 5_000;
+
 type FirstLink = Link<FirstCalls, FirstNotes>;
 
 /** Runs until the first front closes it. Rejects with the error of its start; the thread has to end then. */
@@ -52,8 +55,8 @@ export async function runFurtherFront(
     busyMs: performance.eventLoopUtilization().active,
     connections: served.parts?.departures.staying ?? 0,
   });
-  const timer = setInterval(() => beat(data.state, load()), BEAT_MS);
-  teardown.defer(() => clearInterval(timer));
+  const beating = setInterval(() => beat(data.state, load()), BEAT_MS);
+  teardown.defer(() => clearInterval(beating));
   let server: RunningServer | undefined;
   let onMetrics: FurtherMetrics = async () => [];
   const followers: ((serving: ServingIdentity) => void)[] = [];
@@ -61,7 +64,10 @@ export async function runFurtherFront(
     port,
     calls: {
       metrics: () => onMetrics(),
-      activity: () => partsOf(served).activity(),
+      handOverActivity() {
+        handOverActivity();
+        return undefined;
+      },
       async writeUses(uids) {
         await partsOf(served).writeUses(uids);
         return undefined;
@@ -72,6 +78,7 @@ export async function runFurtherFront(
       },
       async close() {
         await server?.close();
+        handOverActivity();
         return await onMetrics();
       },
     },
@@ -86,6 +93,7 @@ export async function runFurtherFront(
       throw error;
     },
   });
+  const handOverActivity = (): void => link.note("activity", partsOf(served).activity.take());
   try {
     const basics = await openBasics(data.configuration, { ...surroundings, withProcessMetrics: false }, teardown);
     onMetrics = () => metricValuesOf(basics.metrics.registry);
@@ -95,6 +103,8 @@ export async function runFurtherFront(
     await teardown.run();
     throw error;
   }
+  const handingOver = setInterval(handOverActivity, HAND_OVER_MS);
+  teardown.defer(() => clearInterval(handingOver));
   link.note("ready", undefined);
 }
 

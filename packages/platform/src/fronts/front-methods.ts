@@ -28,12 +28,15 @@ export type FirstNotes = {
   readonly ready: undefined;
   /** The number that `holdLimits` gave. */
   readonly releaseLimits: number;
+  /** Counted since the last of these. */
+  readonly activity: ActivitySnapshot;
 };
 
 /** Methods of a further one. */
 export type FurtherCalls = {
   readonly metrics: { readonly args: undefined; readonly result: FrontMetrics };
-  readonly activity: { readonly args: undefined; readonly result: ActivitySnapshot };
+  /** Resolves behind the note with what has been counted. */
+  readonly handOverActivity: { readonly args: undefined; readonly result: undefined };
   readonly writeUses: { readonly args: readonly string[] | undefined; readonly result: undefined };
   /** Resolves when it has no connections any more: it takes none, and each ends behind its requests. */
   readonly retire: { readonly args: undefined; readonly result: undefined };

@@ -11,7 +11,8 @@ import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock"
 import { publishServer } from "@postern/stores/sqlite/server-table";
 import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
 import { createUsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
-import { type ActivitySnapshot, addActivity } from "../features/activity/activity-snapshot.ts";
+import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
+import type { ServerActivity } from "../features/activity/server-activity.ts";
 import type { CallHandlers } from "../features/virtual-clusters/embedded/threads/link.ts";
 import { createThreadLimits, type ThreadLimits } from "../foundation/store/limits-of-threads.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
@@ -143,10 +144,10 @@ export class FrontPool implements FirstFront, AsyncDisposable {
   };
 
   /** A front that stands still is left out. */
-  readActivity = async (own: ActivitySnapshot): Promise<ActivitySnapshot> => {
+  readActivity = async (own: Pick<ServerActivity, "read">): Promise<ActivitySnapshot> => {
     const signal = AbortSignal.timeout(SCRAPE_MS);
-    const others = await this.#askAll(({ link }) => link.call("activity", undefined, { signal }));
-    return addActivity(own, ...others);
+    await this.#askAll(({ link }) => link.call("handOverActivity", undefined, { signal }));
+    return own.read();
   };
 
   gatherUses: GatherUses = async (uids) => {
@@ -194,6 +195,7 @@ export class FrontPool implements FirstFront, AsyncDisposable {
     const { number } = seat;
     const parts = this.#parts;
     if (parts === undefined) throw new Error("a front begins once the first one serves");
+    const { activity } = parts;
     const store = this.#deps.store();
     const connection = store.connect?.();
     const id = `${hostname()}-${process.pid}-${Buffer.from(random.bytes(6)).toString("hex")}`;
@@ -210,7 +212,7 @@ export class FrontPool implements FirstFront, AsyncDisposable {
         ...(connection === undefined ? {} : { connection }),
       },
       calls: this.#callsOf(parts, limits),
-      notes: { releaseLimits: limits.release },
+      notes: { releaseLimits: limits.release, activity: (part) => activity.add(part, number) },
       isMemoryShort,
       scheduler,
       onLastMetrics: (metrics) => {
@@ -224,6 +226,7 @@ export class FrontPool implements FirstFront, AsyncDisposable {
         });
         this.#past = lastingMetrics(this.#past, seat.latest);
         seat.latest = [];
+        activity.end(number);
         this.#endLimits(limits);
         onEnd(reason, error);
       },
@@ -246,7 +249,7 @@ export class FrontPool implements FirstFront, AsyncDisposable {
       },
       holdLimits: limits.hold,
       scrape: this.scrape,
-      activity: () => this.readActivity(activity()),
+      activity: () => this.readActivity(activity),
     };
   }
 

@@ -64,7 +64,7 @@ function start(isShort = false) {
       holdLimits: () => 0,
       activity: never,
     },
-    notes: { releaseLimits: never },
+    notes: { releaseLimits: never, activity: never },
     isMemoryShort: () => isShort,
     scheduler: time.scheduler,
     onLastMetrics: never,

@@ -7,6 +7,7 @@ import type { HttpTransport } from "@postern/apiserver/transport/http-transport"
 import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
 import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
+import type { ServerActivity } from "../features/activity/server-activity.ts";
 import type { OneTimeLink } from "../features/sign-in/one-time-link.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
 
@@ -22,7 +23,7 @@ export type FirstFront = {
     readonly serving: ServingIdentity;
     readonly audit: AuditSink;
     readonly link: OneTimeLink;
-    readonly activity: () => ActivitySnapshot;
+    readonly activity: Pick<ServerActivity, "read" | "add" | "end">;
     readonly writeUses: GatherUses;
     readonly departures: FrontDepartures;
   }): Promise<void>;
@@ -30,8 +31,8 @@ export type FirstFront = {
   replaceServing(serving: ServingIdentity): void;
   /** Resolves with the text of `/metrics` for all. */
   scrape(): Promise<string>;
-  /** Resolves with `own` and that of the others. */
-  readActivity(own: ActivitySnapshot): Promise<ActivitySnapshot>;
+  /** Resolves with `own`, to which the others have added theirs. */
+  readActivity(own: Pick<ServerActivity, "read">): Promise<ActivitySnapshot>;
   /** Resolves once the others have written the uses that they have noted, as far as they do so soon. */
   readonly gatherUses: GatherUses;
   /** Locks that all fronts share. */
@@ -44,7 +45,7 @@ export type FirstFront = {
 
 /** A further one answers with these. */
 export type FurtherParts = {
-  readonly activity: () => ActivitySnapshot;
+  readonly activity: Pick<ServerActivity, "take">;
   readonly writeUses: GatherUses;
   readonly departures: FrontDepartures;
 };

@@ -5,6 +5,7 @@ import { leakRoute } from "../features/access-keys/routes/index.ts";
 import type { ReportedValue } from "../features/access-keys/routes/leak-reports.ts";
 import { activityRoute } from "../features/activity/activity-route.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
+import type { ServerActivity } from "../features/activity/server-activity.ts";
 import { auditSearchRoute } from "../features/audit/audit-route.ts";
 import { joinRoute, tunnelRoute } from "../features/cluster-tunnels/routes/index.ts";
 import type { ConsoleBuild } from "../features/console/console-build.ts";
@@ -78,7 +79,7 @@ export type ManagementRouteParts = {
   readonly store: ServerStore;
   readonly endpoint: PlatformEndpoint;
   /** Adds that of the other servers of this process. Undefined: this is the only one. */
-  readonly readActivity: ((own: ActivitySnapshot) => Promise<ActivitySnapshot>) | undefined;
+  readonly readActivity: ((own: Pick<ServerActivity, "read">) => Promise<ActivitySnapshot>) | undefined;
   /** The newest file of the audit log; undefined if it goes to standard output. */
   readonly auditPath: string | undefined;
   readonly examine: Examine;

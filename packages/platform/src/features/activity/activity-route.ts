@@ -6,7 +6,7 @@ import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { ManagementRoute } from "../../foundation/http/feature-route.ts";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { type ActivitySnapshot, snapshotOf } from "./activity-snapshot.ts";
+import type { ActivitySnapshot } from "./activity-snapshot.ts";
 import type { ServerActivity } from "./server-activity.ts";
 
 /** Open to callers that RBAC lets `get` it: the platform's administrators. It has the names of keys and users of all tenants. */
@@ -21,23 +21,22 @@ const MANY_REFUSALS = 10;
  * keys and client certificates that are used and refused most often in the last day, the changes of the last hour, newest first, and what `alerts` could come from.
  */
 export function activityRoute(
-  { configuration, runtime: { clock } }: Foundation,
+  { configuration }: Pick<Foundation, "configuration">,
   needs: {
-    readonly activity: ServerActivity;
+    readonly activity: Pick<ServerActivity, "read">;
     readonly keys: Pick<AccessKeyIndex, "byId">;
-    /** Adds that of the other servers of this process. Undefined: this is the only one. */
-    readonly readActivity: ((own: ActivitySnapshot) => Promise<ActivitySnapshot>) | undefined;
+    /** With that of the other servers of this process. Undefined: this is the only one. */
+    readonly readActivity: ((own: Pick<ServerActivity, "read">) => Promise<ActivitySnapshot>) | undefined;
   },
 ): ManagementRoute {
-  const { activity, keys, readActivity: read = (own) => own } = needs;
+  const { activity, keys, readActivity: read = (own) => own.read() } = needs;
   const keyOf = (id: string) => {
     const key = keys.byId(id);
     return key === undefined ? { id } : { id, name: key.name, owner: key.owner.name };
   };
   const handle: ManagementRoute["handle"] = async ({ request }) => {
     if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowedError();
-    const now = clock.now();
-    const { from, counts, openWatches, metricsReadAt, used, refused, changes } = await read(snapshotOf(activity, now));
+    const { from, counts, openWatches, metricsReadAt, used, refused, changes } = await read(activity);
     const counted = (found: ActivitySnapshot["used"]) =>
       found.slice(0, KEYS).map(({ id, count, ...holder }) => ({ ...keyOf(id), ...holder, count }));
     const body = {

@@ -17,7 +17,7 @@ export class FrequentKeys {
   }));
 
   /** `id`: the public handle of the credential. `now`: milliseconds since the epoch. */
-  add(id: string, now: number): void {
+  add(id: string, now: number, count = 1): void {
     const hour = Math.floor(now / HOUR_MS);
     const slot = this.#hours[hour % HOURS];
     if (slot === undefined) return;
@@ -26,7 +26,7 @@ export class FrequentKeys {
       slot.hour = hour;
     }
     const { counts } = slot;
-    counts.set(id, (counts.get(id) ?? 0) + 1);
+    counts.set(id, (counts.get(id) ?? 0) + count);
     if (counts.size >= 2 * KEPT) lower(counts);
   }
 

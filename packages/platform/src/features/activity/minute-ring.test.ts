@@ -38,3 +38,15 @@ it("goes on in its newest minute where the clock goes back a little, and begins 
   ring.add("requests", before);
   expect(ring.read(before)).toMatchObject({ from: before, counts: { requests: [1] } });
 });
+
+it("adds the minutes of another ring to its own, and leaves out those that it does not keep", () => {
+  const ring = new MinuteRing(3, START);
+  const other = new MinuteRing(1_440, START - MINUTE_MS);
+  for (const at of [START - MINUTE_MS, START, START + MINUTE_MS, START + MINUTE_MS]) other.add("requests", at);
+  ring.add("requests", START + MINUTE_MS);
+  const { from, counts } = other.read(START + MINUTE_MS);
+  ring.addCounts(from, counts, START + MINUTE_MS);
+  expect(ring.read(START + MINUTE_MS).counts.requests).toEqual([1, 3]);
+  ring.addCounts(from, counts, START + 3 * MINUTE_MS);
+  expect(ring.read(START + 3 * MINUTE_MS).counts.requests).toEqual([5, 0, 0]);
+});

@@ -7,6 +7,7 @@ const TOLERATED_MINUTES = 5;
 
 export type MinuteCounts = { readonly [name in CountName]: readonly number[] };
 export type CountName = "requests" | "refused" | "failed" | "watches";
+const SUMS = ["requests", "refused", "failed"] as const;
 
 export class MinuteRing {
   readonly #size: number;
@@ -35,6 +36,19 @@ export class MinuteRing {
     this.#advance(now);
     const at = this.#newest % this.#size;
     this.#counts[name][at] = Math.max(this.#counts[name][at] ?? 0, value);
+  }
+
+  /** Adds what another ring has counted, but for the highest values. */
+  addCounts(from: number, counts: MinuteCounts, now: number): void {
+    this.#advance(now);
+    for (const name of SUMS) {
+      for (const [index, count] of counts[name].entries()) {
+        const minute = minuteOf(from) + index;
+        if (minute <= this.#newest - this.#size || minute > this.#newest) continue;
+        const at = minute % this.#size;
+        this.#counts[name][at] = (this.#counts[name][at] ?? 0) + count;
+      }
+    }
   }
 
   /** The minutes that are known, oldest first; the last is not over. `from`: the begin of the first, in milliseconds since the epoch. */

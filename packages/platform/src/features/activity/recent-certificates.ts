@@ -25,7 +25,11 @@ export class RecentCertificates {
     if (id === undefined || !id.startsWith(CERTIFICATE) || this.#uses.has(id)) return;
     const target = innerRequest?.annotations[PROXY_TARGET_ANNOTATION];
     if (target?.startsWith(INTO) !== true) return;
-    this.#uses.set(id, { owner: user.name, virtualCluster: target.slice(INTO.length) });
+    this.add(id, { owner: user.name, virtualCluster: target.slice(INTO.length) });
+  }
+
+  add(id: string, use: CertificateUse): void {
+    this.#uses.set(id, use);
     // One that is still used comes back with its next request.
     for (const oldest of this.#uses.keys()) {
       if (this.#uses.size <= KEPT) break;

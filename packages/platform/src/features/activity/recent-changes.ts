@@ -29,16 +29,23 @@ export class RecentChanges {
     const { verb, apiGroup, resource, subresource, namespace } = info;
     if (!isChange({ verb, objectRef: { apiGroup, resource, subresource } })) return;
     const name = recorder?.objectRef?.name ?? info.name;
-    const change = { at, user: user.name, credentialId: credential?.id, verb, resource, subresource, namespace, name };
+    this.add({ at, user: user.name, credentialId: credential?.id, verb, resource, subresource, namespace, name });
+  }
+
+  add(change: RecentChange): void {
     this.#ring[this.#next] = change;
     this.#next = (this.#next + 1) % KEPT;
   }
 
   /** Those since a time, the newest first. */
   since(time: number): readonly RecentChange[] {
-    return [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)]
-      .filter((change) => change !== undefined)
-      .filter(({ at }) => at >= time)
-      .reverse();
+    return (
+      [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)]
+        .filter((change) => change !== undefined)
+        .filter(({ at }) => at >= time)
+        .reverse()
+        // Those of other threads come later.
+        .sort((one, other) => other.at - one.at)
+    );
   }
 }
