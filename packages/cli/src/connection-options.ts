@@ -71,11 +71,11 @@ export async function withFoundConnection<T>(
 /** The same for a connection that is not chosen yet. */
 export async function withConnection<T>(
   connection: Pick<FoundConnection, "transport" | "token" | "keyPair" | "workload">,
-  { stderr }: CommandContext,
+  { stderr, environment }: CommandContext,
   use: (client: ApiClient, managementGroup: string) => Promise<T>,
   { printsWarning = () => true }: ClientOptions = {},
 ): Promise<T> {
-  await using transport = createNodeTransport(connection.transport);
+  await using transport = createNodeTransport({ ...connection.transport, proxyEnvironment: environment });
   const { keyPair, token = await connection.workload?.accessKey() } = connection;
   const client = createApiClient({
     transport,

@@ -77,6 +77,7 @@ const COMPLETE = [
   "BackupError",
   "ConfigurationError",
   "KubeconfigError",
+  "ProxyError",
   "RevocationError",
   "UsageError",
 ];

@@ -47,7 +47,7 @@ async function unwrap(flags: UnwrapFlags, context: CommandContext): Promise<void
       ? given
       : await readSecretFrom(flags.valueFile ?? "-", "Wrapped value: ", context.readSecret);
   if (value === undefined) throw new UsageError("there is no value: name its file with --value-file, or pipe it in");
-  await using transport = createNodeTransport(await addressOf(flags, context));
+  await using transport = createNodeTransport({ ...(await addressOf(flags, context)), proxyEnvironment: environment });
   const client = createApiClient({ transport, userAgent: `postern/${BUILD_INFO.version}` });
   const answer = await client.request({ method: "POST", path: UNWRAP_PATH, body: { value } });
   if (!isJsonObject(answer)) throw new UsageError("the server sent no credential");

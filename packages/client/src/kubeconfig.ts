@@ -13,6 +13,7 @@ export type KubeconfigCluster = {
   readonly certificateAuthority?: PemSource;
   readonly insecureSkipTlsVerify: boolean;
   readonly tlsServerName?: string;
+  readonly proxyURL?: string;
 };
 
 export type KubeconfigUser = {
@@ -68,6 +69,7 @@ export function parseKubeconfig(
       insecureSkipTlsVerify: cluster["insecure-skip-tls-verify"] === true,
       ...optional("certificateAuthority", pemSource(cluster, "certificate-authority")),
       ...optional("tlsServerName", textOf(cluster["tls-server-name"])),
+      ...optional("proxyURL", textOf(cluster["proxy-url"])),
     })),
     users: namedMembers(document, "users", "user", (user) => {
       const tokenFile = textOf(user["tokenFile"]);

@@ -54,6 +54,7 @@ export async function connectTo(config: Kubeconfig, context?: string): Promise<C
       insecureSkipTlsVerify: cluster.insecureSkipTlsVerify,
       ...(ca === undefined ? {} : { certificateAuthorityPem: ca }),
       ...(cluster.tlsServerName === undefined ? {} : { tlsServerName: cluster.tlsServerName }),
+      ...(cluster.proxyURL === undefined ? {} : { proxyURL: cluster.proxyURL }),
       ...(cert === undefined || key === undefined ? {} : { clientCertificatePem: cert, clientKeyPem: key }),
     },
     ...(token === undefined ? {} : { token: token.trim() }),

@@ -7,7 +7,7 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { createCertificateAuthority } from "@postern/platform/foundation/pki/certificate-authority";
 import { afterEach, describe, expect, it } from "vitest";
-import { dialPlatform, proxyFor } from "./dial-platform.ts";
+import { dialPlatform } from "./dial-platform.ts";
 
 const DAY = 86_400_000;
 const running = new Set<Server>();
@@ -69,19 +69,5 @@ describe("the agent's connection to the platform", () => {
     const port = await listening(proxy);
     const environment = { HTTPS_PROXY: `http://127.0.0.1:${port}` };
     await expect(dial(9, undefined, environment)).rejects.toThrow(`answers CONNECT with ${status}`);
-  });
-
-  it("goes through no proxy where the environment excludes its host", () => {
-    const environment = { HTTPS_PROXY: "http://proxy.example:3128", NO_PROXY: "example.com,.internal:8443" };
-    const proxied = ([host, port]: readonly [string, number]) => proxyFor(host, port, environment)?.host;
-    const hosts = [
-      ["postern.example.com", 443],
-      ["badexample.com", 443],
-      ["a.internal", 8443],
-      ["a.internal", 443],
-    ] as const;
-    expect(hosts.map(proxied)).toEqual([undefined, "proxy.example:3128", undefined, "proxy.example:3128"]);
-    expect(proxyFor("a", 443, { ...environment, no_proxy: "*" })).toBeUndefined();
-    expect(() => proxyFor("a", 443, { https_proxy: "socks5://a" })).toThrow("must be an http URL");
   });
 });

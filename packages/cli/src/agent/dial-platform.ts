@@ -1,16 +1,15 @@
 // Connections to the platform: TLS with the CA of the join, through the HTTP proxy that the environment names.
 
-import { request as httpRequest } from "node:http";
-import { isIP, type Socket } from "node:net";
+import { isIP } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { connectThrough, type ProxyEnvironment, proxyFor } from "@postern/client/transport/http-proxy";
 
 export type PlatformAddress = {
   /** An https URL. */
   readonly server: string;
   /** PEM; undefined for the public CAs. */
   readonly certificateAuthority: string | undefined;
-  /** Names of variables as programs read them: HTTPS_PROXY and NO_PROXY, in either case. */
-  readonly environment: { readonly [name: string]: string | undefined };
+  readonly environment: ProxyEnvironment;
 };
 
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -75,57 +74,4 @@ function explained(error: NodeJS.ErrnoException, isProxied: boolean): Error {
         ? "its certificate is for another name"
         : error.message;
   return new Error(`${isProxied ? "through the proxy: " : ""}${why}`, { cause: error });
-}
-
-/** The proxy for a host, as curl finds it. Undefined: none. */
-export function proxyFor(host: string, port: number, environment: PlatformAddress["environment"]): URL | undefined {
-  const read = (name: string): string => environment[name.toLowerCase()] ?? environment[name] ?? "";
-  const proxy = read("HTTPS_PROXY") || read("ALL_PROXY");
-  if (proxy === "") return undefined;
-  for (const entry of read("NO_PROXY")
-    .split(",")
-    .map((text) => text.trim().toLowerCase())) {
-    if (entry === "") continue;
-    if (entry === "*") return undefined;
-    const [, name = "", only] = /^\.?(.*?)(?::(\d+))?$/.exec(entry) ?? [];
-    const isNamed = host.toLowerCase() === name || host.toLowerCase().endsWith(`.${name}`);
-    if (isNamed && (only === undefined || Number(only) === port)) return undefined;
-  }
-  const url = new URL(proxy.includes("://") ? proxy : `http://${proxy}`);
-  if (url.protocol !== "http:") throw new Error("the proxy of HTTPS_PROXY must be an http URL");
-  return url;
-}
-
-async function connectThrough(proxy: URL, host: string, port: number, signal: AbortSignal): Promise<Socket> {
-  const target = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-  const user = decodeURIComponent(proxy.username);
-  const login = `${user}:${decodeURIComponent(proxy.password)}`;
-  return await new Promise((resolve, reject) => {
-    const request = httpRequest({
-      method: "CONNECT",
-      host: proxy.hostname.replace(/^\[(.*)\]$/, "$1"),
-      port: proxy.port === "" ? 80 : Number(proxy.port),
-      path: target,
-      headers: {
-        host: target,
-        ...(user === "" ? {} : { "proxy-authorization": `Basic ${Buffer.from(login).toString("base64")}` }),
-      },
-      agent: false,
-      timeout: CONNECT_TIMEOUT_MS,
-      signal,
-    });
-    const fail = (why: string): void => reject(new Error(`the proxy ${proxy.host} ${why}`));
-    request.once("connect", (response, socket) => {
-      if (response.statusCode === 200) return resolve(socket);
-      socket.destroy();
-      fail(`answers CONNECT with ${response.statusCode}`);
-    });
-    request.once("response", (response) => {
-      response.destroy();
-      fail(`answers CONNECT with ${response.statusCode}`);
-    });
-    request.once("timeout", () => request.destroy(new Error("it does not answer")));
-    request.once("error", (error) => fail(`cannot be used: ${error.message}`));
-    request.end();
-  });
 }

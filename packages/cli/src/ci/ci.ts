@@ -51,7 +51,11 @@ async function logIn(flags: LoginFlags, context: CommandContext): Promise<void> 
   const authority = flags.ca ?? environment["POSTERN_CA"] ?? "";
   const { token, from } = await findJobIdentity(flags, flags.audience ?? server, context);
   const certificateAuthorityPem = authority === "" ? undefined : await readAuthority(authority);
-  const transport = { server, ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }) };
+  const transport = {
+    server,
+    proxyEnvironment: environment,
+    ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
+  };
   const { key, seconds } = await exchangeIdentity(transport, token, targetOf(flags));
   const variables: readonly Variable[] = [
     ["POSTERN_URL", server],

@@ -42,7 +42,8 @@ export async function findJobIdentity(
   if (inVariable !== "") return { token: inVariable, from: `the variable ${variable}` };
   if (tokenVariable !== undefined) throw new UsageError(`the variable ${tokenVariable} is empty`);
   const { ACTIONS_ID_TOKEN_REQUEST_URL: url = "", ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer = "" } = environment;
-  if (url !== "" && bearer !== "") return { token: await askGitHub(url, bearer, audience), from: "GitHub Actions" };
+  if (url !== "" && bearer !== "")
+    return { token: await askGitHub(url, bearer, audience, environment), from: "GitHub Actions" };
   const file = environment[TOKEN_FILE_VARIABLE] ?? "";
   if (file !== "") return await readToken(file);
   const projected = await readToken(TOKEN_FILE).catch(() => undefined);
@@ -69,11 +70,16 @@ function adviceFor(environment: CommandContext["environment"], audience: string)
 }
 
 /** Source: docs.github.com/en/actions/reference/security/oidc#methods-for-requesting-the-oidc-token */
-async function askGitHub(address: string, bearer: string, audience: string): Promise<string> {
+async function askGitHub(
+  address: string,
+  bearer: string,
+  audience: string,
+  proxyEnvironment: CommandContext["environment"],
+): Promise<string> {
   if (!URL.canParse(address)) throw new UsageError("ACTIONS_ID_TOKEN_REQUEST_URL is not a URL");
   const url = new URL(address);
   url.searchParams.set("audience", audience);
-  await using transport = createNodeTransport({ server: url.origin });
+  await using transport = createNodeTransport({ server: url.origin, proxyEnvironment });
   const response = await transport.send({
     method: "GET",
     path: `${url.pathname}${url.search}`,

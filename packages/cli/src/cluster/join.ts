@@ -32,7 +32,10 @@ export const createClusterJoinCommand = (context: CommandContext): Command =>
       if (writeAs(flags, status, context)) return;
       const url = textAt(status, "url");
       const until = textAt(status, "expirationTimestamp");
-      if (flags.manifests === true) context.stdout.write(await readManifests(url, connection.transport));
+      if (flags.manifests === true)
+        context.stdout.write(
+          await readManifests(url, { ...connection.transport, proxyEnvironment: context.environment }),
+        );
       else context.stdout.write(`kubectl apply -f ${shellQuote(url)}\n`);
       context.stderr.write(
         `${flags.manifests === true ? "Apply them" : "Run it"} with a kubeconfig of the cluster, as an administrator there, before ${until}; then: ${flags.project === undefined ? "postern cluster list" : `kubectl get virtualclusterinstances --namespace ${flags.namespacePrefix}${flags.project}`}\n`,

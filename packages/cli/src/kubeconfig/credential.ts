@@ -131,7 +131,8 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
   if (!(await canKeepIn(dirname(file)))) return proven(await issue());
   return await underLock(`${file}.lock`, async () => {
     const kept = await readKept(file);
-    if (kept !== undefined && isFresh(kept) && (await isAccepted(proven(kept)))) return proven(kept);
+    if (kept !== undefined && isFresh(kept) && (await isAccepted(proven(kept), context.environment)))
+      return proven(kept);
     const fresh = await issue();
     await replaceFile(file, JSON.stringify(fresh));
     return proven(fresh);
@@ -189,7 +190,10 @@ const marginOf = (lifeMs: number): number => Math.min(MARGIN_MS, lifeMs / 10);
  * kubectl runs the plugin again after a 401, and cannot say so: send a request to the cluster instead. Every other response is
  * for kubectl to show.
  */
-async function isAccepted({ cluster, user }: KeptCredential): Promise<boolean> {
+async function isAccepted(
+  { cluster, user }: KeptCredential,
+  proxyEnvironment: CommandContext["environment"],
+): Promise<boolean> {
   const pem = (data: unknown): string | undefined =>
     typeof data === "string" ? Buffer.from(data, "base64").toString() : undefined;
   const options = {
@@ -198,6 +202,7 @@ async function isAccepted({ cluster, user }: KeptCredential): Promise<boolean> {
     insecureSkipTlsVerify: cluster["insecure-skip-tls-verify"] === true,
     clientCertificatePem: pem(user["client-certificate-data"]),
     clientKeyPem: pem(user["client-key-data"]),
+    proxyEnvironment,
   };
   // Members without a value count as absent.
   await using transport = createNodeTransport(options as NodeTransportOptions);

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { NodeTransportOptions } from "@postern/client/transport/node";
 import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import {
@@ -40,7 +41,7 @@ import {
   readAuthority,
   savePlatform,
 } from "./platforms.ts";
-import { findSignIn, type SignInServer, signInWithBrowser, signInWithDevice } from "./sign-in.ts";
+import { findSignIn, signInWithBrowser, signInWithDevice } from "./sign-in.ts";
 
 type LoginFlags = OutputFlags & {
   readonly ca?: string;
@@ -87,10 +88,11 @@ async function logIn(server: string, flags: LoginFlags, context: CommandContext)
   const transport = {
     server: address,
     insecureSkipTlsVerify: false,
+    proxyEnvironment: environment,
     ...(authority === undefined ? {} : { certificateAuthorityPem: authority }),
   };
-  const token = await getToken(transport, flags, context).catch(explainTrust(address));
-  const me = await withConnection({ transport, token }, context, askWhoAmI).catch(explainTrust(address));
+  const token = await getToken(transport, flags, context).catch(explainTrust(address, context));
+  const me = await withConnection({ transport, token }, context, askWhoAmI).catch(explainTrust(address, context));
   await savePlatform(environment, { name, server: address, token, certificateAuthorityPem: authority });
   if (writeAs(flags, loginOf(name, address, me), context)) return;
   context.stderr.write(
@@ -107,7 +109,7 @@ const loginOf = (name: string, server: string, me: JsonObject): JsonObject => ({
   expires: endOf(me),
 });
 
-async function getToken(transport: SignInServer, flags: LoginFlags, context: CommandContext): Promise<string> {
+async function getToken(transport: NodeTransportOptions, flags: LoginFlags, context: CommandContext): Promise<string> {
   const { browser = false, device = false, keyFile } = flags;
   const prompt = `Access key for ${transport.server}: `;
   if (keyFile !== undefined) {
@@ -138,7 +140,7 @@ async function reuseLogin(name: string, flags: OutputFlags, context: CommandCont
     return true;
   } catch (error) {
     if (isApiError(error) && error.code === 401) return false;
-    return await explainTrust(transport.server)(error);
+    return await explainTrust(transport.server, context)(error);
   }
 }
 
@@ -149,7 +151,7 @@ async function authorityFor(
   { ca, caFingerprint }: LoginFlags,
   context: CommandContext,
 ): Promise<string | undefined> {
-  if (caFingerprint !== undefined) return await authorityWithFingerprint(address, caFingerprint);
+  if (caFingerprint !== undefined) return await authorityWithFingerprint(address, caFingerprint, context.environment);
   if (ca !== undefined) return await readAuthority(ca);
   const remembered = (await knownAuthority(name, address, context)) ?? (await environmentAuthority(context));
   return remembered ?? (await askForTrust(address, context));
@@ -173,9 +175,9 @@ async function environmentAuthority({ environment }: CommandContext): Promise<st
 
 /** The error of a certificate that the CA of the connection does not verify, with what to do; every other error as it is. */
 const explainTrust =
-  (server: string) =>
+  (server: string, { environment }: CommandContext) =>
   async (error: unknown): Promise<never> => {
-    throw isUntrusted(error) ? await explainUntrusted(server) : error;
+    throw isUntrusted(error) ? await explainUntrusted(server, environment) : error;
   };
 
 type LogoutFlags = OutputFlags & { readonly server?: string; readonly all?: boolean; readonly revoke?: boolean };

@@ -3,6 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import tls from "node:tls";
+import { connectThrough, type ProxyEnvironment, proxyBeyond } from "@postern/client/transport/http-proxy";
 import type { CommandContext } from "../command-context.ts";
 import { plainText } from "../plain-text.ts";
 import { UsageError } from "../usage-error.ts";
@@ -35,8 +36,11 @@ export const isUntrusted = (error: unknown): boolean =>
  * PEM of the CA to trust; undefined where this machine trusts the platform already. Asks on a terminal. Throws UsageError with the fingerprint
  * otherwise.
  */
-export async function askForTrust(server: string, { stderr, readAnswer }: CommandContext): Promise<string | undefined> {
-  const { chain, isTrusted } = await handshakeWith(server);
+export async function askForTrust(
+  server: string,
+  { stderr, readAnswer, environment }: CommandContext,
+): Promise<string | undefined> {
+  const { chain, isTrusted } = await handshakeWith(server, environment);
   if (isTrusted) return undefined;
   const authority = topOf(chain);
   const answer = await readAnswer(() => {
@@ -54,9 +58,13 @@ export async function askForTrust(server: string, { stderr, readAnswer }: Comman
 }
 
 /** PEM of the certificate with that fingerprint, out of those that the platform presents. Throws UsageError. */
-export async function authorityWithFingerprint(server: string, fingerprint: string): Promise<string> {
+export async function authorityWithFingerprint(
+  server: string,
+  fingerprint: string,
+  environment: ProxyEnvironment,
+): Promise<string> {
   const wanted = parseFingerprint(fingerprint);
-  const { chain } = await handshakeWith(server);
+  const { chain } = await handshakeWith(server, environment);
   const found = chain.find(({ fingerprint256 }) => fingerprint256 === wanted);
   if (found !== undefined) return found.toString();
   const presented = chain.map((each) => `${fingerprintOf(each)} (${nameOf(each)})`).join(", ");
@@ -64,8 +72,8 @@ export async function authorityWithFingerprint(server: string, fingerprint: stri
 }
 
 /** The error for a certificate that a CA does not verify which was named, or is remembered. */
-export async function explainUntrusted(server: string): Promise<UsageError> {
-  const { chain } = await handshakeWith(server);
+export async function explainUntrusted(server: string, environment: ProxyEnvironment): Promise<UsageError> {
+  const { chain } = await handshakeWith(server, environment);
   return untrusted(topOf(chain), "the CA that was passed with --ca or that a login remembers did not issue it; ");
 }
 
@@ -97,13 +105,15 @@ function parseFingerprint(text: string): string {
 }
 
 /** Without sending anything: no credential, and no request. */
-async function handshakeWith(server: string): Promise<Presented> {
-  const { hostname, port } = new URL(server);
+async function handshakeWith(server: string, environment: ProxyEnvironment): Promise<Presented> {
+  const { hostname, port: named } = new URL(server);
+  const port = named === "" ? HTTPS_PORT : Number(named);
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  const proxy = proxyBeyond(host, port, environment);
+  const through = proxy === undefined ? undefined : await connectThrough(proxy, host, port);
   return await new Promise((resolve, reject) => {
     const socket = tls.connect({
-      host,
-      port: port === "" ? HTTPS_PORT : Number(port),
+      ...(through === undefined ? { host, port } : { socket: through }),
       rejectUnauthorized: false,
       ...(isIP(host) === 0 ? { servername: host } : {}),
     });

@@ -7,14 +7,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { setTimeout as delay } from "node:timers/promises";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
-import { createNodeTransport } from "@postern/client/transport/node";
+import { createNodeTransport, type NodeTransportOptions } from "@postern/client/transport/node";
 import { readAnswer } from "../ci/job-identity.ts";
 import type { CommandContext } from "../command-context.ts";
 import { accessKeyAt, textAt } from "../json-members.ts";
 import { cellText } from "../print-table.ts";
 import { UsageError } from "../usage-error.ts";
-
-export type SignInServer = { readonly server: string; readonly certificateAuthorityPem?: string };
 
 const CLIENT = "postern-cli";
 const WAIT_MS = 10 * 60_000;
@@ -22,7 +20,7 @@ const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 
 type Answer = { readonly status: number; readonly body: JsonObject };
 
-async function ask(transport: SignInServer, method: string, path: string, form?: object): Promise<Answer> {
+async function ask(transport: NodeTransportOptions, method: string, path: string, form?: object): Promise<Answer> {
   await using connection = createNodeTransport(transport);
   const response = await connection.send({
     method,
@@ -39,14 +37,14 @@ async function ask(transport: SignInServer, method: string, path: string, form?:
 }
 
 /** The sign-in of the platform; undefined if users cannot sign in. */
-export async function findSignIn(transport: SignInServer): Promise<JsonObject | undefined> {
+export async function findSignIn(transport: NodeTransportOptions): Promise<JsonObject | undefined> {
   const { status, body } = await ask(transport, "GET", "/.well-known/oauth-authorization-server");
   return status === 200 && body["sign_in_available"] === true ? body : undefined;
 }
 
 /** Opens the browser, and waits for its redirect to a local address. Throws UsageError. */
 export async function signInWithBrowser(
-  transport: SignInServer,
+  transport: NodeTransportOptions,
   metadata: JsonObject,
   { stderr, environment }: CommandContext,
 ): Promise<string> {
@@ -77,7 +75,7 @@ export async function signInWithBrowser(
 }
 
 /** Prints the code to enter on another device, and waits. Throws UsageError. */
-export async function signInWithDevice(transport: SignInServer, { stderr }: CommandContext): Promise<string> {
+export async function signInWithDevice(transport: NodeTransportOptions, { stderr }: CommandContext): Promise<string> {
   const { status, body } = await ask(transport, "POST", "/oauth/device_authorization", {});
   const deviceCode = textAt(body, "device_code");
   if (status !== 200 || deviceCode === "") throw new UsageError(faultIn(body, status));
@@ -94,7 +92,7 @@ export async function signInWithDevice(transport: SignInServer, { stderr }: Comm
   }
 }
 
-async function redeem(transport: SignInServer, form: object): Promise<string> {
+async function redeem(transport: NodeTransportOptions, form: object): Promise<string> {
   return keyIn(await ask(transport, "POST", "/oauth/token", form));
 }
 

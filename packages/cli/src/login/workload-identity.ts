@@ -36,7 +36,14 @@ export function workloadIdentity(
     return (await findJobIdentity({}, platform.server, { environment, readSecret })).token;
   };
   return {
-    accessKey: async () => (await exchangeIdentity(platform, await token(), rule === ANY_RULE ? undefined : rule)).key,
+    accessKey: async () =>
+      (
+        await exchangeIdentity(
+          { ...platform, proxyEnvironment: environment },
+          await token(),
+          rule === ANY_RULE ? undefined : rule,
+        )
+      ).key,
     fingerprint: async () => JSON.stringify([rule, lastingClaims(await token())]),
   };
 }

@@ -2,7 +2,10 @@
 
 import http from "node:http";
 import https from "node:https";
+import type { Socket } from "node:net";
+import tls from "node:tls";
 import { trimTrailing } from "@postern/apimachinery/text/trim-trailing";
+import { connectThrough, type ProxyEnvironment, parseProxy, proxyBeyond } from "./http-proxy.ts";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 
 export type NodeTransportOptions = {
@@ -15,13 +18,18 @@ export type NodeTransportOptions = {
   readonly tlsServerName?: string;
   readonly clientCertificatePem?: string;
   readonly clientKeyPem?: string;
+  /** An http URL of a proxy for HTTPS, such as `proxy-url` of a kubeconfig. Takes precedence over the environment. */
+  readonly proxyURL?: string;
+  /** Variables that may name a proxy: HTTPS_PROXY and NO_PROXY. Default: none is used. */
+  readonly proxyEnvironment?: ProxyEnvironment;
 };
 
-/** A transport that keeps connections open until it is disposed. */
+/** A transport that keeps connections open until it is disposed. Throws ProxyError for a proxy that is not used by HTTP. */
 export function createNodeTransport(options: NodeTransportOptions): Transport {
   const base = new URL(options.server.includes("://") ? options.server : `https://${options.server}`);
   const basePath = trimTrailing(base.pathname, "/");
   const isSecure = base.protocol === "https:";
+  const host = base.hostname.replace(/^\[(.*)\]$/, "$1");
   const agent = isSecure
     ? new https.Agent({
         keepAlive: true,
@@ -34,6 +42,8 @@ export function createNodeTransport(options: NodeTransportOptions): Transport {
         servername: options.tlsServerName,
       })
     : new http.Agent({ keepAlive: true });
+  const proxy = isSecure ? proxyOf(options, host, base.port === "" ? HTTPS_PORT : Number(base.port)) : undefined;
+  if (proxy !== undefined) connectBy(agent, proxy);
   const { request: open } = isSecure ? https : http;
 
   const sendOnce = ({ method, path, headers, body, signal }: TransportRequest) =>
@@ -42,7 +52,7 @@ export function createNodeTransport(options: NodeTransportOptions): Transport {
         {
           agent,
           method,
-          host: base.hostname.replace(/^\[(.*)\]$/, "$1"),
+          host,
           port: base.port === "" ? undefined : base.port,
           path: basePath + path,
           headers: body === undefined ? headers : { ...headers, "content-length": Buffer.byteLength(body) },
@@ -70,6 +80,26 @@ export function createNodeTransport(options: NodeTransportOptions): Transport {
     async [Symbol.asyncDispose]() {
       agent.destroy();
     },
+  };
+}
+
+const HTTPS_PORT = 443;
+
+function proxyOf({ proxyURL, proxyEnvironment }: NodeTransportOptions, host: string, port: number): URL | undefined {
+  if (proxyURL !== undefined) return parseProxy(proxyURL, "proxy-url");
+  return proxyEnvironment === undefined ? undefined : proxyBeyond(host, port, proxyEnvironment);
+}
+
+/** TLS is spoken with the server, so that the proxy reads nothing. */
+function connectBy(agent: http.Agent, proxy: URL): void {
+  // The agent has the options of `tls.connect`, which its types do not say.
+  agent.createConnection = (options: tls.ConnectionOptions, done?: (error: Error | null, stream: Socket) => void) => {
+    const { host = "", port = HTTPS_PORT } = options;
+    connectThrough(proxy, host, Number(port)).then(
+      (socket) => done?.(null, tls.connect({ ...options, socket })),
+      (error: Error) => done?.(error, undefined as never),
+    );
+    return undefined;
   };
 }
 

@@ -1,0 +1,51 @@
+// Which hosts are reached through the proxy of the environment. Each row is as in Go, and so in kubectl.
+// Source: golang.org/x/net/http/httpproxy/proxy_test.go (UseProxyTests)
+
+import { expect, it } from "vitest";
+import { parseProxy, proxyBeyond, proxyFor } from "./http-proxy.ts";
+
+const NO_PROXY =
+  "foobar.com, .barbaz.net, *.quux.net, 192.168.1.1, 192.168.1.2:81, 192.168.1.3:443, 10.0.0.0/30, 2001:db8::52:0:1, [2001:db8::52:0:2]:443, [2002:db8:a::45]:80, 2002:db8:b::/48";
+const proxied = (host: string, port = 443): boolean =>
+  proxyBeyond(host, port, { HTTPS_PROXY: "http://proxy.example:3128", NO_PROXY }) !== undefined;
+
+it.each<[string, boolean]>([
+  ["localhost", false],
+  ["127.0.0.1", false],
+  ["127.0.0.2", false],
+  ["::1", false],
+  ["::2", true],
+  ["192.168.1.1", false],
+  ["192.168.1.2", true],
+  ["192.168.1.3", false],
+  ["192.168.1.4", true],
+  ["10.0.0.2", false],
+  ["10.0.0.5", true],
+  ["2001:db8::52:0:1", false],
+  ["2001:db8::52:0:2", false],
+  ["2001:db8::52:0:3", true],
+  ["2002:db8:a::45", true],
+  ["2002:db8:b::7", false],
+  ["foobar.com", false],
+  ["FOOBAR.com", false],
+  ["www.foobar.com", false],
+  ["foofoobar.com", true],
+  ["barbaz.net", true],
+  ["a.barbaz.net", false],
+  ["quux.net", true],
+  ["www.quux.net", false],
+  ["localhost.net", true],
+])("reaches %s through the proxy: %s", (host, expected) => {
+  expect(proxied(host)).toBe(expected);
+});
+
+it("takes the names of variables in either case, and a proxy without a scheme", () => {
+  expect(proxyFor("a", 443, { https_proxy: "proxy.example:3128" })?.href).toBe("http://proxy.example:3128/");
+  expect(proxyFor("a", 443, { HTTPS_PROXY: "", https_proxy: "proxy.example" })?.host).toBe("proxy.example");
+  expect(proxyFor("a", 443, { HTTPS_PROXY: "proxy.example", no_proxy: "b, *" })).toBeUndefined();
+  expect(proxyFor("a", 443, {})).toBeUndefined();
+});
+
+it.each(["socks5://a", "https://a:3128", "http://"])("refuses %s", (proxy) => {
+  expect(() => parseProxy(proxy, "HTTPS_PROXY")).toThrow("the proxy of HTTPS_PROXY must be an http URL");
+});
