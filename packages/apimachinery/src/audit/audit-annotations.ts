@@ -4,7 +4,10 @@
 export const ACCESS_KEY_ANNOTATION = "access-key/name";
 /** The ID in a value that no access key has: of a key that was deleted, or of none. Nothing proves that the client ever had that key. */
 export const ACCESS_KEY_PRESENTED_ANNOTATION = "access-key/presented-id";
-/** Owner of an access key that was refused, such as `user/jane`: the event of a refused credential has no user. */
+/**
+ * Owner of an access key that was refused, such as `user/jane`: the event of a refused credential has no user. Also of the key with which a certificate of a virtual cluster was
+ * requested, where the certificate has another name than the owner.
+ */
 export const ACCESS_KEY_OWNER_ANNOTATION = "access-key/owner";
 /** Names of the access keys that it goes back to, separated by commas. */
 export const ACCESS_KEY_ORIGINS_ANNOTATION = "access-key/origins";

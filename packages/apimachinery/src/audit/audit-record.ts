@@ -14,7 +14,10 @@ export type AuditRecord = {
   readonly impersonatedUser?: string;
   /** The user of a request that starts a session: its `user` is not known when it arrives. */
   readonly signedInUser?: string;
-  /** Owner of an access key that was refused, such as `user/jane`; `user` is empty then. */
+  /**
+   * Owner of an access key that was refused, such as `user/jane`; `user` is empty then. With a `user`: that is a name which a certificate of a virtual cluster has, and
+   * a key of the owner requested the certificate.
+   */
   readonly owner?: string;
   /** Empty for the management API itself. */
   readonly cluster: string;
@@ -36,6 +39,12 @@ export type AuditRecord = {
 export const keyOf = ({ key, keyID, presentedID = "" }: Pick<AuditRecord, "key" | "keyID" | "presentedID">): string =>
   key || keyID || presentedID;
 
-/** The user of the request; of a sign-in, the one who signed in; of a refused access key, its owner: a team as `team/shop`. Empty where none is known. */
-export const actorOf = ({ user, signedInUser, owner }: Pick<AuditRecord, "user" | "signedInUser" | "owner">): string =>
-  signedInUser ?? (user === "" ? (owner?.replace(/^(?:user|subject)\//, "") ?? "") : user);
+/**
+ * The user of the request; of a sign-in, the one who signed in; of a refused access key, its owner: a team as `team/shop`. A name that a virtual cluster gave out is followed
+ * by the owner. Empty where none is known.
+ */
+export function actorOf({ user, signedInUser, owner }: Pick<AuditRecord, "user" | "signedInUser" | "owner">): string {
+  if (signedInUser !== undefined) return signedInUser;
+  const known = owner?.replace(/^(?:user|subject)\//, "") ?? "";
+  return user === "" || known === "" ? user || known : `${user} (${known})`;
+}

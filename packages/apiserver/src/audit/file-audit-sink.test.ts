@@ -327,6 +327,14 @@ it.each<[string, (n: number) => object]>([
     "tokens of many ServiceAccounts of one cluster",
     (n) => ({ ...read(n), user: { username: `system:serviceaccount:a:${n}` } }),
   ],
+  [
+    "certificates of one cluster with many names",
+    (n) => ({
+      ...read(n),
+      user: { username: `user-${n}` },
+      annotations: { "authentication.kubernetes.io/credential-id": `certificate:${n}` },
+    }),
+  ],
 ])("one client with a credential cannot push out records of others: %s", async (_, flood) => {
   const { has, omitted, events } = await afterFlood(flood);
   expect(has("privileged")).toBe(true);

@@ -111,13 +111,15 @@ const lineOfUnwritten = (one: Unwritten): AuditLine => (one.json === undefined ?
 const bytesOf = ({ json }: AuditLine): number => Buffer.byteLength(json) + LINK_BYTES;
 
 const UNAUTHENTICATED = "";
-/** Identities that a tenant creates in any number in its own cluster have one share together. */
+const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
+/** Identities that a tenant creates in any number in its own cluster have one share together: those with names of Kubernetes, and those with certificates. */
 const MADE_BY_TENANTS = /^system:(?:serviceaccount|node|bootstrap):/;
+const CERTIFICATE = "certificate:";
 
 /** An event has no user before authentication, or if it failed. */
 function clientOf({ user: { username = "" }, annotations }: AuditEvent): string {
   if (username === "" || username === "system:anonymous") return UNAUTHENTICATED;
-  return MADE_BY_TENANTS.test(username)
+  return MADE_BY_TENANTS.test(username) || annotations?.[CREDENTIAL_ANNOTATION]?.startsWith(CERTIFICATE) === true
     ? `system:serviceaccounts ${annotations?.[PROXY_TARGET_ANNOTATION] ?? ""}`
     : username;
 }
@@ -138,7 +140,7 @@ function recordedOf(event: AuditEvent, client: string): ShareFacts["recorded"] {
   const { stage, verb, requestURI, sourceIPs, impersonatedUser, annotations } = event;
   const query = requestURI.indexOf("?");
   const path = query < 0 ? requestURI : requestURI.slice(0, query);
-  const key = annotations?.["authentication.kubernetes.io/credential-id"] ?? "";
+  const key = annotations?.[CREDENTIAL_ANNOTATION] ?? "";
   // The path comes last: no other part has a space in it but for the name of a user, whose length is told.
   const acting = impersonatedUser?.username ?? "";
   return `${stage} ${verb} ${code} ${sourceIPs?.join()} ${key.length} ${key} ${acting.length} ${acting} ${path}`;

@@ -89,7 +89,7 @@ function take(authentication: Authentication, call: RequestState): void {
   const user = withGroups(authentication.user);
   call.audit.setUser(user);
   if (credential !== undefined) {
-    call.request.know?.(flowUserOf(user));
+    call.request.know?.(flowUserOf(user, credential));
     annotateCredential(call, credential.id, credential.annotations);
   }
   call.request = withoutTokenProtocol(call.request);

@@ -3,6 +3,7 @@
 
 import { Readable } from "node:stream";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
+import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import { type Claimant, NoPlaceError } from "../limits/body-memory.ts";
 import type { FairShares, Lane, Place } from "../limits/fair-shares.ts";
@@ -123,11 +124,12 @@ function claimantOf({ request, caller, credential }: RequestState): Claimant {
   if (credential === undefined) {
     return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress, isUnauthenticated: true };
   }
-  return { user: flowUserOf(caller), key: credential.id };
+  return { user: flowUserOf(caller, credential), key: credential.id };
 }
 
-/** The user whose time, places and connections count together. Service accounts of different clusters have the same names. */
-export function flowUserOf(user: Pick<UserInfo, "name" | "uid">): string {
+/** The user whose time, places and connections count together. */
+export function flowUserOf(user: Pick<UserInfo, "name" | "uid">, { account }: Pick<Credential, "account">): string {
+  if (account !== undefined) return account;
   const { name, uid } = user;
   if (uid === undefined) return name;
   const known = flowUsers.get(user) ?? `${name} ${uid}`;

@@ -11,6 +11,7 @@ import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
 import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
 import type { TrustedProxies } from "@postern/apiserver/transport/trusted-proxies";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
+import { isInsideIdentity } from "../features/proxy/routes/proxy-authenticators.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import { partOf, rateShare, type ThreadShare } from "../foundation/config/thread-share.ts";
 
@@ -94,8 +95,9 @@ export function createUrgentCheck({
   managementGroup,
   adminsGroup,
 }: PlatformNames): (context: RequestContext) => boolean {
-  return ({ user, caller = user, info }) => {
-    if (caller.groups.includes(adminsGroup) || isMaster(caller)) return true;
+  return ({ user, caller = user, credential, info }) => {
+    // Groups in a certificate of a virtual cluster are what its administrators have written there.
+    if (caller.groups.includes(adminsGroup) || isMaster(caller)) return !isInsideIdentity({ credential });
     if (info.apiGroup !== managementGroup || !KEYS_AND_OWNERS.includes(info.resource)) return false;
     // A key is rotated by creating something below it.
     return WITHDRAWING_VERBS.includes(info.verb) || (info.verb === "create" && info.subresource !== "");

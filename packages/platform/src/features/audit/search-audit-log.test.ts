@@ -242,3 +242,39 @@ it("annotations of policies in virtual clusters are no sign-ins and no exchanges
   expect((await searchAuditLog([file], { user: "jane" }).next()).value).toBeUndefined();
   expect((await searchAuditLog([file], { trustRule: "deploy" }).next()).value).toBeUndefined();
 });
+
+it("names that credentials of virtual clusters make up are no users of the platform", async () => {
+  await using directory = await temporaryDirectory();
+  const file = join(directory.path, "audit.log");
+  const credential = "authentication.kubernetes.io/credential-id";
+  const target = { "proxy/target": "virtualcluster/shop/demo" };
+  const lines = [
+    {
+      user: { username: "jane" },
+      annotations: { ...target, [credential]: "certificate:ab", "access-key/owner": "user/mallory" },
+    },
+    {
+      user: { username: "mallory" },
+      impersonatedUser: { username: "jane" },
+      annotations: { ...target, [credential]: "certificate:cd" },
+    },
+    {
+      user: { username: "system:serviceaccount:a:b" },
+      impersonatedUser: { username: "jane" },
+      annotations: { ...target, [credential]: "serviceaccount:u:c" },
+    },
+    {
+      user: { username: "admin" },
+      impersonatedUser: { username: "jane" },
+      annotations: { [credential]: "abcdefghij" },
+    },
+  ];
+  await writeFile(file, lines.map((line) => `${JSON.stringify({ stage: "ResponseComplete", ...line })}\n`).join(""));
+  const actors = async (user: string) => {
+    const found: string[] = [];
+    for await (const record of searchAuditLog([file], { user })) found.push(actorOf(record));
+    return found;
+  };
+  expect(await actors("jane")).toEqual(["admin"]);
+  expect(await actors("mallory")).toEqual(["jane (mallory)", "mallory"]);
+});

@@ -236,8 +236,14 @@ function matches(
   return time >= (since ?? Number.NEGATIVE_INFINITY) && time < (until ?? Number.POSITIVE_INFINITY);
 }
 
-const isAbout = (name: string, { user, impersonatedUser, signedInUser, owner }: AuditRecord): boolean =>
-  [user, impersonatedUser, signedInUser].includes(name) || (owner !== undefined && isOwner(name, owner));
+/** The administrators of a virtual cluster choose the names in its certificates, and those that its credentials impersonate. */
+function isAbout(name: string, { keyID, user, impersonatedUser, signedInUser, owner }: AuditRecord): boolean {
+  if (owner !== undefined) return isOwner(name, owner);
+  return [user, signedInUser].includes(name) || (impersonatedUser === name && !OF_CLUSTERS.test(keyID));
+}
+
+/** As the handles of credentials of virtual clusters begin. */
+const OF_CLUSTERS = /^(?:certificate|serviceaccount):/;
 
 /** Between the name of the platform and that of a team, in the username of requests with a key of the team. */
 const TEAM_INFIX = ":team:";

@@ -1,7 +1,7 @@
 // Authenticates requests to virtual clusters and spaces by the clusters' own credentials: certificates, and ServiceAccount tokens.
 
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
-import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { bearerTokenOf, tokenWithProof } from "@postern/apiserver/request/credentials";
 import type { InnerRequest } from "@postern/apiserver/request/request-info";
@@ -24,7 +24,9 @@ export function createProxyCertificateAuthenticator(...deps: DestinationDeps): A
       const found = findVirtualCluster(path, ...deps)
         ?.open()
         .authenticateCertificate(below(request, path));
-      return whenDone(found, (authentication) => authentication ?? refuse());
+      return whenDone(found, (authentication) =>
+        authentication === undefined ? refuse() : insideOf(path, authentication),
+      );
     },
   };
 }
@@ -43,9 +45,17 @@ export function createProxyServiceAccountAuthenticator(...deps: DestinationDeps)
       const path = pathOf(innerRequest);
       if (path === undefined) return undefined;
       const found = findVirtualCluster(path, ...deps) ?? findSpace(path, ...deps);
-      return found?.open().authenticateServiceAccount?.(below(request, path));
+      const proven = found?.open().authenticateServiceAccount?.(below(request, path));
+      return whenDone(proven, (authentication) => authentication && insideOf(path, authentication));
     },
   };
+}
+
+/** Its administrators make up any number of users, with any names: all of a project have one share of the server. */
+function insideOf({ destination }: ProxyPath, { credential, ...authentication }: Authentication): Authentication {
+  if (credential === undefined || destination.target === "Cluster") return { ...authentication };
+  const account = `virtual clusters of ${destination.project}`;
+  return { ...authentication, credential: { ...credential, account } };
 }
 
 /** Throws ApiError 400 for a path that can be read in more than one way. */
@@ -62,5 +72,5 @@ const INSIDE_CREDENTIALS = ["certificate:", SERVICE_ACCOUNT_CREDENTIAL];
  * A certificate or token of the virtual cluster is valid only there, and its RBAC decides, also about impersonation: those users do not exist on the
  * platform.
  */
-export const isInsideIdentity = ({ credential }: RequestContext): boolean =>
+export const isInsideIdentity = ({ credential }: Pick<RequestContext, "credential">): boolean =>
   credential !== undefined && INSIDE_CREDENTIALS.some((prefix) => credential.id.startsWith(prefix));

@@ -1,6 +1,7 @@
 // The attributes for the authorization of proxied requests, and the errors when they are denied.
 
 import type { PlatformNames } from "@postern/api/platform-names";
+import { ACCESS_KEY_OWNER_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type {
   AuthorizationAttributes,
@@ -9,6 +10,7 @@ import type {
 } from "@postern/apiserver/authorization/authorizer";
 import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain/with-authorization";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { isSystemName } from "../../../foundation/kinds/system-name.ts";
 import type { AccessKeyAuthenticator } from "../../access-keys/access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { KeyUsage } from "../../access-keys/usage/key-usage.ts";
@@ -93,6 +95,7 @@ function questionAboutMakers(
   const { authorizer, keys, authenticator } = deps;
   const findRefused = () =>
     creatorsOf(context, keys, authenticator).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
+  annotateMaker(context, deps);
   const authorize = (): AuthorizationDecision =>
     findRefused() === undefined
       ? { verdict: "allow", reason: "" }
@@ -102,6 +105,19 @@ function questionAboutMakers(
     attributes: { ...attributes, ...findRefused() },
     authorizer: { policyVersion: authorizer.policyVersion, authorize },
   };
+}
+
+/** In a certificate, a virtual cluster gives any name to its users, also one that another user has on the platform. */
+function annotateMaker(
+  context: RequestContext,
+  { keys, authenticator }: Pick<ProxyDeps, "keys" | "authenticator">,
+): void {
+  const { user, audit } = context;
+  if (isSystemName(user.name)) return;
+  const [maker] = creatorsOf(context, keys, authenticator);
+  const owner = maker && keys.byId(maker.credential.id)?.owner;
+  if (owner !== undefined && maker?.user.name !== user.name)
+    audit.annotate(ACCESS_KEY_OWNER_ANNOTATION, `${owner.kind}/${owner.name}`);
 }
 
 /** Limits a request inside to what its key allows there. */
