@@ -234,6 +234,15 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
     }
   });
 
+  it("any connection says how many threads serve requests", async ({ skip }) => {
+    if (isMissing !== undefined) return skip(isMissing);
+    const message = threads === 1 ? "1 thread serves requests" : `${threads} threads serve requests`;
+    for (const client of clients) {
+      const { body } = await client("/doctor", { key: admin });
+      expect(body.findings).toContainEqual({ check: "threads", status: "ok", message });
+    }
+  });
+
   it("any connection shows the activity of all threads", async ({ skip }) => {
     if (isMissing !== undefined) return skip(isMissing);
     const made = await send(KEYS, {

@@ -189,7 +189,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     eventLoopBudget,
     auditPath: log.path,
     readActivity: front?.readActivity,
-    examine: (now) => examineRunning(configuration, now),
+    examine: (now) => examineRunning(configuration, now, front && parts.share.threads),
   });
   serve(handler);
   if (further === undefined) {

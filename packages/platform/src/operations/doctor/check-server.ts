@@ -15,6 +15,7 @@ import { ConfigurationError } from "../../foundation/config/configuration-error.
 import { exists } from "../../foundation/pki/private-file.ts";
 import { LOCK_FILE, lockDataDirectory } from "../../server/lock-data-directory.ts";
 import { checkNames } from "./check-names.ts";
+import { THREADS_CHECK } from "./check-threads.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -46,7 +47,12 @@ export async function checkServer(configuration: Configuration): Promise<readonl
     const client = createApiClient({ transport, ...(token === undefined ? {} : { token }) });
     const ready = await readiness(client, options.server);
     if (ready.status !== "ok") return [ready];
-    return [ready, ...(await checkReached(client, configuration)), ...(await checkUsers(client, configuration))];
+    return [
+      ready,
+      ...(await threadsOf(client)),
+      ...(await checkReached(client, configuration)),
+      ...(await checkUsers(client, configuration)),
+    ];
   } catch (error) {
     if (error instanceof KubeconfigError) return [fault("server", error.message, `repair ${path}`)];
     const why = error instanceof Error ? error.message : String(error);
@@ -64,6 +70,18 @@ async function readiness(client: ApiClient, server: string): Promise<Finding> {
     if (!isApiError(error) || error.code === 401) throw error;
     return fault("server", `the server at ${server} is not ready`, "check its /readyz?verbose and its log");
   }
+}
+
+/** The finding of the server itself: threads begin and end under load. */
+async function threadsOf(client: ApiClient): Promise<readonly Finding[]> {
+  const asked = client.request({ method: "GET", path: "/doctor", signal: deadline() });
+  // A server of an earlier release says nothing of them.
+  const answer = await asked.catch(() => undefined);
+  const findings = isJsonObject(answer) ? answer["findings"] : undefined;
+  const found = (isJsonArray(findings) ? findings : [])
+    .filter(isJsonObject)
+    .find(({ check }) => check === THREADS_CHECK);
+  return typeof found?.["message"] === "string" ? [ok(THREADS_CHECK, found["message"])] : [];
 }
 
 /** Findings of the server's controllers about all that others run. */
