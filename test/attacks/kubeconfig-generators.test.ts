@@ -101,6 +101,83 @@ describe("what a generator gives", () => {
   });
 });
 
+describe("labels and annotations of the Secrets", () => {
+  const ARGO = "argocd.argoproj.io/secret-type";
+  const patch = (path: string, metadata: object) =>
+    server.must({ method: "PATCH", path, headers: MERGE, body: { metadata } });
+  const metadataOf = async (secret: string) => (await server.must({ path: `${SECRETS}/${secret}` })).metadata;
+  /** As the generator of ApplicationSets selects clusters. */
+  const selectedBy = async (labels: string): Promise<readonly string[]> => {
+    const selector = encodeURIComponent(`${ARGO}=cluster,${labels}`);
+    const { items } = await server.must({ path: `${SECRETS}?labelSelector=${selector}` });
+    return items.map(({ metadata }: any) => metadata.name);
+  };
+
+  test("follow the virtual cluster in the keys that the creator chose, and the template", async () => {
+    const template = { labels: { team: "shop", [ARGO]: "repository" }, annotations: { "example.com/owner": "ann" } };
+    await on.generated(ann, "labelled", {
+      format: "ArgoCD",
+      secretTemplate: { ...template, copyLabels: ["env", "region"] },
+    });
+    await on.until("labelled", "Current");
+    expect(await selectedBy("env=dev,team=shop")).toEqual(["labelled-dev", "labelled-test"]);
+    expect(await metadataOf("labelled-dev")).toMatchObject({
+      // What the format needs wins.
+      labels: { [ARGO]: "cluster", env: "dev", team: "shop" },
+      annotations: { "example.com/owner": "ann" },
+    });
+    // A tenant that may label its virtual cluster chooses the values of these keys, and no others.
+    const tenant = { region: "eu", team: "other", [ARGO]: "repo-creds" };
+    await patch(`${INSTANCES}/dev`, { labels: tenant });
+    await vi.waitFor(async () => expect(await selectedBy("region=eu")).toEqual(["labelled-dev"]), WAIT);
+    expect((await metadataOf("labelled-dev")).labels).toEqual({
+      ...{ [ARGO]: "cluster", env: "dev", team: "shop", region: "eu" },
+    });
+    const before = await on.textOf("labelled-dev");
+
+    // What others have set stays, and what is not wanted any more goes.
+    await patch(`${SECRETS}/labelled-dev`, { labels: { mine: "yes" }, annotations: { "example.com/mine": "yes" } });
+    await patch(`${INSTANCES}/dev`, { labels: { region: null, team: null, [ARGO]: null } });
+    await vi.waitFor(async () => expect(await selectedBy("region")).toEqual([]), WAIT);
+    const change = { secretTemplate: { labels: null, annotations: null, copyLabels: null } };
+    expect((await on.change(ann, "labelled", change)).status).toBe(200);
+    await vi.waitFor(async () => {
+      const { labels, annotations } = await metadataOf("labelled-dev");
+      expect([labels, annotations]).toEqual([{ [ARGO]: "cluster", mine: "yes" }, { "example.com/mine": "yes" }]);
+    }, WAIT);
+    // None of it replaced a credential.
+    expect(await on.textOf("labelled-dev")).toBe(before);
+  });
+
+  test("make a Secret that programs for many clusters find, with a kubeconfig as the key that they read", async () => {
+    const labels = { "sigs.k8s.io/multicluster-runtime-kubeconfig": "true" };
+    const secretRef = { name: "many", key: "kubeconfig" };
+    await on.generated(ann, "many", { format: "Flux", secretRef, secretTemplate: { labels } });
+    await on.until("many", "Current");
+    expect((await metadataOf("many-dev")).labels).toEqual(labels);
+    const [, token = ""] = /token: (\S+)/.exec(await on.textOf("many-dev", "kubeconfig")) ?? [];
+    expect(await on.statusOf(token, inside("dev"))).toBe(200);
+  });
+
+  test("are changed by the creator alone", async () => {
+    const answer = await on.change(bob, "many", { secretTemplate: { copyLabels: ["env"] } });
+    expect([answer.status, answer.text]).toEqual([403, expect.stringContaining("who alone may change its spec")]);
+  });
+
+  test.each<[object, string]>([
+    [{ secretTemplate: { copyLabels: ["env"] } }, "spec.secretTemplate.copyLabels"],
+    [{ format: "Flux", secretTemplate: { copyLabels: ["a b"] } }, "spec.secretTemplate.copyLabels[0]"],
+    [{ format: "Flux", secretTemplate: { copyLabels: ["a", "a"] } }, "Duplicate value"],
+    [{ secretTemplate: { labels: { a: "b c" } } }, "spec.secretTemplate.labels"],
+    [{ secretTemplate: { annotations: { "a b": "" } } }, "spec.secretTemplate.annotations"],
+    [{ secretTemplate: { annotations: { a: "x".repeat(16_384) } } }, "spec.secretTemplate: Too long"],
+    [{ format: "ArgoCD", secretRef: { name: "bad", key: "x" } }, "spec.secretRef.key"],
+  ])("are refused as %j", async (spec, field) => {
+    const answer = await on.generate(ann, "bad", spec);
+    expect([answer.status, answer.text]).toEqual([422, expect.stringContaining(field)]);
+  });
+});
+
 describe("the record of what a generator gave", () => {
   /** Records of kubeconfigs that were made for the generator. */
   async function recordsOf(name: string): Promise<readonly any[]> {

@@ -79,9 +79,11 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/^spec\.target\.project$/, () => "default"],
   [/^spec\.target\.virtualCluster$/, () => "demo"],
   [/^spec\.role$/, () => "view"],
-  [/selector\.matchLabels\.\*$|matchExpressions\[\]\.values\[\]$/, () => "dev"],
+  [/selector\.matchLabels\.\*$|secretTemplate\.labels\.\*$|matchExpressions\[\]\.values\[\]$/, () => "dev"],
   [/matchExpressions\[\]\.operator$/, () => "In"],
-  [/matchExpressions\[\]\.key$/, () => "environment"],
+  [/matchExpressions\[\]\.key$|copyLabels\[\]$/, () => "environment"],
+  // The other formats have no label, or no key, of their own.
+  [/^spec\.format$/, () => "Flux"],
 ];
 const valueAt = (place: string): unknown => VALUES.find(([fits]) => fits.test(place))?.[1]();
 

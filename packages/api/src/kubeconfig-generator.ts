@@ -29,6 +29,16 @@ const selector = s.object({
     .describe("Requirements for labels of a virtual cluster, all of which must hold."),
 });
 
+const secretTemplate = s.object({
+  labels: s.map(s.string({ maxLength: 63 })).describe("Labels of the Secrets."),
+  annotations: s.map(s.string()).describe("Annotations of the Secrets."),
+  copyLabels: s
+    .set(s.string({ minLength: 1, maxLength: 317 }), { maxItems: 50 })
+    .describe(
+      "Keys of labels that each Secret gets from its virtual cluster, if that has them. They take precedence over labels. Only for formats with a Secret for each virtual cluster.",
+    ),
+});
+
 const spec = s.object({
   displayName,
   description,
@@ -46,7 +56,7 @@ const spec = s.object({
   format: s
     .string({ enum: GENERATED_FORMATS })
     .describe(
-      "Kubeconfig (the default): one Secret that has a kubeconfig with a context for each virtual cluster. ArgoCD: a cluster Secret of Argo CD for each. Flux: a Secret for each, with a kubeconfig as the key value. Immutable.",
+      "Kubeconfig (the default): one Secret that has a kubeconfig with a context for each virtual cluster. ArgoCD: a cluster Secret of Argo CD for each. Flux: a Secret for each, with a kubeconfig as the key value, or secretRef.key. Immutable.",
     ),
   secretRef: s
     .object({
@@ -59,11 +69,14 @@ const spec = s.object({
       key: s
         .string({ minLength: 1, maxLength: 253 })
         .describe(
-          "Key of the kubeconfig in the Secret. Defaults to config. Only for the format Kubeconfig. Immutable.",
+          "Key of the kubeconfig in the Secret. Defaults to config, and to value for the format Flux. Not for the format ArgoCD. Immutable.",
         ),
     })
     .required()
     .describe("The Secret that receives the credentials. It must not exist yet."),
+  secretTemplate: secretTemplate.describe(
+    "Labels and annotations of the Secrets, for programs that select Secrets by them, 16 KiB of JSON at most. Others that are on a Secret stay.",
+  ),
 });
 
 const generatedCluster = s.object({

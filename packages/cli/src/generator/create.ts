@@ -12,6 +12,8 @@ import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts
 import { plainText } from "../plain-text.ts";
 import { generatorsOf, type ProjectFlags, withProjectOption } from "./generators.ts";
 
+type Labels = { readonly [key: string]: string };
+
 type CreateFlags = ConnectionFlags &
   OutputFlags &
   ProjectFlags & {
@@ -21,6 +23,8 @@ type CreateFlags = ConnectionFlags &
     readonly format?: string;
     readonly secret?: string;
     readonly secretKey?: string;
+    readonly secretLabel?: Labels;
+    readonly copyLabel?: readonly string[];
   };
 
 export const createGeneratorCreateCommand = (context: CommandContext): Command =>
@@ -38,7 +42,13 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
             "--secret <name>",
             "name of the Secret, which must not exist yet (default: the name of the generator)",
           )
-          .option("--secret-key <key>", "key of the kubeconfig in the Secret (default: config)"),
+          .option("--secret-key <key>", "key of the kubeconfig in the Secret (default: config; for Flux: value)")
+          .option("--secret-label <key=value>", "label of the Secrets; may be repeated", parseLabel)
+          .option(
+            "--copy-label <key>",
+            "label that each Secret gets from its virtual cluster; may be repeated",
+            (key: string, before: readonly string[] = []) => [...before, key],
+          ),
         "The Secrets are in the namespace of the project. `postern generator get` shows when they are current.",
       ),
       ["text", "json", "yaml", "name"],
@@ -46,6 +56,11 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
   ).action((name: string, flags: CreateFlags) =>
     withClient(flags, context, async (client, group) => {
       const { selector = {}, readOnly, ttl, format, secret = name, secretKey } = flags;
+      const { secretLabel: labels, copyLabel: copyLabels } = flags;
+      const secretTemplate = {
+        ...(labels === undefined ? {} : { labels }),
+        ...(copyLabels === undefined ? {} : { copyLabels }),
+      };
       const made = await generatorsOf(client, group, flags).create({
         apiVersion: `${group}/v1`,
         kind: "KubeconfigGenerator",
@@ -56,6 +71,7 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
           ...(ttl === undefined ? {} : { ttlSeconds: ttl }),
           ...(format === undefined ? {} : { format }),
           secretRef: { name: secret, ...(secretKey === undefined ? {} : { key: secretKey }) },
+          ...(Object.keys(secretTemplate).length === 0 ? {} : { secretTemplate }),
         },
       });
       const { namespace = "" } = made.metadata;
@@ -63,6 +79,13 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
       context.stdout.write(`${plainText(`kubeconfig generator ${name} keeps the Secret ${namespace}/${secret}`)}\n`);
     }),
   );
+
+/** Throws commander's InvalidArgumentError. */
+function parseLabel(text: string, before: Labels = {}): Labels {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("write it as key=value");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
 
 /** `env=dev,tier in (a,b),!old` as `spec.selector`. Throws commander's InvalidArgumentError, so that the message names the flag. */
 export function parseSelector(text: string): LabelSelector {

@@ -41,16 +41,37 @@ describe("postern generator", () => {
   });
 
   it("passes on what the server refuses, and writes the other fields", async () => {
-    const flux = await run("create", "flux", "--format", "Flux", "--secret", "keys", "--selector", "env=dev,!old");
+    const flux = await run(
+      "create",
+      "flux",
+      "--format",
+      "Flux",
+      "--secret",
+      "keys",
+      "--selector",
+      "env=dev,!old",
+      "--secret-key",
+      "kubeconfig",
+      "--secret-label",
+      "team=shop",
+      "--secret-label",
+      "tier=",
+      "--copy-label",
+      "env",
+      "--copy-label",
+      "region",
+    );
     expect(flux.code, flux.stderr).toBe(0);
     expect((await platform.send({ path: `${GENERATORS}/flux` })).body.spec).toEqual({
       selector: { matchLabels: { env: "dev" }, matchExpressions: [{ key: "old", operator: "DoesNotExist" }] },
       format: "Flux",
-      secretRef: { name: "keys" },
+      secretRef: { name: "keys", key: "kubeconfig" },
+      secretTemplate: { labels: { team: "shop", tier: "" }, copyLabels: ["env", "region"] },
     });
     expect((await run("create", "flux")).stderr).toContain("already exists");
     expect((await run("create", "short", "--ttl", "5m")).stderr).toContain("spec.ttlSeconds");
     expect((await run("create", "bad", "--selector", "a in")).stderr).toContain("--selector");
+    expect((await run("create", "bad", "--secret-label", "a")).stderr).toContain("key=value");
     expect((await run("get", "none")).code).not.toBe(0);
   });
 });

@@ -4,6 +4,8 @@
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import { buildKubeconfig, buildKubeconfigOf } from "../../foundation/kubeconfig/kubeconfig.ts";
 
+export type StringMap = { readonly [name: string]: string };
+
 export type FleetEntry = {
   /** Name of the virtual cluster. */
   readonly cluster: string;
@@ -11,10 +13,15 @@ export type FleetEntry = {
   /** PEM; undefined where public roots verify the server. */
   readonly certificateAuthorityPem: string | undefined;
   readonly token: string;
+  /** Of the virtual cluster. */
+  readonly labels: StringMap;
 };
 
 export type FleetSecret = {
-  readonly labels: { readonly [name: string]: string };
+  /** What the format needs. */
+  readonly labels: StringMap;
+  /** What spec.secretTemplate adds. */
+  readonly template: { readonly labels: StringMap; readonly annotations: StringMap };
   /** Text by key. */
   readonly content: { readonly [key: string]: string };
 };
@@ -43,18 +50,24 @@ export function secretsOf(
     ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
     credential: { token },
   });
+  const { labels = {}, annotations = {}, copyLabels = [] } = generator.spec.secretTemplate ?? {};
   if (isOneSecret(generator)) {
     // No context is the current one: a command without --context then reaches none.
     const text = buildKubeconfigOf(entries.map(partsOf), undefined);
-    return new Map([[secretRef.name, { labels: {}, content: { [secretRef.key ?? DEFAULT_KEY]: text } }]]);
+    const content = { [secretRef.key ?? DEFAULT_KEY]: text };
+    return new Map([[secretRef.name, { labels: {}, template: { labels, annotations }, content }]]);
   }
   return new Map(
     entries.map((entry) => {
       const secret =
         format === "Flux"
-          ? { labels: {}, content: { [FLUX_KEY]: buildKubeconfig(partsOf(entry)) } }
+          ? { labels: {}, content: { [secretRef.key ?? FLUX_KEY]: buildKubeconfig(partsOf(entry)) } }
           : { labels: ARGO_TYPE, content: argoCluster(project, entry) };
-      return [secretOfCluster(generator, entry.cluster), secret] as const;
+      const copied = Object.fromEntries(
+        copyLabels.flatMap((key) => (entry.labels[key] === undefined ? [] : [[key, entry.labels[key]]])),
+      );
+      const template = { labels: { ...labels, ...copied }, annotations };
+      return [secretOfCluster(generator, entry.cluster), { ...secret, template }] as const;
     }),
   );
 }

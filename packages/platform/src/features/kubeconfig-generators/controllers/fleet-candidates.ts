@@ -64,7 +64,12 @@ export function createFleetCandidates(
       try {
         const requester = await issuer.requesterOf(kubeconfigContext(name, signal));
         const address = issuer.addressOf(instance, { isReadOnly });
-        bytes += sizeInSecret(generator, project, { cluster: name, ...entryOf(address), token: TOKEN_PLACE });
+        bytes += sizeInSecret(generator, project, {
+          cluster: name,
+          ...entryOf(address),
+          token: TOKEN_PLACE,
+          labels: {},
+        });
         isFull ||= bytes > MAX_ENTRIES_SIZE;
         if (isFull) faults.set(name, SECRET_FULL);
         else candidates.push({ instance, name, address, requester });

@@ -115,9 +115,11 @@ export function createFleetPass(base: Foundation, needs: GeneratorNeeds) {
 }
 
 const entriesOf = (candidates: readonly Candidate[], tokens: IssuedTokens): readonly FleetEntry[] =>
-  candidates.flatMap(({ name, address }) => {
+  candidates.flatMap(({ name, address, instance }) => {
     const token = tokens.get(name)?.token;
-    return token === undefined ? [] : [{ cluster: name, ...entryOf(address), token }];
+    return token === undefined
+      ? []
+      : [{ cluster: name, ...entryOf(address), token, labels: instance.metadata.labels ?? {} }];
   });
 
 /** With the refusal as the reason of those virtual clusters that have no token because of it. */

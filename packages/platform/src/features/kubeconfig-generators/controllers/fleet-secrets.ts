@@ -2,7 +2,7 @@
 
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import {
   createControlled,
@@ -13,6 +13,7 @@ import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { virtualClusterIdentity } from "../../authorization/caller.ts";
 import { type FleetSecret, secretOfCluster } from "../secret-formats.ts";
+import { hasTemplate, withTemplate } from "../secret-template.ts";
 import type { GeneratorActor, GeneratorFault } from "./generator-actor.ts";
 import type { GeneratorNeeds } from "./generator-needs.ts";
 
@@ -83,13 +84,14 @@ export function createFleetSecrets(
   const write = async (
     generator: KubeconfigGenerator,
     name: string,
-    { labels, content }: FleetSecret,
+    secret: FleetSecret,
     user: UserInfo,
     signal: AbortSignal,
   ): Promise<void> => {
     const { namespace = "", uid = "", name: generatorName = "" } = generator.metadata;
+    const marker = names.key("kubeconfig-generator-template");
     const data = Object.fromEntries(
-      Object.entries(content).map(([key, text]) => [key, Buffer.from(text, "utf8").toString("base64")]),
+      Object.entries(secret.content).map(([key, text]) => [key, Buffer.from(text, "utf8").toString("base64")]),
     );
     const port = { runtime, user };
     const existing = find({ namespace, name });
@@ -100,16 +102,17 @@ export function createFleetSecrets(
         name: generatorName,
         uid,
       };
-      const metadata = { namespace, name, labels: { ...labels }, ownerReferences: [{ ...owner, controller: true }] };
-      const made = { apiVersion: "v1", kind: "Secret", metadata, type: "Opaque", data };
+      const metadata: ObjectMeta = { namespace, name, ownerReferences: [{ ...owner, controller: true }] };
+      const templated = withTemplate(metadata, secret, marker);
+      const made = { apiVersion: "v1", kind: "Secret", metadata: templated, type: "Opaque", data };
       return await createControlled(port, resource, made, signal);
     }
-    const isLabelled = Object.entries(labels).every(([label, value]) => existing.metadata.labels?.[label] === value);
-    if (isLabelled && equalJson(existing["data"] ?? {}, data)) return;
+    const isCurrent = hasTemplate(existing.metadata, secret, marker);
+    if (isCurrent && equalJson(existing["data"] ?? {}, data)) return;
     const { resourceVersion = "" } = existing.metadata;
     const transform = (current: KubeObject): KubeObject => ({
       ...current,
-      metadata: { ...current.metadata, resourceVersion, labels: { ...current.metadata.labels, ...labels } },
+      metadata: { ...withTemplate(current.metadata, secret, marker), resourceVersion },
       data,
     });
     await updateControlled(port, resource, existing, { transform }, signal);

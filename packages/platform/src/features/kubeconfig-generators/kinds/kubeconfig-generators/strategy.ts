@@ -6,8 +6,18 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
-import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import {
+  type FieldError,
+  forbiddenError,
+  invalidError,
+  tooLongError,
+} from "@postern/apimachinery/validation/field-error";
+import {
+  validateAnnotations,
+  validateLabelName,
+  validateLabelSelector,
+  validateLabels,
+} from "@postern/apimachinery/validation/labels";
 import { isConfigMapKey, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -23,7 +33,7 @@ import { mayWriteSecret } from "../../../authorization/may-write-secret.ts";
 import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import { asStanding } from "../../../authorization/standing-user.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import { MAX_GENERATORS } from "../../generator-limits.ts";
+import { MAX_GENERATORS, MAX_TEMPLATE_SIZE } from "../../generator-limits.ts";
 import { createGeneratorKey, type GeneratorKeyDeps, generatorKeyName, isLimited } from "./generator-key.ts";
 
 export type GeneratorStrategyDeps = GeneratorKeyDeps &
@@ -206,14 +216,24 @@ function withStatus(generator: KubeconfigGenerator, status: KubeconfigGenerator[
 }
 
 function errorsOf({ spec }: KubeconfigGenerator): readonly FieldError[] {
-  const { selector, format = "Kubeconfig", secretRef } = spec;
+  const { selector, format = "Kubeconfig", secretRef, secretTemplate = {} } = spec;
+  const { labels, annotations, copyLabels = [] } = secretTemplate;
   const { name, key } = secretRef;
   return [
     ...validateLabelSelector(selector, "spec.selector"),
     ...isDNS1123Subdomain(name).map((rule) => invalidError("spec.secretRef.name", name, rule)),
     ...(key === undefined ? [] : isConfigMapKey(key).map((rule) => invalidError("spec.secretRef.key", key, rule))),
-    ...(key !== undefined && format !== "Kubeconfig"
+    ...(key !== undefined && format === "ArgoCD"
       ? [forbiddenError("spec.secretRef.key", `the format ${format} names its keys itself`)]
+      : []),
+    ...(Buffer.byteLength(JSON.stringify(secretTemplate)) > MAX_TEMPLATE_SIZE
+      ? [tooLongError("spec.secretTemplate", MAX_TEMPLATE_SIZE)]
+      : []),
+    ...validateLabels(labels, "spec.secretTemplate.labels"),
+    ...validateAnnotations(annotations, "spec.secretTemplate.annotations"),
+    ...copyLabels.flatMap((label, at) => validateLabelName(label, `spec.secretTemplate.copyLabels[${at}]`)),
+    ...(copyLabels.length > 0 && format === "Kubeconfig"
+      ? [forbiddenError("spec.secretTemplate.copyLabels", "its Secret is that of all virtual clusters")]
       : []),
   ];
 }
