@@ -92,6 +92,8 @@ export const canonicalRole = (role: string, { roleAliases }: RestrictionNames): 
  * command-line flags are entries of the scope: without a scope, or where it holds rules alone, they allow nothing more.
  */
 export function restrictionsOf(spec: JsonObject, names: RestrictionNames): AccessKeyRestrictions | undefined {
+  // Most keys have none.
+  if (spec["scope"] === undefined && spec["rules"] === undefined) return undefined;
   const scope = isJsonObject(spec["scope"]) ? spec["scope"] : undefined;
   const ruleSets = [readRules(spec["rules"]), readRules(scope?.["rules"])].filter((rules) => rules.length > 0);
   if (scope === undefined) return ruleSets.length === 0 ? undefined : { scope: undefined, ruleSets };

@@ -30,29 +30,28 @@ type Frame = {
  */
 export function findDuplicateFields(text: string): readonly string[] {
   const found = new Set<string>();
-  for (const { stack, isRepeated } of membersIn(text)) {
-    if (isRepeated) found.add(pathOf(stack));
-    if (found.size === MAX_STRICT_ERRORS) break;
-  }
+  visitMembers(text, (stack, _, isRepeated) => {
+    if (isRepeated && found.size < MAX_STRICT_ERRORS) found.add(pathOf(stack));
+  });
   return [...found];
 }
 
 /** Where the members of each path stand in the text, in characters from 0. The text must be well-formed JSON. */
 export function fieldPlaces(text: string): ReadonlyMap<string, readonly number[]> {
   const places = new Map<string, number[]>();
-  for (const { stack, at } of membersIn(text)) {
+  visitMembers(text, (stack, at) => {
     const path = pathOf(stack);
     const known = places.get(path);
     if (known === undefined) places.set(path, [at]);
     else known.push(at);
-  }
+  });
   return places;
 }
 
-type Member = { readonly stack: readonly Frame[]; readonly at: number; readonly isRepeated: boolean };
-
 /** The stack is the same array each time. */
-function* membersIn(text: string): Generator<Member> {
+type VisitMember = (stack: readonly Frame[], at: number, isRepeated: boolean) => void;
+
+function visitMembers(text: string, visit: VisitMember): void {
   const stack: Frame[] = [];
   const cursor: JsonCursor = { text, offset: 0 };
   while (cursor.offset < text.length) {
@@ -64,8 +63,8 @@ function* membersIn(text: string): Generator<Member> {
       if (frame?.names !== undefined && isMemberName(cursor)) {
         frame.step = name;
         const isRepeated = frame.names.has(name);
-        frame.names.add(name);
-        yield { stack, at, isRepeated };
+        if (!isRepeated) frame.names.add(name);
+        visit(stack, at, isRepeated);
       }
       continue;
     }

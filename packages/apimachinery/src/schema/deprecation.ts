@@ -42,11 +42,26 @@ export function findDeprecatedFields(
   deprecations: readonly Deprecation[],
 ): readonly DeprecatedField[] {
   const found: DeprecatedField[] = [];
-  for (const deprecation of deprecations) findUses(value, deprecation, [], found);
+  for (const deprecation of deprecations) if (isUsed(value, deprecation.steps)) findUses(value, deprecation, [], found);
   return found;
 }
 
-/** `path` is as long as the steps that have been taken, and one for all: nearly nothing is found. */
+/** Nearly nothing is: without a path that is noted on the way. */
+function isUsed(value: JsonValue | undefined, steps: readonly DeprecationStep[], from = 0): boolean {
+  let member = value;
+  for (let at = from; at < steps.length; at++) {
+    const step = steps[at];
+    if (step === EACH) return valuesIn(member).some((each) => isUsed(each, steps, at + 1));
+    if (step === undefined || !isJsonObject(member) || !Object.hasOwn(member, step)) return false;
+    member = member[step];
+  }
+  return member !== undefined && member !== null;
+}
+
+const valuesIn = (value: JsonValue | undefined): readonly (JsonValue | undefined)[] =>
+  isJsonArray(value) ? value : isJsonObject(value) ? Object.values(value) : [];
+
+/** `path` is as long as the steps that have been taken, and one for all. */
 function findUses(
   value: JsonValue | undefined,
   deprecation: Deprecation,

@@ -146,15 +146,14 @@ class FileAuditSink implements AuditSink {
     let lines = linesNow();
     if (lines.length === 0) return;
     if (this.#isTorn) await this.#mend();
-    let { text, head } = this.#linesOf(lines);
+    let { bytes, head } = this.#linesOf(lines);
     const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
-    if (this.#file.size > 0 && this.#file.size + Buffer.byteLength(text) > maxBytes) {
+    if (this.#file.size > 0 && this.#file.size + bytes.length > maxBytes) {
       this.#file = await renameAndOpen(this.#options, this.#file);
       this.#records.push(...this.#shares.beginFile());
       lines = linesNow();
-      ({ text, head } = this.#linesOf(lines));
+      ({ bytes, head } = this.#linesOf(lines));
     }
-    const bytes = Buffer.from(text);
     this.#isTorn = true;
     await writeWhole(this.#file.handle, bytes);
     this.#isTorn = false;
@@ -167,8 +166,9 @@ class FileAuditSink implements AuditSink {
     this.#options.onWritten?.();
   }
 
-  #linesOf(lines: readonly AuditLine[]): { readonly text: string; readonly head: string } {
-    return this.#chain.linesOf(this.#file.endsTorn ? markTorn(lines) : lines);
+  #linesOf(lines: readonly AuditLine[]): { readonly bytes: Buffer; readonly head: string } {
+    const { text, head } = this.#chain.linesOf(this.#file.endsTorn ? markTorn(lines) : lines);
+    return { bytes: Buffer.from(text), head };
   }
 
   /** Goes on from what really is in the file. */

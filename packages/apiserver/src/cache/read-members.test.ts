@@ -2,7 +2,7 @@ import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-va
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createMemberReader, type MemberSelection, select } from "./read-members.ts";
+import { createMemberReader, type MemberSelection } from "./read-members.ts";
 
 const NAMES = ["a", "b", "name", "uid", "spec", "käse", "metadata", "", "__proto__x"];
 const name = fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: "binary", maxLength: 4 }));
@@ -48,7 +48,7 @@ describe("createMemberReader", () => {
         // One after the other, since a reader remembers texts.
         for (const each of objects) {
           const json = JSON.stringify(each);
-          const expected = select(parseJson(json), wanted);
+          const expected = createMemberReader(wanted).select(parseJson(json));
           selected += Object.keys(expected).length;
           expect(read(reader, json)).toEqual(expected);
         }
@@ -62,7 +62,7 @@ describe("createMemberReader", () => {
     fc.assert(
       fc.property(object, selection, (each, wanted) => {
         const json = JSON.stringify(each, undefined, 1);
-        expect(read(createMemberReader(wanted), json)).toEqual(select(parseJson(json), wanted));
+        expect(read(createMemberReader(wanted), json)).toEqual(createMemberReader(wanted).select(parseJson(json)));
       }),
     );
   });

@@ -26,20 +26,20 @@ export function createMemberReader(selection: MemberSelection): MemberReader {
       // One character per byte, in one step: searching a string is faster than searching a buffer.
       const cursor: Cursor = { text: memory.toString("latin1", start, end), memory, start, at: 0 };
       const read = cursor.text.charCodeAt(0) === OPEN_BRACE ? readObject(cursor, wanted, false) : undefined;
-      return read ?? select(parseJson(memory.subarray(start, end)), selection);
+      return read ?? select(parseJson(memory.subarray(start, end)), wanted);
     },
-    select: (object) => select(object, selection),
+    select: (object) => select(object, wanted),
   };
 }
 
 /** The slow way, which the quick one must agree with. */
-export function select(value: JsonValue, selection: MemberSelection): JsonObject {
+function select(value: JsonValue, { all }: WantedMembers): JsonObject {
   const selected: { [name: string]: JsonValue } = {};
   if (!isJsonObject(value)) return selected;
-  for (const [name, part] of Object.entries(selection)) {
+  for (const { name, part } of all) {
     const member = Object.hasOwn(value, name) ? value[name] : undefined;
     if (member === undefined) continue;
-    selected[name] = part !== true && isJsonObject(member) ? select(member, part) : member;
+    selected[name] = part !== undefined && isJsonObject(member) ? select(member, part) : member;
   }
   return selected;
 }
@@ -61,18 +61,21 @@ type Wanted = {
 };
 
 type WantedMembers = {
-  readonly count: number;
+  readonly all: readonly Wanted[];
   /** By length: few names have the same length, so few are compared. */
   readonly byLength: readonly (readonly Wanted[])[];
 };
 
 function wantedOf(selection: MemberSelection): WantedMembers {
+  const all = Object.entries(selection).map(
+    ([name, part]): Wanted => ({ name, part: part === true ? undefined : wantedOf(part), last: "" }),
+  );
   const byLength: Wanted[][] = [];
-  for (const [name, part] of Object.entries(selection)) {
-    while (byLength.length <= name.length) byLength.push([]);
-    byLength[name.length]?.push({ name, part: part === true ? undefined : wantedOf(part), last: "" });
+  for (const member of all) {
+    while (byLength.length <= member.name.length) byLength.push([]);
+    byLength[member.name.length]?.push(member);
   }
-  return { count: Object.keys(selection).length, byLength };
+  return { all, byLength };
 }
 
 const COLON = 0x3a;
@@ -88,7 +91,7 @@ const MAX_PLAIN_DIGITS = 15;
 function readObject(cursor: Cursor, wanted: WantedMembers, toTheEnd: boolean): JsonObject | undefined {
   const { text } = cursor;
   const object: { [name: string]: JsonValue } = {};
-  let missing = wanted.count;
+  let missing = wanted.all.length;
   let at = cursor.at + 1;
   if (text.charCodeAt(at) === CLOSE_BRACE) {
     cursor.at = at + 1;

@@ -59,15 +59,17 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     visibility?.mayChange?.(context, object) ?? true;
 
   /** Before anything is said about an object that the caller must not know of, such as its uid. */
-  const checkKnown = async (context: RequestContext, namespace: string, name: string): Promise<void> => {
+  const checkKnown = (context: RequestContext, namespace: string, name: string): Awaitable<void> => {
     if (visibility?.mayChange === undefined) return;
     const known = store.view.get(store.keys.of(namespace, name));
-    if (known === undefined || (await mayChange(context, store.parsed.of(known)))) return;
-    throw absent(name);
+    if (known === undefined) return;
+    return whenDone(mayChange(context, store.parsed.of(known)), (may) => {
+      if (!may) throw absent(name);
+    });
   };
 
   /** Runs after a write, before it is answered. */
-  const finish = async (context: RequestContext, namespace: string, write: Omit<CommittedWrite, "undo">) => {
+  const finish = (context: RequestContext, namespace: string, write: Omit<CommittedWrite, "undo">) => {
     const undo = async (): Promise<void> => {
       const { name = "", uid = "" } = write.object.decode().metadata;
       // A requester that hangs up stops nothing.
@@ -75,8 +77,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
       await generic.delete(context.with({ signal }), namespace, name, { dryRun: false, preconditions: { uid } });
     };
     const finishing = { context, definition, write: { ...write, undo }, object: write.object, isSent: true };
-    await runPhases(FINISH, finishing);
-    return finishing.object;
+    return whenDone(runPhases(FINISH, finishing), () => finishing.object);
   };
 
   const watched = { visibility, present: present && oncePerTurn(present) };
@@ -97,22 +98,32 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     watch: (context, query, observer) => watchVisible(watched, generic.watch, { context, query, observer }),
 
     async create(context, namespace, object, options) {
-      const submitted = await schemaCheckedNew(store, context, namespace, object);
+      const checked = schemaCheckedNew(store, context, namespace, object);
+      const submitted = checked instanceof Promise ? await checked : checked;
       const created = await generic.create(context, namespace, submitted, options);
       const write = { verb: "create", object: created, submitted, created: true, dryRun: options.dryRun } as const;
       return await finish(context, namespace, write);
     },
 
     async update(context, namespace, name, request, options) {
-      await checkKnown(context, namespace, name);
+      const checking = checkKnown(context, namespace, name);
+      if (checking !== undefined) await checking;
       const { createWhenAbsent, subresource } = request;
       let submitted: KubeObject | undefined;
       const checked: UpdateRequest = {
         ...request,
-        async transform(current) {
-          if (!(await mayChange(context, current))) throw absent(name);
-          submitted = await schemaCheckedChange(store, context, await request.transform(current), current, subresource);
-          return submitted;
+        transform(current) {
+          const changed = whenDone(mayChange(context, current), (may) => {
+            if (!may) throw absent(name);
+            return request.transform(current);
+          });
+          const checked = whenDone(changed, (object) =>
+            schemaCheckedChange(store, context, object, current, subresource),
+          );
+          return whenDone(checked, (object) => {
+            submitted = object;
+            return object;
+          });
         },
         ...(createWhenAbsent === undefined
           ? {}

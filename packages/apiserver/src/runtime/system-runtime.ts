@@ -1,6 +1,7 @@
 // The real clock, random source and timers.
 
 import { randomBytes, randomUUID } from "node:crypto";
+import { performance } from "node:perf_hooks";
 import type { Random, Runtime } from "./clock.ts";
 
 /** The clock, the random source and the timers of the process. Timers do not keep the process alive. */

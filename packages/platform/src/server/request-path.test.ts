@@ -101,11 +101,11 @@ const CALLS: readonly [kind: string, calls: readonly number[], request: () => Pr
   ["LIST", [800], () => get(LIST)],
   [
     "CREATE",
-    [2580],
+    [2532],
     () => send("POST", KEYS, { metadata: { name: `key-${number++}` }, spec: { description: text() } }),
   ],
   // The field manager remembers the shape of the change, or does not.
-  ["PATCH", [2895, 3225], () => send("PATCH", KEY, { spec: { description: text() } })],
+  ["PATCH", [2866, 3225], () => send("PATCH", KEY, { spec: { description: text() } })],
   ["kubeconfig with a token", [3005], () => send("POST", KUBECONFIG, {})],
 ];
 

@@ -28,10 +28,11 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
   const output = negotiateOutput(context.request, definition);
   const options = validCreateOptions(context);
 
-  const object = await readObject(context, definition, endpoint, options.fieldValidation);
+  const reading = readObject(context, definition, endpoint, options.fieldValidation);
+  const object = reading instanceof Promise ? await reading : reading;
   addDeprecationWarnings(resource, object, context.warnings);
   context.audit.setRequestObject(object);
-  const owned = await context.inParts(
+  const owning = context.inParts(
     fieldManager.updateInSteps({
       live: undefined,
       next: withoutSystemMeta(object),
@@ -40,6 +41,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
       now: formatTimestamp(endpoint.runtime.clock.now()),
     }),
   );
+  const owned = owning instanceof Promise ? await owning : owning;
   const created = await servedStore.create(context, context.info.namespace, owned, { dryRun: isDryRun(options) });
   return await objectResponse(context, 201, created, definition, output);
 };

@@ -47,7 +47,8 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
   const errors = validatePatchOptions(options, patchType);
   if (errors.length > 0) throw invalidObjectError(PATCH_OPTIONS, "", errors);
 
-  const bytes = await context.request.body(endpoint.limits.bodyBytes);
+  const reading = context.request.body(endpoint.limits.bodyBytes);
+  const bytes = reading instanceof Promise ? await reading : reading;
   context.weigh(bytes.length * WEIGHT);
   const input: PatchInput = {
     context,

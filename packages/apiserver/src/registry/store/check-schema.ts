@@ -4,6 +4,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import type { RequestContext } from "../../context/request-context.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import type { Strategy } from "../strategy.ts";
 import { createObject } from "./create-object.ts";
 import { mergeSubresource, withoutStatus } from "./merge-subresource.ts";
@@ -12,40 +13,67 @@ import { checkedVersion } from "./preconditions.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { runPhases } from "./run-phases.ts";
 import type { StoreContext } from "./store-context.ts";
-import { checkSchema, lookWhetherPlain, VALIDATE_CHANGE } from "./validate-object.ts";
+import { checkSchema, VALIDATE_CHANGE } from "./validate-object.ts";
 import { Change, Write, type WritePhase } from "./write.ts";
 
-const CHECK_NEW: readonly WritePhase[] = [dropStatus, lookWhetherPlain, checkSchema];
-const CHECK_CHANGE: readonly WritePhase<Change>[] = [merge, lookWhetherPlain, checkSchema];
+const CHECK: readonly WritePhase[] = [checkSchema];
 
 /** A new object that has passed the schema. */
-export async function schemaCheckedNew(
+export function schemaCheckedNew(
+  store: StoreContext,
+  context: RequestContext,
+  namespace: string,
+  submitted: KubeObject,
+): Awaitable<KubeObject> {
+  const object = withoutStatus(submitted, store.definition);
+  return isPlain(store, context, object) ? object : checkNew(store, context, namespace, object);
+}
+
+async function checkNew(
   store: StoreContext,
   context: RequestContext,
   namespace: string,
   object: KubeObject,
 ): Promise<KubeObject> {
   const write = new Write({ store, context, namespace, name: "", object, dryRun: true });
-  await runPhases(CHECK_NEW, write);
-  if (write.faults.length === 0) return write.object;
-  await createObject(withoutHooks(store), context, namespace, write.object, { dryRun: true });
+  await runPhases(CHECK, write);
+  if (write.faults.length === 0) return object;
+  await createObject(withoutHooks(store), context, namespace, object, { dryRun: true });
   throw new Error("an object that its schema refuses was taken");
 }
 
 /** The same for a change. Fields that the subresource does not change are ignored, and never shown. */
-export async function schemaCheckedChange(
+export function schemaCheckedChange(
   store: StoreContext,
   context: RequestContext,
   submitted: KubeObject,
   old: KubeObject,
   subresource: string,
+): Awaitable<KubeObject> {
+  const object = mergeSubresource(store.definition, subresource, submitted, old);
+  return isPlain(store, context, object)
+    ? withMeta(object, submitted.metadata)
+    : checkChange(store, context, { submitted, object, old, subresource });
+}
+
+type Merged = {
+  readonly submitted: KubeObject;
+  /** What the subresource changes of it, in the old object. */
+  readonly object: KubeObject;
+  readonly old: KubeObject;
+  readonly subresource: string;
+};
+
+async function checkChange(
+  store: StoreContext,
+  context: RequestContext,
+  { submitted, object, old, subresource }: Merged,
 ): Promise<KubeObject> {
   const { namespace = "", name = "", resourceVersion = "" } = old.metadata;
   const parts = { store, context, namespace, name, subresource, old, dryRun: true };
-  const write = new Change({ ...parts, object: submitted });
-  await runPhases(CHECK_CHANGE, write);
-  const { object, faults } = write;
-  if (faults.length === 0) return withMeta(object, submitted.metadata);
+  const write = new Change({ ...parts, object });
+  await runPhases(CHECK, write);
+  if (write.faults.length === 0) return withMeta(object, submitted.metadata);
   checkedVersion(store, name, submitted, parseResourceVersion(resourceVersion));
   const restored = withGenerationOf(restoreImmutableMeta(object.metadata, old.metadata), old.metadata);
   const refused = new Change({ ...parts, store: withoutHooks(store), object: withMeta(object, restored) });
@@ -53,14 +81,9 @@ export async function schemaCheckedChange(
   throw new Error("a change that its schema refuses was taken");
 }
 
-function dropStatus(write: Write): void {
-  write.object = withoutStatus(write.object, write.store.definition);
-}
-
-function merge(write: Change): void {
-  const { store, subresource, object, old } = write;
-  write.object = mergeSubresource(store.definition, subresource, object, old);
-}
+/** One quick look, which nearly all objects pass. A large one is looked at in a phase, before which others get their turn. */
+const isPlain = ({ validator }: StoreContext, { isLong }: RequestContext, object: KubeObject): boolean =>
+  !isLong && validator.isPlain(object);
 
 /** The store of the same resource, with those parts of its strategy alone that are not given objects. */
 function withoutHooks(store: StoreContext): StoreContext {

@@ -32,6 +32,7 @@ class Creation extends Write {
   }
 }
 
+const ADMIT: readonly WritePhase[] = [admit];
 /** From an object with a name to one that may be stored. */
 const PREPARE: readonly WritePhase<Creation>[] = [
   stamp,
@@ -58,14 +59,16 @@ export async function createObject(
   { dryRun }: WriteOptions,
 ): Promise<CachedObject> {
   const admission = new Write({ store, context, namespace, name: "", object: submitted, dryRun });
-  await runPhases([admit], admission);
+  const admitting = runPhases(ADMIT, admission);
+  if (admitting !== undefined) await admitting;
   const { object } = admission;
   const wanted = nameOf(store, object, context);
   for (let attempt = 1; ; attempt++) {
     const isGenerated = wanted.name === "" && wanted.prefix !== "";
     const name = isGenerated ? generateName(wanted.prefix, store.runtime.random) : wanted.name;
     const write = new Creation({ store, context, namespace, name, object, dryRun });
-    await runPhases(PREPARE, write);
+    const preparing = runPhases(PREPARE, write);
+    if (preparing !== undefined) await preparing;
     try {
       await runWrite(dryRun ? REHEARSE : STORE, write);
     } catch (error) {
@@ -74,7 +77,8 @@ export async function createObject(
       // As upstream, also an object with a name and generateName gets the error for generated names.
       throw nameTakenError(store, namespace, name, wanted.prefix === "" ? takenError : namesExhaustedError);
     }
-    if (!dryRun) await runPhases(FINISH, write);
+    const finishing = dryRun ? undefined : runPhases(FINISH, write);
+    if (finishing !== undefined) await finishing;
     return resultOf(write);
   }
 }

@@ -9,11 +9,14 @@ import { FutureRevisionError } from "../../storage/storage-errors.ts";
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 const MAX_UINT64_DIGITS = 20;
+/** Of so many digits a double has each. */
+const SAFE_DIGITS = 15;
 
 /** "" and "0" read as 0. Throws the reason-less 500 of Kubernetes for anything that is not an unsigned integer. */
 export function parseResourceVersion(text: string): Revision {
   if (text === "") return 0;
   if (!/^\d+$/.test(text)) throw untypedError(`strconv.ParseUint: parsing ${quoteGo(text)}: invalid syntax`);
+  if (text.length <= SAFE_DIGITS) return Number(text);
   // BigInt takes more than linear time, and the text may be that of a body.
   const digits = text.replace(/^0+(?=\d)/, "");
   if (digits.length > MAX_UINT64_DIGITS || BigInt(digits) > MAX_UINT64)

@@ -208,9 +208,11 @@ function read(write: Update): void {
   if (wanted !== "" && wanted !== uid) throw uidPreconditionError(store.definition, { namespace, name }, wanted, uid);
 }
 
-async function transform(write: Update): Promise<void> {
+function transform(write: Update): Awaitable<void> {
   const { store, name, request, old, current } = write;
-  write.object = checkedVersion(store, name, await request.transform(old), current.revision);
+  return whenDone(request.transform(old), (object) => {
+    write.object = checkedVersion(store, name, object, current.revision);
+  });
 }
 
 function merge(write: Update): void {

@@ -55,7 +55,7 @@ function checkMetaChange({ store, object, old, metaFaults, faults }: Change): vo
   faults.push(...found, ...found);
 }
 
-export function lookWhetherPlain(write: Write): void {
+function lookWhetherPlain(write: Write): void {
   write.isPlain = write.store.validator.isPlain(write.object);
 }
 

@@ -113,7 +113,8 @@ const NO_BYTES = new Uint8Array(0);
 /** Runs the phases, and gives back what they have taken. */
 export async function runWrite<W extends Write>(phases: readonly WritePhase<W>[], write: W): Promise<void> {
   try {
-    await runPhases(phases, write);
+    const running = runPhases(phases, write);
+    if (running !== undefined) await running;
   } catch (error) {
     await write.end(error);
     throw error;

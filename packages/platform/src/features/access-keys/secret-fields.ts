@@ -6,6 +6,7 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { LAST_APPLIED_ANNOTATION } from "@postern/structured-merge/managedfields/last-applied";
+import { jsonOf } from "@postern/structured-merge/managedfields/object-managed-fields";
 import type { AccessKeyFormat } from "./access-key-format.ts";
 import { createKeyFinder, MIN_KEY_LENGTH, textsOf } from "./find-keys-in-text.ts";
 
@@ -94,7 +95,7 @@ function withoutLastApplied(manifest: JsonObject): JsonObject {
 
 /** Field paths of a key in the served part of an object. */
 export function keyPlaces(object: KubeObject, key: string): readonly string[] {
-  return placesOf(servedPart(object), (text) => text.includes(key));
+  return placesOf(object, (text) => text.includes(key));
 }
 
 export type WantedKeys = {
@@ -122,7 +123,7 @@ export function anyKeyPlaces(
   const hasOwn = (text: string): boolean => key.length >= MIN_KEY_LENGTH && text.includes(key);
   // No key is shorter, and nearly all texts are.
   return placesOf(
-    servedPart(object),
+    object,
     (text) =>
       text.length >= MIN_KEY_LENGTH &&
       (hasOwn(text) || hasForm(text) || (hasLive !== undefined && isNew(text) && hasLive(text))),
@@ -134,10 +135,20 @@ function servedPart(object: KubeObject): JsonObject {
   return { ...withoutSecrets(object), metadata };
 }
 
-function placesOf(value: JsonValue, found: (text: string) => boolean): readonly string[] {
+/** In the part of the object that is served. */
+function placesOf(object: KubeObject, found: (text: string) => boolean): readonly string[] {
   const places: string[] = [];
-  collectPlaces(value, [], found, places);
+  collectPlaces(jsonOf(object), [], found, places);
   return places;
+}
+
+/** Whether the member at the path is not served, or names fields alone. */
+function isHidden(path: readonly string[], name: string): boolean {
+  if (path.length === 0 || path.length > 2) return false;
+  if (path[0] !== "spec") return path.length === 1 && path[0] === "metadata" && name === "managedFields";
+  if (path.length === 1) return name === "key";
+  for (const [holder, field] of ENVELOPED_FIELDS) if (holder === path[1] && field === name) return true;
+  return false;
 }
 
 /** One path and one list for all levels: nearly nothing is found. */
@@ -156,7 +167,9 @@ function collectPlaces(
       path.pop();
     }
   } else if (isJsonObject(value)) {
-    for (const name of Object.keys(value)) {
+    // JSON inherits nothing that could be listed: this makes no list of names.
+    for (const name in value) {
+      if (isHidden(path, name)) continue;
       // The name would repeat the secret.
       if (found(name)) places.push(path.join("."));
       else {

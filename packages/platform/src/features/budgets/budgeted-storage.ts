@@ -127,13 +127,16 @@ export function budgetedStorage(deps: {
     for (const budget of budgets) budget.check(growth, pending.of(budget.account));
   }
 
-  async function within(asked: Asked | undefined, key: string, perform: () => Promise<Revision>): Promise<Revision> {
-    if (asked === undefined) return await perform();
+  function within(asked: Asked | undefined, key: string, perform: () => Promise<Revision>): Promise<Revision> {
+    if (asked === undefined) return perform();
     const near = limitLocks === undefined ? [] : nearAccounts(asked);
-    if (near.length === 0) return await counted(asked, key, perform);
+    return near.length === 0 ? counted(asked, key, perform) : alone(near, () => counted(asked, key, perform));
+  }
+
+  async function alone(near: readonly string[], perform: () => Promise<Revision>): Promise<Revision> {
     const release = await limitLocks?.hold(near);
     try {
-      return await counted(asked, key, perform);
+      return await perform();
     } finally {
       release?.();
     }
@@ -146,22 +149,19 @@ export function budgetedStorage(deps: {
       .map(({ account }) => `room of ${account}`);
 
   /** A write counts until memory shows it, so that concurrent writes do not all take the last place. */
-  async function counted(asked: Asked, key: string, perform: () => Promise<Revision>): Promise<Revision> {
+  function counted(asked: Asked, key: string, perform: () => Promise<Revision>): Promise<Revision> {
     check(asked);
-    const write = { ...asked, key };
+    const { budgets, growth } = asked;
+    const write = { budgets, growth, key };
     pending.add(write);
     const done = (): void => pending.remove(write);
-    let revision: Revision;
-    try {
-      revision = await perform();
-    } catch (error) {
-      done();
-      throw error;
-    }
-    const visible = cache.waitFor(revision);
-    if (visible === undefined) done();
-    else visible.then(done, done);
-    return revision;
+    const performed = perform();
+    performed.then((revision) => {
+      const visible = cache.waitFor(revision);
+      if (visible === undefined) done();
+      else visible.then(done, done);
+    }, done);
+    return performed;
   }
 
   const storedAt = (key: string) => {

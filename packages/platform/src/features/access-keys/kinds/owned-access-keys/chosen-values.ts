@@ -18,7 +18,7 @@ export type ChosenValues = {
    * Compares the chosen value of a request with current and former ones, in the same time for any value; other faults of it are found later. Throws
    * ApiError 429.
    */
-  compare(object: OwnedAccessKey, context: RequestContext): Promise<void>;
+  compare(object: OwnedAccessKey, context: RequestContext): Promise<void> | undefined;
   /** For the validation of a request that was compared. */
   foundIn(context: RequestContext): Pick<ValidationDeps, "isOwnValue" | "isTaken" | "isChosen">;
   /** Claims the chosen value. Undefined for a request without one. Rejects with ApiError 422 if a concurrent write has claimed it. */
@@ -46,14 +46,15 @@ export function createChosenValues(deps: ChosenValuesDeps, kind: GroupKind): Cho
   }
 
   return {
-    async compare(object, context) {
+    compare(object, context) {
       const { key: value = "" } = object.spec ?? {};
       // The server's own requests have generated values.
-      if (value === "" || context.credential === undefined) return;
+      if (value === "" || context.credential === undefined) return undefined;
       comparisons.spend("chosen", context);
       const isHeld = keys.find(value) !== undefined;
-      const wasHeld = await valueClaims.isTaken(value, claimantOf(object, directory));
-      chosen.set(context, { value, isTaken: isHeld || wasHeld });
+      return valueClaims.isTaken(value, claimantOf(object, directory)).then((wasHeld) => {
+        chosen.set(context, { value, isTaken: isHeld || wasHeld });
+      });
     },
     foundIn: (context) => ({
       // All of the caller's keys would be gone through for nothing.

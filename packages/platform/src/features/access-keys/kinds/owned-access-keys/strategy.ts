@@ -73,9 +73,10 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
       const owned = { ...withBoundsOf(parents, spec), ...providerOf(spec, options) };
       owned[owner.kind] = owner.name;
-      await chosenValues.compare({ ...rest, spec: owned }, context);
+      const comparing = chosenValues.compare({ ...rest, spec: owned }, context);
+      if (comparing !== undefined) await comparing;
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
-      const drafted = await grantedTTL(
+      const granting = grantedTTL(
         context,
         {
           ...rest,
@@ -84,6 +85,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
+      const drafted = granting instanceof Promise ? await granting : granting;
       const object = withStatus(
         drafted,
         {
@@ -95,8 +97,10 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
-      await checkCreator(context, object, undefined, options);
-      await checkDelivery(context, object, options);
+      const checking = checkCreator(context, object, undefined, options);
+      if (checking !== undefined) await checking;
+      const delivering = checkDelivery(context, object, options);
+      if (delivering !== undefined) await delivering;
       warnOfShorterLife(object, context, options);
       if (!warnOfParents(object, parents, context) && submitted.spec?.ttl === undefined) {
         warnOfDefaultLife(object, context);
@@ -110,7 +114,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
       const written = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);
       const kept = known?.grant?.login === undefined ? written : withIdentityOf(old, written, context);
-      await chosenValues.compare(kept, context);
+      const comparing = chosenValues.compare(kept, context);
+      if (comparing !== undefined) await comparing;
       const object = withStatus(
         { ...kept, metadata: withParents(kept.metadata, parents, options) },
         {
@@ -124,7 +129,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         },
         options,
       );
-      await checkCreator(context, object, old, options);
+      const checking = checkCreator(context, object, old, options);
+      if (checking !== undefined) await checking;
       const isNewPlace = object.spec?.secretRef !== undefined && old.spec?.secretRef === undefined;
       const getsValue = (object.spec?.key ?? "") !== "";
       if (isNewPlace || getsValue) await checkDelivery(context, object, options);

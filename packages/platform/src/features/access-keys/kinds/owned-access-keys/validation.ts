@@ -144,21 +144,23 @@ function validateSamePlace({ secretRef }: AccessKeySpec, old: AccessKeySpec | un
 /** Every request of a key looks through its scope and rules, and every child's are compared with its parent's, entry by entry. */
 const MAX_RESTRICTIONS = 5_000;
 const MAX_GROUPS = 1_000;
+const SIZES = [
+  ["scope", MAX_RESTRICTIONS],
+  ["rules", MAX_RESTRICTIONS],
+  ["groups", MAX_GROUPS],
+] as const;
 
 /** A key that was larger already may be changed, so that it can be disabled, and may not grow. */
 export function validateSize(
   spec: Pick<AccessKeySpec, "scope" | "rules" | "groups">,
   old: Pick<AccessKeySpec, "scope" | "rules" | "groups"> = {},
 ): readonly FieldError[] {
-  const limits = [
-    ["scope", MAX_RESTRICTIONS],
-    ["rules", MAX_RESTRICTIONS],
-    ["groups", MAX_GROUPS],
-  ] as const;
-  return limits.flatMap(([member, max]) => {
+  const faults: FieldError[] = [];
+  for (const [member, max] of SIZES) {
     const count = countValues(spec[member]);
-    return count > max && count > countValues(old[member]) ? [tooManyError(`spec.${member}`, count, max)] : [];
-  });
+    if (count > max && count > countValues(old[member])) faults.push(tooManyError(`spec.${member}`, count, max));
+  }
+  return faults;
 }
 
 /** Everything at all levels. */
