@@ -61,6 +61,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   ],
   platform: [
     "foundation/served-version.ts",
+    "foundation/whole-young-generation.ts",
     "foundation/config",
     "foundation/upstream",
     "foundation/pki",

@@ -1,12 +1,12 @@
 // A thread of `postern serve --threads` that serves requests. The thread runs this same file, so that both have the modules of one build.
 
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { withWholeYoungGeneration } from "@postern/platform/foundation/whole-young-generation";
 import type { FurtherFrontData } from "@postern/platform/fronts/front-methods";
 import type { StartFrontThread } from "@postern/platform/fronts/front-thread";
 import { stopReading } from "@postern/platform/fronts/stop-reading";
 import { runFurtherFront } from "@postern/platform/further-front";
 import { takeProcessErrors } from "./take-process-errors.ts";
-import { withWholeYoungGeneration } from "./young-generation.ts";
 
 /** MiB of short-lived objects: as many as the main thread has (ADR 128). */
 const YOUNG_MIB = 48;

@@ -2,7 +2,6 @@
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
-import type { Worker } from "node:worker_threads";
 
 const HALF_MIB = 16;
 const ENOUGH_YOUNG_BYTES = (2 * HALF_MIB) << 20;
@@ -39,29 +38,5 @@ export function limitYoungGeneration(options: readonly string[], heap: Heap = ow
       collected[Symbol.dispose]();
       if (!grows) heap.setFlag("--semi-space-growth-factor=2");
     },
-  };
-}
-
-/**
- * Threads that `start` starts have the whole young generation from the beginning. V8 begins with 1 MiB, and the growth factor holds for all threads of the process: once
- * the main thread has its size, that of another would not grow any more, and be collected sixteen times as often.
- */
-export function withWholeYoungGeneration<Options>(
-  start: (options: Options) => Worker,
-  setFlag: Heap["setFlag"] = setFlagsFromString,
-): (options: Options) => Worker {
-  let starting = 0;
-  return (options) => {
-    // A thread reads it when it begins; 0 is the default of V8.
-    setFlag(`--min-semi-space-size=${HALF_MIB}`);
-    starting++;
-    let isStarting = true;
-    const begun = (): void => {
-      if (!isStarting) return;
-      isStarting = false;
-      starting--;
-      if (starting === 0) setFlag("--min-semi-space-size=0");
-    };
-    return start(options).once("online", begun).once("exit", begun);
   };
 }

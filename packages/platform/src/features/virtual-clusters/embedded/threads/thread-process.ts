@@ -1,8 +1,9 @@
 // One cluster thread as the front sees it: started with limits, watched, and ended when it stands still or takes too much memory.
 
 import { readFileSync } from "node:fs";
-import { Worker } from "node:worker_threads";
+import { Worker, type WorkerOptions } from "node:worker_threads";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import { withWholeYoungGeneration } from "../../../../foundation/whole-young-generation.ts";
 import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
 import type { ClusterThreadData } from "./cluster-thread.ts";
 import { type CallHandlers, createLink, type Link, type NoteHandlers } from "./link.ts";
@@ -59,12 +60,17 @@ export type ClusterThreadDeps = {
 
 const MIB = 1 << 20;
 
+const startWorker = withWholeYoungGeneration(
+  ({ script, ...options }: WorkerOptions & { readonly script: URL }) => new Worker(script, options),
+);
+
 export function startThread(deps: ClusterThreadDeps): ClusterThread {
   const { name, data, limits, script = SCRIPT, clock, scheduler, handlers, onEnd, onError } = deps;
   const { limitBytes } = limits;
   const state = createThreadMemory();
   const readings = readThreadState(state);
-  const worker = new Worker(script, {
+  const worker = startWorker({
+    script,
     name,
     env: {},
     execArgv: [],

@@ -1,6 +1,12 @@
 // A thread that beats, and then does as its data says.
 
+import { getHeapSpaceStatistics } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
+
+function youngBytes() {
+  const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
+  return young.space_used_size + young.space_available_size;
+}
 
 const numbers = new Int32Array(workerData.state, 0, 4);
 const memory = new Float64Array(workerData.state, 16, 1);
@@ -16,5 +22,5 @@ parentPort.on("message", ([, id, method]) => {
   if (uid === "heap") for (const kept = []; ; ) kept.push(new Array(1e5).fill(kept.length));
   if (uid === "throw") setImmediate(() => { throw new Error("not caught"); });
   if (uid === "exit") process.exit(0);
-  if (uid === "answer") parentPort.postMessage([1, id, undefined, undefined]);
+  if (uid === "answer") parentPort.postMessage([1, id, undefined, youngBytes()]);
 });
