@@ -236,7 +236,7 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each([
 
   it("any connection says how many threads serve requests", async ({ skip }) => {
     if (isMissing !== undefined) return skip(isMissing);
-    const message = threads === 1 ? "1 thread serves requests" : `${threads} threads serve requests`;
+    const message = `${threads} threads serve requests`;
     for (const client of clients) {
       const { body } = await client("/doctor", { key: admin });
       expect(body.findings).toContainEqual({ check: "threads", status: "ok", message });

@@ -16,9 +16,9 @@ export type ServerActivity = {
   readonly observer: RequestObserver;
   /** All of it, of this thread and of what others have added. */
   read(): ActivitySnapshot;
-  /** What this thread has counted since it was taken last: it is forgotten here. */
+  /** The counts of this thread since they were taken last: they are forgotten here. */
   take(): ActivitySnapshot;
-  /** Adds what another thread has taken. */
+  /** Adds those that another thread has taken. */
   add(part: ActivitySnapshot, thread: number): void;
   /** A thread has ended, and its watches with it. */
   end(thread: number): void;
