@@ -75,7 +75,7 @@ const clusters = createEmbeddedClusters({
   runtime: systemRuntime,
   continueTokens: createContinueTokens(),
   sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32)), systemRuntime.random),
-  names: { name: "benchmark", insideRoleGroup: (role) => `benchmark:role:${role}` },
+  names: { name: "benchmark", domain: "example.com", insideRoleGroup: (role) => `benchmark:role:${role}` },
   firstBindings: [],
   servingAuthority: {
     pem: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",

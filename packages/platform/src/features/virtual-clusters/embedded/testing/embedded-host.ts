@@ -18,7 +18,11 @@ import { standardBindings } from "../bind-roles.ts";
 import { createEmbeddedBackend } from "../embedded-backend.ts";
 import { createEmbeddedClusters } from "../embedded-clusters.ts";
 
-export const names = { name: "example", insideRoleGroup: (role: string) => `example:role:${role}` };
+export const names = {
+  name: "example",
+  domain: "example.com",
+  insideRoleGroup: (role: string) => `example:role:${role}`,
+};
 export const root = { name: "root", groups: ["example:role:cluster-admin"] };
 export const { signal } = new AbortController();
 
