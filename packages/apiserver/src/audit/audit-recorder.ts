@@ -14,7 +14,8 @@ import { type ApiResponse, RelayedBody } from "../transport/api-response.ts";
 import type { AuditContext } from "./audit-context.ts";
 import type { AuditEvent, AuditObjectReference, AuditStage, AuditUser } from "./audit-event.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
-import { withBoundedTexts } from "./bounded-texts.ts";
+import { isShort, withBoundedTexts } from "./bounded-texts.ts";
+import { isPlain } from "./plain-event.ts";
 import { type BodyRedaction, responseDocument, TRUNCATED_ANNOTATION, withoutManagedFields } from "./recorded-body.ts";
 
 export type AuditRecorder = AuditContext & {
@@ -203,7 +204,9 @@ class RequestRecorder implements AuditRecorder {
   #eventOf(stage: AuditStage, level: AuditEvent["level"], code: number | undefined): AuditEvent {
     const { request, receivedAt, redact = redactCredentials } = this.#audited;
     const info = this.#info;
-    const userAgent = redact(headerOf(request, "user-agent")).slice(0, MAX_USER_AGENT);
+    const sent = headerOf(request, "user-agent");
+    // A part of a credential would no longer be recognised by its form.
+    const userAgent = sent.length <= MAX_USER_AGENT ? sent : redact(sent).slice(0, MAX_USER_AGENT);
     const event: AuditEvent = {
       kind: "Event",
       apiVersion: "audit.k8s.io/v1",
@@ -227,14 +230,14 @@ class RequestRecorder implements AuditRecorder {
       // A copy: sinks may write it out later, when a further stage has added to them.
       annotations: this.#annotations && { ...this.#annotations },
     };
+    if (isPlain(event, redact) && isPlainUser(this.#user, redact) && isPlainUser(this.#impersonatedUser, redact))
+      return event;
     // A client puts them anywhere: into names, groups, selectors, and into texts that a refusal repeats.
     const isSafe =
       WITH_TEXTS.every((member) => redactedTexts(event[member], redact) === event[member]) &&
       isSafeUser(this.#user, redact) &&
       isSafeUser(this.#impersonatedUser, redact);
-    if (isSafe) return withBoundedTexts(event);
-    // A part of a credential would no longer be recognised by its form.
-    return withBoundedTexts({ ...redactedTexts(event, redact), auditID: this.auditId });
+    return withBoundedTexts(isSafe ? event : { ...redactedTexts(event, redact), auditID: this.auditId });
   }
 }
 
@@ -253,17 +256,20 @@ function objectRefOf(info: RequestInfo): AuditObjectReference | undefined {
   return ref;
 }
 
-type KnownUser = { readonly user: AuditUser; isSafe: boolean };
+type KnownUser = { readonly user: AuditUser; readonly isShort: boolean; isSafe: boolean };
 
 /** Authenticators that remember what they know of a user spare us putting it together again, and looking for credentials in a thousand groups. */
 const knownUsers = new WeakMap<UserInfo, KnownUser>();
 
 const auditUserOf = (user: UserInfo): AuditUser => knownUserOf(user).user;
 
-function knownUserOf(user: UserInfo): KnownUser {
-  const known = knownUsers.get(user) ?? { user: makeAuditUser(user), isSafe: false };
-  knownUsers.set(user, known);
-  return known;
+function knownUserOf(info: UserInfo): KnownUser {
+  const known = knownUsers.get(info);
+  if (known !== undefined) return known;
+  const user = makeAuditUser(info);
+  const made = { user, isShort: isShort(user), isSafe: false };
+  knownUsers.set(info, made);
+  return made;
 }
 
 /** Without credentials in its texts, which stay the same for as long as it is remembered. */
@@ -273,6 +279,9 @@ function isSafeUser(user: UserInfo | undefined, redact: Redact): boolean {
   if (!known.isSafe) known.isSafe = redactedTexts(known.user, redact) === known.user;
   return known.isSafe;
 }
+
+const isPlainUser = (user: UserInfo | undefined, redact: Redact): boolean =>
+  user === undefined || (knownUserOf(user).isShort && isSafeUser(user, redact));
 
 function makeAuditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
   const user: Mutable<AuditUser> = { username: name };

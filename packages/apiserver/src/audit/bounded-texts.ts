@@ -5,11 +5,11 @@ import type { AuditEvent } from "./audit-event.ts";
 import { TRUNCATED_ANNOTATION } from "./recorded-body.ts";
 
 /** Characters of a text; a name has up to 253. */
-const MAX_TEXT = 1_024;
+export const MAX_TEXT = 1_024;
 /** Characters of the URI, which contains selectors of any length. */
-const MAX_URI = 4_096;
+export const MAX_URI = 4_096;
 /** Characters of all texts of one member, such as the groups of a user. */
-const MAX_MEMBER = 16 * 1_024;
+export const MAX_MEMBER = 16 * 1_024;
 
 /** Bodies have a bound of their own; all other texts are in the server's own words. */
 const BOUNDED = [
@@ -35,7 +35,7 @@ export function withBoundedTexts(event: AuditEvent): AuditEvent {
   set("requestURI", event.requestURI, cut(event.requestURI, MAX_URI));
   for (const member of BOUNDED) {
     const value = event[member];
-    if (charactersIn(value) < MAX_MEMBER) continue;
+    if (isShort(value)) continue;
     // Events are JSON.
     set(member, value, bounded(value as JsonValue, { left: MAX_MEMBER }));
   }
@@ -47,6 +47,9 @@ export function withBoundedTexts(event: AuditEvent): AuditEvent {
 
 const cut = (text: string, max: number): string =>
   text.length <= max ? text : `${text.slice(0, max)}…[${text.length - max} more characters]`;
+
+/** Whether a member is left as it is. */
+export const isShort = (value: unknown): boolean => charactersIn(value) < MAX_MEMBER;
 
 /** Characters of all names and texts, counted as `bounded` does; infinite where they are too long. The usual case allocates nothing. */
 function charactersIn(value: unknown): number {
