@@ -44,6 +44,9 @@ export class AccessKeyTable {
 
   readonly #usage = new OwnerUsage();
 
+  /** Found last by its id: several stages of one request ask for its key. */
+  #last: { readonly id: string; readonly record: AccessKeyRecord } | undefined;
+
   /** Goes up when a value comes or goes that is found by its digest. */
   digestVersion = 0;
 
@@ -83,8 +86,11 @@ export class AccessKeyTable {
   }
 
   byId(id: string): AccessKeyRecord | undefined {
+    if (this.#last?.id === id) return this.#last.record;
     const slot = this.#slotWithId(id);
-    return slot < 0 ? this.#retiredById.get(id) : this.#recordIn(slot);
+    const record = slot < 0 ? this.#retiredById.get(id) : this.#recordIn(slot);
+    this.#last = record && { id, record };
+    return record;
   }
 
   byUid(uid: string): AccessKeyRecord | undefined {
@@ -151,6 +157,7 @@ export class AccessKeyTable {
   /** Returns what was there under the name before. `retired` is the key by each of its retired values. */
   set(record: AccessKeyRecord, retired: readonly AccessKeyRecord[] = NONE): AccessKeyRecord | undefined {
     const { name, uid, id } = record;
+    this.#last = undefined;
     const previous = this.remove(name);
     const slot = this.#free.pop() ?? this.#slots.length;
     this.#slots[slot] = record;
@@ -167,6 +174,7 @@ export class AccessKeyTable {
     const slot = this.#slotOf(name);
     const record = this.#recordIn(slot);
     if (record === undefined) return undefined;
+    this.#last = undefined;
     this.#usage.add(record, -1);
     this.#slots[slot] = undefined;
     this.#free.push(slot);
@@ -183,6 +191,7 @@ export class AccessKeyTable {
   }
 
   clear(): void {
+    this.#last = undefined;
     this.#slots.length = 0;
     this.#free.length = 0;
     this.#unread = 0;
