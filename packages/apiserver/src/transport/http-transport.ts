@@ -55,6 +55,8 @@ type SocketState = Guest &
     readonly connection: Connection;
     /** Where it speaks HTTP/2. */
     reading: ReadConnection | undefined;
+    /** A response over HTTP/1.1 has ended. One function for all of them. */
+    readonly onAnswered: () => void;
   };
 
 export class HttpTransport {
@@ -205,6 +207,11 @@ export class HttpTransport {
       remoteAddress: socket.remoteAddress ?? "",
       remotePort: socket.remotePort ?? 0,
       address,
+      onAnswered: guarded(this.#faults, "transport", () => {
+        state.active -= 1;
+        // An idle connection would hold up the shutdown.
+        if (this.#stopping.signal.aborted && state.active === 0) socket.end();
+      }),
       isBusy: () => state.active > 0,
       certificateBytes: () => bytesOfChain(socket),
       end: (reason) => {
@@ -306,15 +313,15 @@ export class HttpTransport {
 
   /** A client of HTTP/1.1 may close its side behind the request, and takes nothing back. */
   #beginAtOnce(exchange: Exchange, state: SocketState): void {
-    const begin = (): boolean => {
-      if (!exchange.isClosed()) return serveExchange(exchange, this.#serve);
-      exchange.cut();
-      return true;
-    };
-    this.#arrivals.addAtOnce(
-      state,
-      this.#guardBegin(begin, () => exchange.cut()),
-    );
+    this.#arrivals.addAtOnce(state, () => {
+      try {
+        if (!exchange.isClosed()) return serveExchange(exchange, this.#serve);
+        exchange.cut();
+        return true;
+      } catch (error) {
+        return this.#failBegin(error, () => exchange.cut());
+      }
+    });
   }
 
   /** `end` ends what the listener works on, if it fails. */
@@ -328,11 +335,15 @@ export class HttpTransport {
       try {
         return begin();
       } catch (error) {
-        this.#faults.report(error, { component: "transport" });
-        guarded(this.#faults, "transport", end)();
-        return true;
+        return this.#failBegin(error, end);
       }
     };
+  }
+
+  #failBegin(error: unknown, end: () => void): true {
+    this.#faults.report(error, { component: "transport" });
+    guarded(this.#faults, "transport", end)();
+    return true;
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -349,11 +360,7 @@ export class HttpTransport {
       socket.destroy();
       return;
     }
-    this.#listen(response, "close", () => {
-      state.active -= 1;
-      // An idle connection would hold up the shutdown.
-      if (this.#stopping.signal.aborted && state.active === 0) socket.end();
-    });
+    response.on("close", state.onAnswered);
     this.#beginAtOnce(http1Exchange(request, response, state.connection, this.#http1), state);
   }
 
