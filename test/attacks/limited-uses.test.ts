@@ -192,6 +192,13 @@ describe("an access key with spec.maxUses", () => {
         { displayName: "x" },
       ])
         expect([name, spec, (await patch(name, spec, key)).status]).toEqual([name, spec, 403]);
+    // A Secret without its token is given another one.
+    const secrets = `${CLUSTER}/api/v1/namespaces/default/secrets`;
+    await client.must({ path: secrets, body: secret });
+    const dropped = { path: `${secrets}/made`, method: "PATCH", headers: MERGE, body: { data: { token: null } } };
+    await expect.poll(async () => (await client.must({ path: dropped.path })).data?.token).toBeTypeOf("string");
+    expect((await client.send({ ...dropped, as: key })).status).toBe(403);
+    expect((await client.send(dropped)).status).toBe(200);
     // Anything else of its owner it may do.
     expect((await client.send({ path: "projects", as: key, body: { metadata: { name: "by-maker" } } })).status).toBe(
       201,

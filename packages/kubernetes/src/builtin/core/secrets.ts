@@ -3,7 +3,6 @@
 
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, keyPath, requiredError } from "@postern/apimachinery/validation/field-error";
@@ -143,20 +142,21 @@ export const secrets: ResourceDefinition = defineBuiltin({
   setDefaults: normalize,
 });
 
-const accountOf = (secret: KubeObject | undefined): string =>
-  secret?.["type"] === SECRET_TOKEN_TYPE ? (secret.metadata.annotations?.[ACCOUNT_NAME_ANNOTATION] ?? "") : "";
+const accountOf = (secret: Secret | undefined): string =>
+  secret?.type === SECRET_TOKEN_TYPE ? (secret.metadata.annotations?.[ACCOUNT_NAME_ANNOTATION] ?? "") : "";
 
 /**
  * Throws 403 if the outer authorizer that allowed this request would refuse one for the token itself. The surface's own RBAC requires no more than
  * access to the Secret, as in Kubernetes.
  */
 async function authorizeTokenSecret(
-  secret: KubeObject,
-  old: KubeObject | undefined,
+  secret: Secret,
+  old: Secret | undefined,
   { outerAuthorizer, user, credential }: Pick<RequestContext, "outerAuthorizer" | "user" | "credential">,
 ): Promise<void> {
   const account = accountOf(secret);
-  if (outerAuthorizer === undefined || account === "" || account === accountOf(old)) return;
+  const isKept = account === accountOf(old) && old !== undefined && !asksAnew(secret, old);
+  if (outerAuthorizer === undefined || account === "" || isKept) return;
   const { namespace = "", name = "" } = secret.metadata;
   const { verdict, reason } = await outerAuthorizer.authorize({
     user,
