@@ -12,7 +12,7 @@ export type Credential = {
   readonly id: string;
   /** Details of the credential for audit events. Holds no secret. */
   readonly annotations?: CredentialAnnotations;
-  /** Whose share its requests and connections take, where users of that name may be made up. Absent: that of its user. */
+  /** Its requests and connections count against the share of this name, where names of users may be made up. Absent: that of its user. */
   readonly account?: string;
   /** Calls `listener` once when the credential stops being valid (revoked, disabled, expired, narrowed). */
   onRevoked?(listener: () => void): Disposable;
