@@ -1,6 +1,8 @@
 // A fault that a tenant can use stops the thread of its cluster, and nothing else: the management API and other clusters go on, those that ran in the
 // same thread come back, and the cluster at fault runs alone, then pauses.
 
+import { readdir, readFile } from "node:fs/promises";
+import { BEHIND } from "@postern/apiserver/runtime/give-way";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, type HttpClient, httpClient, openResponse } from "../e2e/testing/http-client.ts";
 import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
@@ -32,6 +34,18 @@ describe.each([1, 2])("with %i cluster threads", (threads) => {
     for (const name of CLUSTERS) await createCluster(send, admin, name);
   }, 300_000);
   afterAll(() => server?.[Symbol.asyncDispose]());
+
+  it.runIf(process.platform === "linux")(
+    "a thread that works for one tenant leaves the processors to the first thread",
+    async () => {
+      const yaml = `{apiVersion: v1, kind: ConfigMap, metadata: {name: long}, data: {a: "${"x".repeat(100_000)}"}}`;
+      const headers = { "content-type": "application/yaml" };
+      const made = await send(pathOf("one", CONFIG_MAPS), { key: admin, method: "POST", headers, body: yaml });
+      expect(made.status, made.text).toBe(201);
+      const [first, ...others] = await prioritiesOf(server.pid);
+      expect(others.filter((priority) => priority === Math.min(19, Number(first) + BEHIND)).length).toBe(threads + 1);
+    },
+  );
 
   it("an endless loop ends with its thread, while others are served and keys are revoked", async () => {
     const watch = await openResponse(server, pathOf("two", `${CONFIG_MAPS}?watch=true`), admin);
@@ -97,3 +111,11 @@ describe.each([1, 2])("with %i cluster threads", (threads) => {
     expect((await send(KEYS, { key: admin })).status).toBe(200);
   });
 });
+
+/** As `nice` has them: of the first thread, and of all others of the process. */
+async function prioritiesOf(pid: number): Promise<readonly number[]> {
+  const threads = (await readdir(`/proc/${pid}/task`)).sort((a, b) => Number(a) - Number(b));
+  const stats = threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/stat`, "utf8"));
+  // The name of a thread may have spaces.
+  return (await Promise.all(stats)).map((stat) => Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]));
+}

@@ -21,10 +21,12 @@ import type {
   ToThread,
   WorkType,
 } from "@postern/apiserver/limits/work-threads";
+import { giveWay } from "@postern/apiserver/runtime/give-way";
 import { compileValidationRules, type ValidationRules } from "../custom-resources/validation-rules.ts";
 import { evaluateInThread } from "../policies/evaluate-in-thread.ts";
 
 const port = parentPort;
+if (port !== null) giveWay();
 port?.on("message", (message: ToThread) => {
   let answer: FromThread;
   try {

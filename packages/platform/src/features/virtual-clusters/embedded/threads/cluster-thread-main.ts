@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
+import { giveWay } from "@postern/apiserver/runtime/give-way";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { type ClusterThreadData, startClusterThread } from "./cluster-thread.ts";
 import { BEAT_MS, writeThreadState } from "./thread-state.ts";
@@ -29,6 +30,7 @@ function collector(): (() => void) | undefined {
 }
 
 if (parentPort !== null) {
+  giveWay();
   state.setThreadId(ownThreadId());
   const thread = startClusterThread(parentPort, data, systemRuntime);
   let collect: (() => void) | undefined;
