@@ -6,7 +6,15 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildkiteClaims, githubClaims, gitlabClaims } from "@postern/platform/features/trust/testing/ci-claims";
+import {
+  awsClaims,
+  bitbucketClaims,
+  buildkiteClaims,
+  circleciClaims,
+  githubClaims,
+  gitlabClaims,
+  terraformClaims,
+} from "@postern/platform/features/trust/testing/ci-claims";
 import { type ServedIssuer, serveIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AttackedServer, startAttacked } from "../attacks/testing/attacking.ts";
@@ -131,6 +139,42 @@ describe("postern ci login", () => {
     expect([code, await whoIs(key)]).toEqual([0, "bot"]);
     const printed = await job([...flags, "--print"], { TOKEN, POSTERN_URL: server.process.url });
     expect(await whoIs(printed.stdout.trim())).toBe("bot");
+  });
+
+  // Without a preset, by the claims and the variable of the guide.
+  it.each<[string, (claims?: object) => object, string, string, string, string]>([
+    [
+      ...(["circleci", circleciClaims, "4b2f1c3e-0000-4000-8000-000000000001"] as const),
+      ...(["oidc.circleci.com/project-id", "4b2f1c3e-0000-4000-8000-000000000002", "CIRCLE_OIDC_TOKEN_V2"] as const),
+    ],
+    [
+      ...([
+        "bitbucket",
+        bitbucketClaims,
+        "ari:cloud:bitbucket::workspace/c3d1a5f0-0000-4000-8000-000000000003",
+      ] as const),
+      ...(["repositoryUuid", "{c3d1a5f0-0000-4000-8000-000000000001}", "BITBUCKET_STEP_OIDC_TOKEN"] as const),
+    ],
+    [
+      ...(["terraform", terraformClaims, "https://postern.example"] as const),
+      ...(["terraform_workspace_id", "ws-mbsd5E3Ktt5Rg2Xm", "TFC_WORKLOAD_IDENTITY_TOKEN"] as const),
+    ],
+    [
+      ...(["aws", awsClaims, "https://postern.example"] as const),
+      ...(["/https:~1~1sts.amazonaws.com~1/aws_account", "123456789012", "POSTERN_ID_TOKEN"] as const),
+    ],
+  ])("takes the token of %s", async (name, claimsOf, aud, claim, value, variable) => {
+    const of = { issuer: { url: issuer.url, jwks: issuer.keySet() }, audiences: [aud] };
+    await rule(name, { ...of, claims: [{ claim, values: [value] }] });
+    const run = async (claims: object): Promise<Ran> =>
+      await job(["ci", "login", "--print", "--rule", name], {
+        POSTERN_URL: server.process.url,
+        [variable]: await issuer.sign(claims as any),
+      });
+    const { code, stdout, stderr } = await run(claimsOf());
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`the variable ${variable}`)]);
+    expect(await whoIs(stdout.trim())).toBe("bot");
+    expect((await run(claimsOf({ aud: "https://another.example" }))).code).toBe(1);
   });
 
   it.each([

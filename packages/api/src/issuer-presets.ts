@@ -36,11 +36,32 @@ export const PRESETS: { readonly [name in IssuerPreset]: Preset } = {
   kubernetes: { url: undefined, immutable: ["/kubernetes.io/serviceaccount/uid"], ...UUID },
 };
 
+/**
+ * Public services with one issuer for all customers, each of which chooses the audience: a rule that names no customer would accept the jobs of all.
+ * Sources: developer.hashicorp.com/terraform/cloud-docs/workspaces/dynamic-provider-credentials/workload-identity-tokens, cloud.google.com/docs/authentication/get-id-token
+ */
+const SHARED: readonly Preset[] = [
+  {
+    url: "https://app.terraform.io",
+    immutable: ["terraform_workspace_id", "terraform_project_id", "terraform_organization_id"],
+    form: /^(ws|prj|org)-[A-Za-z0-9]+$/,
+    formText: "must be an ID, such as ws-mbsd5E3Ktt5Rg2Xm: it stays when the name changes",
+  },
+  {
+    url: "https://accounts.google.com",
+    immutable: ["sub"],
+    form: /^[1-9][0-9]{9,29}$/,
+    formText: "must be the unique ID of the service account, a number: it stays when the name changes",
+  },
+];
+
 /** The preset of a rule: by name, or by the address of the public service, so that leaving the name out does not evade it. */
 export function presetOf({ preset, url }: IssuerFields): Preset | undefined {
   const named = ISSUER_PRESETS.find((name) => name === preset);
   if (named !== undefined) return PRESETS[named];
-  return Object.values(PRESETS).find((each) => each.url !== undefined && each.url === comparable(url ?? ""));
+  return [...Object.values(PRESETS), ...SHARED].find(
+    (each) => each.url !== undefined && each.url === comparable(url ?? ""),
+  );
 }
 
 /** The `iss` that a rule is about; "" where it says none. */

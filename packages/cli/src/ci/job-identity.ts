@@ -1,4 +1,4 @@
-// Finds the identity token of a CI job of GitHub, GitLab, Buildkite and Kubernetes.
+// Finds the identity token of a CI job: of GitHub, GitLab, Buildkite, Kubernetes, and systems that set a variable of their own.
 
 import { readFile } from "node:fs/promises";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
@@ -21,6 +21,8 @@ export type JobIdentity = {
 export const TOKEN_VARIABLE = "POSTERN_ID_TOKEN";
 /** The variable with the path of a file that has the token, and that may be replaced at any time. */
 export const TOKEN_FILE_VARIABLE = "POSTERN_ID_TOKEN_FILE";
+/** Variables that systems set by themselves: CircleCI, Bitbucket Pipelines and HCP Terraform. */
+const VARIABLES_OF_SYSTEMS = ["CIRCLE_OIDC_TOKEN_V2", "BITBUCKET_STEP_OIDC_TOKEN", "TFC_WORKLOAD_IDENTITY_TOKEN"];
 /** The path of the projected volume in Kubernetes. */
 const TOKEN_FILE = "/var/run/secrets/postern/token";
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -46,6 +48,10 @@ export async function findJobIdentity(
     return { token: await askGitHub(url, bearer, audience, environment), from: "GitHub Actions" };
   const file = environment[TOKEN_FILE_VARIABLE] ?? "";
   if (file !== "") return await readToken(file);
+  for (const name of VARIABLES_OF_SYSTEMS) {
+    const token = (environment[name] ?? "").trim();
+    if (token !== "") return { token, from: `the variable ${name}` };
+  }
   const projected = await readToken(TOKEN_FILE).catch(() => undefined);
   if (projected !== undefined) return projected;
   throw new UsageError(`cannot find the identity of a CI job: ${adviceFor(environment, audience)}`);

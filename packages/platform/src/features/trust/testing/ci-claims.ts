@@ -64,6 +64,58 @@ export const gitlabClaims = (claims: object = {}): { readonly [name: string]: un
   ...claims,
 });
 
+/** Source: circleci.com/docs/openid-connect-tokens */
+export const circleciClaims = (claims: object = {}): { readonly [name: string]: unknown } => ({
+  sub: "org/4b2f1c3e-0000-4000-8000-000000000001/project/4b2f1c3e-0000-4000-8000-000000000002/user/4b2f1c3e-0000-4000-8000-000000000003/vcs-origin/github.com/octo/shop/vcs-ref/refs/heads/main",
+  aud: "4b2f1c3e-0000-4000-8000-000000000001",
+  "oidc.circleci.com/project-id": "4b2f1c3e-0000-4000-8000-000000000002",
+  "oidc.circleci.com/context-ids": ["4b2f1c3e-0000-4000-8000-000000000004"],
+  "oidc.circleci.com/ssh-rerun": false,
+  ...claims,
+});
+
+/** Source: support.atlassian.com/bitbucket-cloud/docs/integrate-pipelines-with-resource-servers-using-oidc */
+export const bitbucketClaims = (claims: object = {}): { readonly [name: string]: unknown } => ({
+  sub: "{c3d1a5f0-0000-4000-8000-000000000001}:{c3d1a5f0-0000-4000-8000-000000000002}",
+  aud: "ari:cloud:bitbucket::workspace/c3d1a5f0-0000-4000-8000-000000000003",
+  branchName: "main",
+  pipelineUuid: "{c3d1a5f0-0000-4000-8000-000000000004}",
+  stepUuid: "{c3d1a5f0-0000-4000-8000-000000000002}",
+  repositoryUuid: "{c3d1a5f0-0000-4000-8000-000000000001}",
+  workspaceUuid: "{c3d1a5f0-0000-4000-8000-000000000003}",
+  ...claims,
+});
+
+/** Source: developer.hashicorp.com/terraform/cloud-docs/workspaces/dynamic-provider-credentials/workload-identity-tokens */
+export const terraformClaims = (claims: object = {}): { readonly [name: string]: unknown } => ({
+  jti: randomUUID(),
+  sub: "organization:my-org:project:Default Project:workspace:my-workspace:run_phase:apply",
+  aud: "https://postern.example",
+  terraform_run_phase: "apply",
+  terraform_workspace_id: "ws-mbsd5E3Ktt5Rg2Xm",
+  terraform_workspace_name: "my-workspace",
+  terraform_project_id: "prj-vegSA59s1XPwMr2t",
+  terraform_project_name: "Default Project",
+  terraform_organization_id: "org-GRNbCjYNpBB6NEH9",
+  terraform_organization_name: "my-org",
+  terraform_run_id: "run-X3n1AUXNGWbfECsJ",
+  terraform_full_workspace: "organization:my-org:project:Default Project:workspace:my-workspace",
+  ...claims,
+});
+
+/** Source: docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_providers_outbound_token_claims.html */
+export const awsClaims = (claims: object = {}): { readonly [name: string]: unknown } => ({
+  jti: randomUUID(),
+  sub: "arn:aws:iam::123456789012:role/DataProcessingRole",
+  aud: "https://postern.example",
+  "https://sts.amazonaws.com/": {
+    aws_account: "123456789012",
+    principal_id: "arn:aws:iam::123456789012:role/DataProcessingRole",
+    request_tags: { environment: "production" },
+  },
+  ...claims,
+});
+
 /** With `--claim organization_id,pipeline_id`. Source: buildkite.com/docs/agent/v3/cli-oidc */
 export const buildkiteClaims = (claims: object = {}): { readonly [name: string]: unknown } => ({
   sub: "organization:acme-inc:pipeline:super-duper-app:ref:refs/heads/main:commit:9f3182061f1e2cca4702c368cbc039b7dc9d4485:step:build",

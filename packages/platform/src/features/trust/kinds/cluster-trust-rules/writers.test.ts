@@ -79,9 +79,13 @@ describe("a cluster trust rule (security book 12)", () => {
     expect(await write({ path: "clustertrustrules" }, { user: "other" })).toEqual([201, ""]);
   });
 
-  it("warns of keys that are not narrowed", async () => {
-    const { warnings } = await platform.send({ path: "clustertrustrules", body: rule({ user: "bot" }) });
-    expect(warnings).toEqual([expect.stringContaining("spec.scope: unset")]);
+  it("warns of keys that are not narrowed, and of tokens that are not", async () => {
+    const warningsOf = async (spec: object): Promise<readonly string[]> =>
+      (await platform.send({ path: "clustertrustrules", body: rule({ user: "bot", ...spec }) })).warnings;
+    const wide = expect.stringContaining("spec.scope: unset");
+    expect(await warningsOf({})).toEqual([wide, expect.stringContaining("spec.claims: unset, and so are conditions")]);
+    expect(await warningsOf({ claims: [{ claim: "sub", values: ["a"] }] })).toEqual([wide]);
+    expect(await warningsOf({ conditions: [{ expression: "claims.sub == 'a'" }] })).toEqual([wide]);
   });
 
   it("takes the right to write it", async () => {

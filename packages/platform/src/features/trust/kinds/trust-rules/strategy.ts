@@ -30,6 +30,9 @@ export type TrustRuleDeps = CreatorLimitsDeps & Pick<Authorization, "ruleResolve
 const NOT_NARROWED =
   "spec.scope: unset, and so are rules: issued keys have all permissions of the user; list the projects, clusters or virtual clusters that the job needs";
 
+const NO_CLAIMS =
+  "spec.claims: unset, and so are conditions: every token of the issuer for these audiences is accepted; require a claim that names the job or the workload";
+
 export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
   const { names } = deps;
   const projectOf = ({ metadata: { namespace = "" } }: TrustRule): string | undefined => names.projectOf(namespace);
@@ -61,6 +64,8 @@ export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
     );
     if (fault !== undefined) throw refuse(fault);
     if (restrictions === undefined) context.warnings.add(NOT_NARROWED);
+    const { claims = [], conditions = [] } = rule.spec;
+    if (claims.length + conditions.length === 0) context.warnings.add(NO_CLAIMS);
   };
 
   return {

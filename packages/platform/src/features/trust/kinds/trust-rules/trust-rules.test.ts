@@ -52,6 +52,20 @@ describe("a trust rule", () => {
         claims: [{ claim: "/kubernetes.io/serviceaccount/uid", values: [UUID] }],
       },
     ],
+    [
+      "a workspace of HCP Terraform",
+      {
+        issuer: { url: "https://app.terraform.io" },
+        claims: [{ claim: "terraform_workspace_id", values: ["ws-mbsd5E3Ktt5Rg2Xm"] }],
+      },
+    ],
+    [
+      "a service account of Google",
+      {
+        issuer: { url: "https://accounts.google.com" },
+        claims: [{ claim: "sub", values: ["117482910374651029384"] }],
+      },
+    ],
     ["a condition", { conditions: [{ expression: "claims.ref.startsWith('refs/heads/') && size(claims) > 2" }] }],
     ["certificates of its own", { issuer: { ...issuer, certificateAuthority: createTestCertificate().cert } }],
     ["discovery elsewhere", { issuer: { url: "urn:issuer", discoveryURL: "https://a.test/x?y=z" } }],
@@ -78,6 +92,24 @@ describe("a trust rule", () => {
       "spec.claims: Required value",
     ],
     ["the same with a slash at its end", { issuer: { url: "https://gitlab.com/" } }, "spec.claims: Required value"],
+    [
+      "HCP Terraform, which has one issuer for all organizations, without an ID",
+      {
+        issuer: { url: "https://app.terraform.io" },
+        claims: [{ claim: "terraform_workspace_name", values: ["shop"] }],
+      },
+      "spec.claims: Required value",
+    ],
+    [
+      "a name in place of its ID",
+      { issuer: { url: "https://app.terraform.io" }, claims: [{ claim: "terraform_workspace_id", values: ["shop"] }] },
+      "spec.claims[0].values[0]: Invalid value",
+    ],
+    [
+      "Google, which has one issuer for everyone, by an address",
+      { issuer: { url: "https://accounts.google.com" }, claims: [{ claim: "email", values: ["a@b.test"] }] },
+      "spec.claims: Required value",
+    ],
     [
       "a preset that says no address",
       { issuer: { preset: "kubernetes" }, claims: [{ claim: "/kubernetes.io/serviceaccount/uid", values: [UUID] }] },
