@@ -122,7 +122,7 @@ describe("labels and annotations of the Secrets", () => {
     await on.until("labelled", "Current");
     expect(await selectedBy("env=dev,team=shop")).toEqual(["labelled-dev", "labelled-test"]);
     expect(await metadataOf("labelled-dev")).toMatchObject({
-      // What the format needs wins.
+      // The label of the format wins.
       labels: { [ARGO]: "cluster", env: "dev", team: "shop" },
       annotations: { "example.com/owner": "ann" },
     });
@@ -135,7 +135,7 @@ describe("labels and annotations of the Secrets", () => {
     });
     const before = await on.textOf("labelled-dev");
 
-    // What others have set stays, and what is not wanted any more goes.
+    // Labels of others stay, and those that are not wanted any more go.
     await patch(`${SECRETS}/labelled-dev`, { labels: { mine: "yes" }, annotations: { "example.com/mine": "yes" } });
     await patch(`${INSTANCES}/dev`, { labels: { region: null, team: null, [ARGO]: null } });
     await vi.waitFor(async () => expect(await selectedBy("region")).toEqual([]), WAIT);

@@ -18,9 +18,9 @@ export type FleetEntry = {
 };
 
 export type FleetSecret = {
-  /** What the format needs. */
+  /** Those that the format needs. */
   readonly labels: StringMap;
-  /** What spec.secretTemplate adds. */
+  /** Those that spec.secretTemplate adds. */
   readonly template: { readonly labels: StringMap; readonly annotations: StringMap };
   /** Text by key. */
   readonly content: { readonly [key: string]: string };

@@ -1,4 +1,4 @@
-// What the annotation remembers, where others have written it.
+// The annotation that remembers what a generator has set, where others have written it.
 
 import { expect, it } from "vitest";
 import { hasTemplate, withTemplate } from "./secret-template.ts";
