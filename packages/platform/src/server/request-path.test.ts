@@ -97,16 +97,16 @@ const text = (): string => `${"y".repeat(380)} ${number++}`;
  * tells how much of it users feel, and the number is written anew.
  */
 const CALLS: readonly [kind: string, calls: readonly number[], request: () => Promise<number>][] = [
-  ["GET", [606], () => get(KEY)],
-  ["LIST", [800], () => get(LIST)],
+  ["GET", [474], () => get(KEY)],
+  ["LIST", [621], () => get(LIST)],
   [
     "CREATE",
-    [2532],
+    [2436],
     () => send("POST", KEYS, { metadata: { name: `key-${number++}` }, spec: { description: text() } }),
   ],
   // The field manager remembers the shape of the change, or does not.
-  ["PATCH", [2866, 3225], () => send("PATCH", KEY, { spec: { description: text() } })],
-  ["kubeconfig with a token", [3005], () => send("POST", KUBECONFIG, {})],
+  ["PATCH", [2775, 3225], () => send("PATCH", KEY, { spec: { description: text() } })],
+  ["kubeconfig with a token", [2882], () => send("POST", KUBECONFIG, {})],
 ];
 
 test.each(CALLS)("the number of calls of a %s stays as it is: %j", async (_kind, expected, request) => {

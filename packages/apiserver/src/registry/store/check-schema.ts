@@ -58,7 +58,7 @@ export function schemaCheckedChange(
 
 type Merged = {
   readonly submitted: KubeObject;
-  /** What the subresource changes of it, in the old object. */
+  /** The old object with the part of it that the subresource changes. */
   readonly object: KubeObject;
   readonly old: KubeObject;
   readonly subresource: string;
