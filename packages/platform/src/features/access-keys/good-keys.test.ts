@@ -88,7 +88,7 @@ async function createKey(
   await server.login(body.spec.key).catch(() => undefined);
 }
 
-/** What an index says of each key, asked twice. */
+/** The answers of an index about each key, asked twice. */
 const statesIn = (keys: Pick<Server["keys"], "byName" | "stateOf">) =>
   NAMES.map((one) => {
     const key = keys.byName(one);
