@@ -170,6 +170,13 @@ describe("a good key is remembered", () => {
     ["a key whose parent has parents", keyRecord({ parentUids: ["p"] }), [keyRecord({ uid: "p", parentUids: ["q"] })]],
   ])("but not %s", (_, key, keys) => expect(good(key, { keys }).has()).toBe(false));
 
+  it("but not by a record that another one has replaced", () => {
+    const { remembered } = good(keyRecord({ ttl: 60 }));
+    const earlier = keyRecord();
+    remembered.add(earlier);
+    expect(remembered.has(earlier)).toBe(false);
+  });
+
   it("with its parent", () => {
     const key = keyRecord({ parentUids: ["p"] });
     expect(good(key, { keys: [keyRecord({ uid: "p" })] }).has()).toBe(true);

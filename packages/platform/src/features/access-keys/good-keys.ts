@@ -37,9 +37,12 @@ export class GoodKeys<Key extends ExpiringKey> {
     return good.until === undefined || this.#deps.epochs.latest(good.epoch) < good.until;
   }
 
-  /** The key is good now. Not remembered where that can end without a change: with a grant, or with the time since the last use. */
+  /**
+   * The key is good now. Not remembered where that can end without a change, with a grant or with the time since the last use, and for a record
+   * that is not the current one.
+   */
   add(key: Key): void {
-    const term = isFixed(key) ? this.#termOf(key) : undefined;
+    const term = isFixed(key) && this.#deps.byUid(key.uid) === key ? this.#termOf(key) : undefined;
     if (term !== undefined) this.#good.set(key, { ...term, version: this.#version });
   }
 
