@@ -11,6 +11,7 @@ import {
   serveIssuer,
 } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FRONT_THREADS } from "../e2e/testing/postern-process.ts";
 import { type Exchanging, startExchanging } from "./testing/exchanging.ts";
 
 let server: Exchanging;
@@ -150,7 +151,9 @@ test("keys that the issuer takes back verify nothing, and new ones are found by 
   expect((await exchange(await rolling.sign(githubClaims()), { rule: "rolling" })).status).toBe(200);
   const second = await newSigningKey("ES256");
   rolling.keys = [second];
-  expect((await exchange(await rolling.sign(githubClaims()), { rule: "rolling" })).status).toBe(200);
+  // Each thread has the keys of an issuer for itself, and asks when it meets a kid that it does not know.
+  for (let at = 0; at < (FRONT_THREADS === 1 ? 1 : 8 * FRONT_THREADS); at++)
+    expect((await exchange(await rolling.sign(githubClaims()), { rule: "rolling" })).status).toBe(200);
   expect((await exchange(await rolling.sign(githubClaims(), { key: first }), { rule: "rolling" })).status).toBe(400);
   const asked = rolling.requests.length;
   // Kids by chance do not make the issuer be asked again and again.

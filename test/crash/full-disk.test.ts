@@ -10,6 +10,7 @@ import { postern, startPostern, temporaryDirectory } from "../e2e/testing/poster
 import { mountSmallDisk, NO_SMALL_DISK } from "./testing/small-disk.ts";
 
 const SIZE_MIB = 8;
+const SQLITE = ["--store", "sqlite"];
 const ENTRIES = 3_000;
 
 test("SQLite on a full disk refuses with StorageFullError, loses nothing, and recovers without a restart", async ({
@@ -102,7 +103,7 @@ test("a server on a full disk answers writes with 507 and reads as usual, and wr
     stringData: { text: "x".repeat(50_000) },
   });
   {
-    await using server = await startPostern(dataDir);
+    await using server = await startPostern(dataDir, SQLITE);
     const [http, key] = [await httpClient(server), await adminKey(server)];
     // One that is sent again may have been done.
     const create = async (name: string): Promise<Answer> => {
@@ -124,9 +125,9 @@ test("a server on a full disk answers writes with 507 and reads as usual, and wr
   // The file that the kill left beside the database has to be made anew, and there is no room for it.
   await Promise.all(["postern.db-shm"].map((name) => rm(join(dataDir, name), { force: true })));
   await writeFile(ballast, Buffer.alloc(2 * (SIZE_MIB << 20))).catch(() => {});
-  await expect(startPostern(dataDir)).rejects.toThrow(/disk is full|free space/);
+  await expect(startPostern(dataDir, SQLITE)).rejects.toThrow(/disk is full|free space/);
   await rm(ballast);
-  await using server = await startPostern(dataDir);
+  await using server = await startPostern(dataDir, SQLITE);
   const [http, key] = [await httpClient(server), await adminKey(server)];
   const names = (await http(path, { key })).body.items.map(({ metadata }: any) => metadata.name);
   expect(names.sort()).toEqual(acknowledged.sort());
