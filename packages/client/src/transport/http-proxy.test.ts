@@ -2,7 +2,7 @@
 // Source: golang.org/x/net/http/httpproxy/proxy_test.go (UseProxyTests)
 
 import { expect, it } from "vitest";
-import { parseProxy, proxyBeyond, proxyFor } from "./http-proxy.ts";
+import { connectThrough, parseProxy, proxyBeyond, proxyFor } from "./http-proxy.ts";
 
 const NO_PROXY =
   "foobar.com, .barbaz.net, *.quux.net, 192.168.1.1, 192.168.1.2:81, 192.168.1.3:443, 10.0.0.0/30, 2001:db8::52:0:1, [2001:db8::52:0:2]:443, [2002:db8:a::45]:80, 2002:db8:b::/48";
@@ -49,3 +49,14 @@ it("takes the names of variables in either case, and a proxy without a scheme", 
 it.each(["socks5://a", "https://a:3128", "http://"])("refuses %s", (proxy) => {
   expect(() => parseProxy(proxy, "HTTPS_PROXY")).toThrow("the proxy of HTTPS_PROXY must be an http URL");
 });
+
+it.each(["http://jane:50%off@proxy.example:3128", "http://j%E4ne@proxy.example:3128"])(
+  "says why it cannot use the login in %s",
+  async (proxy) => {
+    const connecting = connectThrough(parseProxy(proxy, "HTTPS_PROXY"), "postern.example", 443);
+    await expect(connecting).rejects.toMatchObject({
+      name: "ProxyError",
+      message: "the user or password of the proxy proxy.example:3128 has a % that begins no escape: write it as %25",
+    });
+  },
+);

@@ -68,8 +68,7 @@ function isInNetwork(host: string, network: string, prefix: number): boolean {
 /** A connection to the host, by CONNECT. Rejects with ProxyError. */
 export async function connectThrough(proxy: URL, host: string, port: number, signal?: AbortSignal): Promise<Socket> {
   const target = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-  const user = decodeURIComponent(proxy.username);
-  const login = `${user}:${decodeURIComponent(proxy.password)}`;
+  const login = loginOf(proxy);
   return await new Promise((resolve, reject) => {
     const request = httpRequest({
       method: "CONNECT",
@@ -78,7 +77,7 @@ export async function connectThrough(proxy: URL, host: string, port: number, sig
       path: target,
       headers: {
         host: target,
-        ...(user === "" ? {} : { "proxy-authorization": `Basic ${Buffer.from(login).toString("base64")}` }),
+        ...(login === undefined ? {} : { "proxy-authorization": `Basic ${Buffer.from(login).toString("base64")}` }),
       },
       agent: false,
       timeout: CONNECT_TIMEOUT_MS,
@@ -99,4 +98,14 @@ export async function connectThrough(proxy: URL, host: string, port: number, sig
     request.once("error", (error) => fail(`cannot be used: ${error.message}`, error));
     request.end();
   });
+}
+
+/** Undefined without a user. Throws ProxyError. */
+function loginOf({ username, password, host }: URL): string | undefined {
+  if (username === "") return undefined;
+  try {
+    return `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  } catch {
+    throw new ProxyError(`the user or password of the proxy ${host} has a % that begins no escape: write it as %25`);
+  }
 }
