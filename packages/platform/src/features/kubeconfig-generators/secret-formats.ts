@@ -63,9 +63,7 @@ export function secretsOf(
         format === "Flux"
           ? { labels: {}, content: { [secretRef.key ?? FLUX_KEY]: buildKubeconfig(partsOf(entry)) } }
           : { labels: ARGO_TYPE, content: argoCluster(project, entry) };
-      const copied = Object.fromEntries(
-        copyLabels.flatMap((key) => (entry.labels[key] === undefined ? [] : [[key, entry.labels[key]]])),
-      );
+      const copied = Object.fromEntries(Object.entries(entry.labels).filter(([key]) => copyLabels.includes(key)));
       const template = { labels: { ...labels, ...copied }, annotations };
       return [secretOfCluster(generator, entry.cluster), { ...secret, template }] as const;
     }),
