@@ -141,7 +141,7 @@ function recordedOf(event: AuditEvent, client: string): ShareFacts["recorded"] {
   const query = requestURI.indexOf("?");
   const path = query < 0 ? requestURI : requestURI.slice(0, query);
   const key = annotations?.[CREDENTIAL_ANNOTATION] ?? "";
-  // The path comes last: no other part has a space in it but for the name of a user, whose length is told.
+  // The path comes last. Of the other parts, only those with their length before them may have a space.
   const acting = impersonatedUser?.username ?? "";
   return `${stage} ${verb} ${code} ${sourceIPs?.join()} ${key.length} ${key} ${acting.length} ${acting} ${path}`;
 }
