@@ -51,6 +51,8 @@ it("finds keys by each of their attributes, and nothing else", () => {
         expect(before).toBe(model.get(name));
         model.delete(name);
         if (record !== undefined) model.set(name, record);
+        // Between changes, as requests do.
+        expect(table.byId(`id-of-${name}`)).toBe(record);
       }
       if (cleared) {
         table.clear();

@@ -67,9 +67,11 @@ describe("DecisionMemo", () => {
       inner: inner(parts),
     });
     const requests: readonly PlatformRequest[] = [
+      management({}),
       ...["resource", "subresource", "namespace", "name", "verb", "apiGroup"].map((part) =>
         management({ [part]: "x" }),
       ),
+      management({ name: "/x" }),
       management(parts),
       { target: "Management", inner: inner(parts) },
       intoCluster("a", parts),
@@ -89,6 +91,14 @@ describe("DecisionMemo", () => {
     ];
     expect(requests.map((each) => ask({ request: each }))).toEqual(requests.map(() => "decided"));
     expect(requests.map((each) => ask({ request: each }))).toEqual(requests.map(() => "recalled"));
+    // The request before is compared in another way.
+    for (const one of requests) {
+      for (const other of requests.filter((each) => each !== one)) {
+        const again = asked();
+        const answers = [one, other, one].map((each) => again({ request: each }));
+        expect([one, other, answers]).toEqual([one, other, ["decided", "decided", "recalled"]]);
+      }
+    }
   });
 
   it("forgets everything when it knows fifty thousand decisions", () => {
