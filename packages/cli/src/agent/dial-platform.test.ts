@@ -1,15 +1,17 @@
 // The reasons that an agent gives where it does not get through to the platform: over real sockets, TLS and HTTP proxies.
 
-import { randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { createCertificateAuthority } from "@postern/platform/foundation/pki/certificate-authority";
+import { signServingCertificate } from "@postern/platform/foundation/pki/serving-certificate";
 import { afterEach, describe, expect, it } from "vitest";
 import { dialPlatform } from "./dial-platform.ts";
 
 const DAY = 86_400_000;
+const random = { bytes: randomBytes };
 const running = new Set<Server>();
 afterEach(() => {
   for (const server of running) server.close();
@@ -28,7 +30,7 @@ const certificateOf = (aheadMs: number, lifetimeMs = 5_000 * DAY) =>
   createCertificateAuthority({
     commonName: "platform",
     clock: { now: () => Date.now() + aheadMs, elapsed: () => performance.now() },
-    random: { bytes: randomBytes },
+    random,
     lifetimeMs,
   });
 
@@ -69,5 +71,32 @@ describe("the agent's connection to the platform", () => {
     const port = await listening(proxy);
     const environment = { HTTPS_PROXY: `http://127.0.0.1:${port}` };
     await expect(dial(9, undefined, environment)).rejects.toThrow(`answers CONNECT with ${status}`);
+  });
+
+  it.each<[string, boolean]>([
+    ["127.0.0.1", true],
+    // Names of the machine itself and of its proxy.
+    ["localhost", false],
+  ])("through a proxy is to the address that was asked for: a certificate for %s, %s", async (name, isAccepted) => {
+    const authority = certificateOf(0);
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+    const names = [name];
+    const clock = { now: () => Date.now(), elapsed: () => performance.now() };
+    const cert = signServingCertificate({ authority, names, publicKey, clock, random });
+    const key = privateKey.export({ type: "pkcs8", format: "pem" });
+    const server = createTlsServer({ cert, key }, (socket) => socket.end());
+    server.on("tlsClientError", () => undefined);
+    const port = await listening(server);
+    const proxy = createHttpServer();
+    proxy.on("connect", (_request, socket) => {
+      const target = connect(port, "127.0.0.1", () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
+      socket.pipe(target).pipe(socket);
+    });
+    const environment = { HTTPS_PROXY: `http://localhost:${await listening(proxy)}` };
+    const dialled = dial(port, authority.certificatePem, environment).then(
+      (socket) => void socket.destroy(),
+      (error: Error) => error.message,
+    );
+    expect(await dialled).toBe(isAccepted ? undefined : "through the proxy: its certificate is for another name");
   });
 });

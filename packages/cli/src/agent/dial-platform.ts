@@ -26,7 +26,10 @@ export async function dialPlatform(address: PlatformAddress, signal: AbortSignal
   return await new Promise((resolve, reject) => {
     const { certificateAuthority: ca } = address;
     const socket = connectTls({
-      ...(through === undefined ? { host, port } : { socket: through }),
+      // The certificate is compared with the host, also where there is a socket.
+      host,
+      port,
+      ...(through === undefined ? {} : { socket: through }),
       servername: isIP(host) === 0 ? host : "",
       ALPNProtocols: ["http/1.1"],
       minVersion: "TLSv1.2",
