@@ -1,8 +1,12 @@
 // Which hosts are reached through the proxy of the environment. Each row is as in Go, and so in kubectl.
 // Source: golang.org/x/net/http/httpproxy/proxy_test.go (UseProxyTests)
 
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { expect, it } from "vitest";
 import { connectThrough, parseProxy, proxyBeyond, proxyFor } from "./http-proxy.ts";
+import { createNodeTransport } from "./node.ts";
 
 const NO_PROXY =
   "foobar.com, .barbaz.net, *.quux.net, 192.168.1.1, 192.168.1.2:81, 192.168.1.3:443, 10.0.0.0/30, 2001:db8::52:0:1, [2001:db8::52:0:2]:443, [2002:db8:a::45]:80, 2002:db8:b::/48";
@@ -60,3 +64,25 @@ it.each(["http://jane:50%off@proxy.example:3128", "http://j%E4ne@proxy.example:3
     });
   },
 );
+
+it("rejects a request whose client certificate cannot be read, and leaves no connection to the proxy", async () => {
+  const proxy = createServer();
+  const ended = new Promise<void>((resolve) =>
+    proxy.once("connect", (_request, socket: Socket) => {
+      socket.once("end", () => resolve(void socket.destroy())).resume();
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+    }),
+  );
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  await using transport = createNodeTransport({
+    server: "https://postern.example",
+    proxyURL: `http://127.0.0.1:${port}`,
+    clientCertificatePem: "x",
+    clientKeyPem: "x",
+  });
+  await expect(transport.send({ method: "GET", path: "/", headers: {} })).rejects.toThrow("no start line");
+  await ended;
+  proxy.close();
+});

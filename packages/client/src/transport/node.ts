@@ -95,12 +95,24 @@ function connectBy(agent: http.Agent, proxy: URL): void {
   // The agent has the options of `tls.connect`, which its types do not say.
   agent.createConnection = (options: tls.ConnectionOptions, done?: (error: Error | null, stream: Socket) => void) => {
     const { host = "", port = HTTPS_PORT } = options;
-    connectThrough(proxy, host, Number(port)).then(
-      (socket) => done?.(null, tls.connect({ ...options, socket })),
-      (error: Error) => done?.(error, undefined as never),
-    );
+    connectThrough(proxy, host, Number(port))
+      .then((socket) => secured(socket, options))
+      .then(
+        (socket) => done?.(null, socket),
+        (error: Error) => done?.(error, undefined as never),
+      );
     return undefined;
   };
+}
+
+/** Throws where a certificate or a key of the options cannot be read. */
+function secured(socket: Socket, options: tls.ConnectionOptions): tls.TLSSocket {
+  try {
+    return tls.connect({ ...options, socket });
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
 }
 
 function toTransportResponse(response: http.IncomingMessage): TransportResponse {
