@@ -51,3 +51,26 @@ test("a credential among the groups is redacted in every event", () => {
   const user = { name: "jane", groups: ["team-1", `team-${SECRET}`] };
   for (const _ of [1, 2]) expect(recordOf(user).event.user.groups).toEqual(["team-1", "team-<redacted>"]);
 });
+
+test("no credential is looked for in an event that is only counted", () => {
+  const events: AuditEvent[] = [];
+  const recorder = createAuditRecorder(
+    "a1",
+    {
+      request: { requestUri: "/version", remoteAddress: "", headers: {} } as unknown as ApiRequest,
+      info: { isResourceRequest: false, verb: "get", path: "/version" } as unknown as RequestInfo,
+      redact: (text) => expect.fail(text),
+      receivedAt: 0,
+    },
+    {
+      clock: systemRuntime.clock,
+      policy: { level: "Metadata", omitStages: [] },
+      write: () => expect.fail("it was written"),
+      countOnly: (event) => events.push(event) > 0,
+      redaction: () => undefined,
+      maxBodyLength: 1,
+    },
+  );
+  void recorder.responseComplete(200);
+  expect(events).toHaveLength(1);
+});

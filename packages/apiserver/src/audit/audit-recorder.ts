@@ -47,6 +47,8 @@ export type AuditRecorderDeps = {
   readonly policy: AuditPolicy;
   /** Takes an event; what a failure means is decided there. */
   readonly write: (event: AuditEvent) => Promise<void> | void;
+  /** Counts an event that the log leaves out. False, or absent: it is written. */
+  readonly countOnly?: ((event: AuditEvent) => boolean) | undefined;
   /** Selects the parts of bodies that are kept, whatever the policy says; undefined: all. */
   readonly redaction: (info: RequestInfo) => BodyRedaction | undefined;
   readonly maxBodyLength: number;
@@ -197,17 +199,20 @@ class RequestRecorder implements AuditRecorder {
   #emit(stage: AuditStage, code?: number): Promise<void> | void {
     const { level, omitStages } = this.#decide();
     if (level === "None" || omitStages.includes(stage)) return;
-    return this.#deps.write(this.#eventOf(stage, level, code));
+    const { write, countOnly } = this.#deps;
+    const event = this.#eventOf(stage, level, code);
+    if (countOnly?.(event) === true) return;
+    return write(this.#safe(event));
   }
 
-  /** Every request has one: they are all of one shape, whatever is in them. */
+  /** As the client sent it. Every request has one: they are all of one shape, whatever is in them. */
   #eventOf(stage: AuditStage, level: AuditEvent["level"], code: number | undefined): AuditEvent {
     const { request, receivedAt, redact = redactCredentials } = this.#audited;
     const info = this.#info;
     const sent = headerOf(request, "user-agent");
     // A part of a credential would no longer be recognised by its form.
     const userAgent = sent.length <= MAX_USER_AGENT ? sent : redact(sent).slice(0, MAX_USER_AGENT);
-    const event: AuditEvent = {
+    return {
       kind: "Event",
       apiVersion: "audit.k8s.io/v1",
       level,
@@ -230,6 +235,11 @@ class RequestRecorder implements AuditRecorder {
       // A copy: sinks may write it out later, when a further stage has added to them.
       annotations: this.#annotations && { ...this.#annotations },
     };
+  }
+
+  /** Without credentials, and of bounded length. */
+  #safe(event: AuditEvent): AuditEvent {
+    const { redact = redactCredentials } = this.#audited;
     if (isPlain(event, redact) && isPlainUser(this.#user, redact) && isPlainUser(this.#impersonatedUser, redact))
       return event;
     // A client puts them anywhere: into names, groups, selectors, and into texts that a refusal repeats.

@@ -8,6 +8,11 @@ export type AuditSink = {
   write(event: AuditEvent): Promise<void> | void;
   /** Like write, but without waiting: events of some milliseconds are written together. Absent: they are written one by one. */
   writeSoon?(event: AuditEvent, onError: (error: unknown) => void): void;
+  /**
+   * Counts an event that the log would leave out, so that it need not be made fit to be written; only its client, times and ID are kept. False: it has to
+   * be written, and the sink decides then. Absent: nothing is left out.
+   */
+  countOnly?(event: AuditEvent): boolean;
   /** Like write, for events whose JSON was made in another thread. Absent: this sink gets none. */
   writeLines?(lines: readonly AuditLine[]): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

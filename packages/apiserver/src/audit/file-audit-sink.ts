@@ -93,6 +93,10 @@ class FileAuditSink implements AuditSink {
     if (this.#writing === undefined) this.#gather();
   }
 
+  countOnly(event: AuditEvent): boolean {
+    return !this.#closed && this.#shares.countOnly(event);
+  }
+
   #gather(): void {
     this.#gathering ??= setTimeout(() => this.#writeGathered(), GATHER_MS);
   }

@@ -23,7 +23,7 @@ type Use = {
   bytes: number;
   omitted: number;
   since: string;
-  last: Unwritten | undefined;
+  last: { readonly event: Identified } | undefined;
   recordedAt: number;
   /** Reads that were recorded beyond the share. */
   readonly reads: Set<string>;
@@ -31,6 +31,9 @@ type Use = {
 
 /** An event, or its line where that was made in another thread. */
 export type Unwritten = AuditLine | { readonly event: AuditEvent; readonly json?: undefined };
+
+/** The parts of an event that a record of omitted events repeats. */
+type Identified = Pick<AuditEvent, "auditID" | "requestReceivedTimestamp" | "stageTimestamp">;
 
 export class FileShares {
   readonly #maxBytes: number;
@@ -47,6 +50,24 @@ export class FileShares {
     const lines: AuditLine[] = [];
     for (const one of events) this.#admitOne(one, lines);
     return lines;
+  }
+
+  /** Counts an event for which there is no room whatever its text is. False: `admit` decides. */
+  countOnly(event: AuditEvent): boolean {
+    const client = clientOf(event);
+    const use = this.#uses.get(client);
+    if (use === undefined || use.bytes < this.#maxBytes) return false;
+    const recorded = recordedOf(event, client);
+    if (recorded === "always" || this.#mayBeNewRead(recorded, use)) return false;
+    const { auditID, requestReceivedTimestamp, stageTimestamp } = event;
+    if (isRecordDue(use, stageTimestamp)) return false;
+    leaveOut(use, { event: { auditID, requestReceivedTimestamp, stageTimestamp } }, stageTimestamp);
+    return true;
+  }
+
+  #mayBeNewRead(recorded: ShareFacts["recorded"], use: Use): boolean {
+    if (recorded === "in-share" || use.bytes >= this.#maxBytes * SHARES_OF_READS) return false;
+    return !use.reads.has(sha256(recorded));
   }
 
   /** The share is that of each file. Returns the records of what was left out of the last one. */
@@ -70,12 +91,9 @@ export class FileShares {
       lines.push(line);
       return;
     }
-    if (use.omitted === 0) use.since = facts.at;
-    use.omitted += 1;
-    use.last = one;
-    const now = Date.parse(facts.at);
-    if (now - use.recordedAt < RECORD_INTERVAL_MS) return;
-    use.recordedAt = now;
+    leaveOut(use, one, facts.at);
+    if (!isRecordDue(use, facts.at)) return;
+    use.recordedAt = Date.parse(facts.at);
     lines.push(...recordOf(facts.client, use));
   }
 
@@ -105,6 +123,14 @@ export class FileShares {
     return use;
   }
 }
+
+function leaveOut(use: Use, last: Use["last"], at: string): void {
+  if (use.omitted === 0) use.since = at;
+  use.omitted += 1;
+  use.last = last;
+}
+
+const isRecordDue = ({ recordedAt }: Use, at: string): boolean => Date.parse(at) - recordedAt >= RECORD_INTERVAL_MS;
 
 const lineOfUnwritten = (one: Unwritten): AuditLine => (one.json === undefined ? lineOf(one.event) : one);
 
@@ -166,7 +192,7 @@ function recordOf(client: string, use: Use): readonly AuditLine[] {
 }
 
 /** A record of the server itself about events that are not in the log, at the time of the last of them. */
-export const serverRecord = (last: AuditEvent, annotations: { readonly [key: string]: string }): AuditLine =>
+export const serverRecord = (last: Identified, annotations: { readonly [key: string]: string }): AuditLine =>
   lineOf({
     kind: "Event",
     apiVersion: "audit.k8s.io/v1",

@@ -36,3 +36,16 @@ export function createAuditWriter(
     sink.writeSoon?.(bounded(event), (error) => onError(event, error));
   };
 }
+
+/** Counts events that the sink leaves out. Undefined where a request waits for its event, and where nothing is left out. */
+export function createAuditCounter(
+  { sink, mode }: Pick<AuditOptions, "sink" | "mode">,
+  observer: Pick<AuditObserver, "auditEvent">,
+): ((event: AuditEvent) => boolean) | undefined {
+  if (mode !== "batch" || sink.countOnly === undefined) return undefined;
+  return (event) => {
+    const isCounted = sink.countOnly?.(event) === true;
+    if (isCounted) observer.auditEvent(event.level);
+    return isCounted;
+  };
+}

@@ -11,7 +11,7 @@ import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiResponse, afterResponse } from "../transport/api-response.ts";
 import { discardResponse } from "../transport/discard-response.ts";
-import { createAuditWriter } from "./audit-writer.ts";
+import { createAuditCounter, createAuditWriter } from "./audit-writer.ts";
 import type { RequestState } from "./request-state.ts";
 import type { Filter } from "./run-filters.ts";
 
@@ -27,7 +27,8 @@ export function withAudit({ audit, clock, logger, metrics }: AuditDeps): Filter 
   if (audit === undefined) return { leave: named };
   const write = createAuditWriter(audit, metrics, logger);
   const { policy, redaction = redactionByDefault, maxBodyLength = DEFAULT_MAX_BODY_LENGTH } = audit;
-  const options = { clock, policy, write, redaction, maxBodyLength };
+  const countOnly = createAuditCounter(audit, metrics);
+  const options = { clock, policy, write, countOnly, redaction, maxBodyLength };
   return {
     enter(call) {
       const { innerRequest } = call;
