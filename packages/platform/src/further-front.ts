@@ -142,7 +142,7 @@ async function compose(
     number: data.number,
     id: data.id,
     port: data.port,
-    audit: createAuditThroughFirst(async (events) => await link.call("audit", events)),
+    audit: createAuditThroughFirst(basics.runtime.clock, (sent) => link.call("audit", sent)),
     link: {
       isValid: (secret) => link.call("isLinkValid", secret),
       take: (secret) => link.call("takeLink", secret),

@@ -2,6 +2,7 @@
 
 import type { AuditLine } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
+import type { FileShares } from "./file-shares.ts";
 
 export type AuditSink = {
   /** Takes the event over. Resolves once it is as safe as the sink promises; a rejection is handled by policy, not by the caller. */
@@ -13,6 +14,8 @@ export type AuditSink = {
    * be written, and the sink decides then. Absent: nothing is left out.
    */
   countOnly?(event: AuditEvent): boolean;
+  /** What other threads need to count events by themselves. Absent: nothing is left out. */
+  readonly shares?: Pick<FileShares, "version" | "isLeftOut" | "addCounted">;
   /** Like write, for events whose JSON was made in another thread. Absent: this sink gets none. */
   writeLines?(lines: readonly AuditLine[]): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

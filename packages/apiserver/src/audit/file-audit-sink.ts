@@ -55,13 +55,13 @@ class FileAuditSink implements AuditSink {
   #lost: AuditLine | undefined;
   /** Records of omitted events that are not written yet. */
   readonly #records: AuditLine[] = [];
-  readonly #shares: FileShares;
+  readonly shares: FileShares;
 
   constructor(options: FileAuditSinkOptions, file: OpenFile) {
     this.#options = options;
     this.#file = file;
     this.#chain = createAuditChain(file.head, options.key);
-    this.#shares = new FileShares(options.maxBytes ?? Number.POSITIVE_INFINITY);
+    this.shares = new FileShares(options.maxBytes ?? Number.POSITIVE_INFINITY);
   }
 
   /** Resolves when the line has been handed to the operating system. */
@@ -94,7 +94,7 @@ class FileAuditSink implements AuditSink {
   }
 
   countOnly(event: AuditEvent): boolean {
-    return !this.#closed && this.#shares.countOnly(event);
+    return !this.#closed && this.shares.countOnly(event);
   }
 
   #gather(): void {
@@ -131,7 +131,7 @@ class FileAuditSink implements AuditSink {
       this.#waiting = [];
       let admitted: readonly AuditLine[] = [];
       try {
-        admitted = this.#shares.admit(lines.map(({ of }) => of));
+        admitted = this.shares.admit(lines.map(({ of }) => of));
         await this.#append(admitted);
         for (const { resolve } of lines) resolve?.();
       } catch (error) {
@@ -154,7 +154,7 @@ class FileAuditSink implements AuditSink {
     const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#file.size > 0 && this.#file.size + bytes.length > maxBytes) {
       this.#file = await renameAndOpen(this.#options, this.#file);
-      this.#records.push(...this.#shares.beginFile());
+      this.#records.push(...this.shares.beginFile());
       lines = linesNow();
       ({ bytes, head } = this.#linesOf(lines));
     }
@@ -203,7 +203,7 @@ class FileAuditSink implements AuditSink {
     this.#writeGathered();
     while (this.#writing !== undefined) await this.#writing;
     try {
-      await this.#append(this.#shares.records());
+      await this.#append(this.shares.records());
     } finally {
       await this.#file.handle.close();
     }

@@ -33,10 +33,20 @@ type Use = {
 export type Unwritten = AuditLine | { readonly event: AuditEvent; readonly json?: undefined };
 
 /** The parts of an event that a record of omitted events repeats. */
-type Identified = Pick<AuditEvent, "auditID" | "requestReceivedTimestamp" | "stageTimestamp">;
+export type Identified = Pick<AuditEvent, "auditID" | "requestReceivedTimestamp" | "stageTimestamp">;
+
+/** Events of one client that another thread has counted. */
+export type CountedEvents = {
+  readonly client: string;
+  readonly count: number;
+  /** The time of the first. */
+  readonly since: string;
+  readonly last: Identified;
+};
 
 export class FileShares {
   readonly #maxBytes: number;
+  #version = 0;
   readonly #uses = new Map<string, Use>();
 
   /** `maxBytes` is the size at which a file is renamed; infinite: nothing is ever pushed out, and nothing is left out. */
@@ -55,25 +65,48 @@ export class FileShares {
   /** Counts an event for which there is no room whatever its text is. False: `admit` decides. */
   countOnly(event: AuditEvent): boolean {
     const client = clientOf(event);
-    const use = this.#uses.get(client);
-    if (use === undefined || use.bytes < this.#maxBytes) return false;
-    const recorded = recordedOf(event, client);
-    if (recorded === "always" || this.#mayBeNewRead(recorded, use)) return false;
-    const { auditID, requestReceivedTimestamp, stageTimestamp } = event;
-    if (isRecordDue(use, stageTimestamp)) return false;
-    leaveOut(use, { event: { auditID, requestReceivedTimestamp, stageTimestamp } }, stageTimestamp);
+    const use = this.#fullUseOf(client);
+    if (use === undefined || isRecordDue(use, event.stageTimestamp)) return false;
+    if (!this.#hasNoRoom(recordedOf(event, client), use)) return false;
+    leaveOut(use, { event: identified(event) }, event.stageTimestamp);
     return true;
   }
 
-  #mayBeNewRead(recorded: ShareFacts["recorded"], use: Use): boolean {
-    if (recorded === "in-share" || use.bytes >= this.#maxBytes * SHARES_OF_READS) return false;
-    return !use.reads.has(sha256(recorded));
+  /** Other threads may count what is left out (`isLeftOut`) for as long as this number stays. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Whether events with these facts are left out, for as long as the version stays. */
+  isLeftOut({ client, recorded }: ShareFacts): boolean {
+    const use = this.#fullUseOf(client);
+    return use !== undefined && this.#hasNoRoom(recorded, use);
+  }
+
+  /** Where a record of them is due, the next event has to come whole. */
+  addCounted({ client, count, since, last }: CountedEvents): void {
+    const use = this.#useOf(client);
+    if (use.omitted === 0 || since < use.since) use.since = since;
+    use.omitted += count;
+    use.last = { event: last };
+    if (isRecordDue(use, last.stageTimestamp)) this.#version += 1;
+  }
+
+  #fullUseOf(client: string): Use | undefined {
+    const use = this.#uses.get(client);
+    return use === undefined || use.bytes < this.#maxBytes ? undefined : use;
+  }
+
+  #hasNoRoom(recorded: ShareFacts["recorded"], use: Use): boolean {
+    if (recorded === "always") return false;
+    return recorded === "in-share" || use.bytes >= this.#maxBytes * SHARES_OF_READS || use.reads.has(sha256(recorded));
   }
 
   /** The share is that of each file. Returns the records of what was left out of the last one. */
   beginFile(): readonly AuditLine[] {
     const records = this.records();
     this.#uses.clear();
+    this.#version += 1;
     return records;
   }
 
@@ -129,6 +162,13 @@ function leaveOut(use: Use, last: Use["last"], at: string): void {
   use.omitted += 1;
   use.last = last;
 }
+
+/** The rest of an event may hold what its client has sent. */
+export const identified = ({ auditID, requestReceivedTimestamp, stageTimestamp }: Identified): Identified => ({
+  auditID,
+  requestReceivedTimestamp,
+  stageTimestamp,
+});
 
 const isRecordDue = ({ recordedAt }: Use, at: string): boolean => Date.parse(at) - recordedAt >= RECORD_INTERVAL_MS;
 

@@ -4,16 +4,18 @@ import { type AuditLine, annotationsPlaceOf, type LineFacts, lineOf } from "./au
 import type { AuditEvent } from "./audit-event.ts";
 import { shareFactsOf } from "./file-shares.ts";
 
-/** Two lines for each event: facts, and the event itself. JSON has no line breaks. */
-export const packLines = (events: readonly AuditEvent[]): string =>
-  events
-    .map((event) => {
-      const facts: LineFacts = { ...shareFactsOf(event), annotations: annotationsPlaceOf(event) };
-      return `${JSON.stringify(facts)}\n${lineOf(event).json}`;
-    })
-    .join("\n");
+/** Two lines for each event: facts, and the event itself. JSON has no line breaks. `facts`: of the events. */
+export const packLines = (
+  events: readonly AuditEvent[],
+  facts: readonly LineFacts[] = events.map(lineFactsOf),
+): string => events.map((event, at) => `${JSON.stringify(facts[at])}\n${lineOf(event).json}`).join("\n");
 
-export function unpackLines(text: string): readonly AuditLine[] {
+export function lineFactsOf(event: AuditEvent): LineFacts {
+  return { ...shareFactsOf(event), annotations: annotationsPlaceOf(event) };
+}
+
+export function unpackLines(text: string): readonly SentLine[] {
+  if (text === "") return [];
   const parts = text.split("\n");
   return Array.from(
     { length: parts.length / 2 },
@@ -21,7 +23,7 @@ export function unpackLines(text: string): readonly AuditLine[] {
   );
 }
 
-class SentLine implements AuditLine {
+export class SentLine implements AuditLine {
   readonly json: string;
   readonly facts: LineFacts;
   #event: AuditEvent | undefined;

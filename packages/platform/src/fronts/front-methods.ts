@@ -7,13 +7,14 @@ import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts
 import type { Configuration } from "../foundation/config/configuration.ts";
 import type { ServerSecrets } from "../foundation/store/server-keys.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
+import type { LeftOut, SentAudit } from "./audit-through-first.ts";
 import type { FrontShare } from "./front-share.ts";
 import type { FrontMetrics } from "./sum-metrics.ts";
 
 /** Methods of the first. */
 export type FirstCalls = {
-  /** Packed lines. Resolves once they are as safe as the sink of the first promises. */
-  readonly audit: { readonly args: string; readonly result: undefined };
+  /** Resolves once the lines are as safe as the sink of the first promises. */
+  readonly audit: { readonly args: SentAudit; readonly result: LeftOut };
   readonly isLinkValid: { readonly args: string; readonly result: boolean };
   readonly takeLink: { readonly args: string; readonly result: boolean };
   readonly takeProof: { readonly args: UsedProof; readonly result: boolean | undefined };

@@ -236,10 +236,7 @@ export class FrontPool implements FirstFront, AsyncDisposable {
 
   #callsOf({ audit, link, activity, writeUses }: Parts, limits: ThreadLimits): CallHandlers<FirstCalls> {
     return {
-      async audit(lines) {
-        await writeAudit(audit, lines);
-        return undefined;
-      },
+      audit: (sent) => writeAudit(audit, sent),
       isLinkValid: (secret) => link.isValid(secret),
       takeLink: (secret) => link.take(secret),
       takeProof: (proof) => this.usedProofs.take(proof),
