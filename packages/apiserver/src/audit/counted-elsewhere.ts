@@ -12,7 +12,7 @@ const MAX_KEY = 1_000;
 /** Since the last answer: a thread without requests does not hear that a new file has begun. */
 const MAX_AGE_MS = 1_000;
 
-export type CountedElsewhere = {
+type CountedElsewhere = {
   /** Counts the event where the log leaves it out. */
   countOnly(event: AuditEvent): boolean;
   /** The log leaves out events with these facts for as long as its shares have this version. */

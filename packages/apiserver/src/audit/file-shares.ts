@@ -33,7 +33,7 @@ type Use = {
 export type Unwritten = AuditLine | { readonly event: AuditEvent; readonly json?: undefined };
 
 /** The parts of an event that a record of omitted events repeats. */
-export type Identified = Pick<AuditEvent, "auditID" | "requestReceivedTimestamp" | "stageTimestamp">;
+type Identified = Pick<AuditEvent, "auditID" | "requestReceivedTimestamp" | "stageTimestamp">;
 
 /** Events of one client that another thread has counted. */
 export type CountedEvents = {

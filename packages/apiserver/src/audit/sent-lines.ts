@@ -23,7 +23,7 @@ export function unpackLines(text: string): readonly SentLine[] {
   );
 }
 
-export class SentLine implements AuditLine {
+class SentLine implements AuditLine {
   readonly json: string;
   readonly facts: LineFacts;
   #event: AuditEvent | undefined;
