@@ -271,6 +271,7 @@ describe("postern credentials", () => {
     const all = ["credentials", "revoke", "--yes", "--all", "--key", "parent"];
     expect(await succeed(cli(...all))).toBe(`credential ${parent.id} revoked\n`);
     expect(await cliJson("credentials", "list", "--key", "parent")).toEqual([]);
+    expect(await cli(...all)).toMatchObject({ code: 0, stdout: "", stderr: "no credentials\n" });
   });
 
   byNight("says what is wrong with whose credentials are asked for", async () => {

@@ -54,20 +54,33 @@ export function createCredentialsCommand(context: CommandContext): Command {
       if (all === given.length > 0) throw new UsageError("name the IDs of credentials, or --all");
       const what = given.length === 1 ? "the credential" : "the credentials";
       const question = all ? `Revoke all credentials ${ofWhom(flags)}` : `Revoke ${what} ${namedList(given)}`;
-      await confirm(`${question}, and all that were created with ${all ? "them" : "it"}?`, flags, context);
       await withClient(flags, context, async (client, group) => {
         const { address, name } = await ledgerOf(flags, client, group);
         const resource = createResourceClient(client, address);
         const before = credentialsIn(await resource.getSubresource(name, "credentials"));
         const isRevocable = (credential: JsonValue): boolean => textAt(credential, "enforcedBy") !== "Cluster";
         const ids = all ? before.filter(isRevocable).map((credential) => textAt(credential, "id")) : given;
+        const made = withDescendants(ids, before);
+        const asked = async (): Promise<string> => {
+          const { accessKey } = await askWhoAmI(client, group);
+          const isOwn = before.some(
+            (each) =>
+              textAt(each, "kind") === "AccessKey" &&
+              textAt(each, "name") === accessKey &&
+              made.has(textAt(each, "id")),
+          );
+          const warning = isOwn ? ` The access key ${String(accessKey)} that this command uses is one of them.` : "";
+          return `${question}, and all that were created with ${all ? "them" : "it"}?${warning}`;
+        };
+        await confirm(asked, flags, context);
         const ledger = await resource.createSubresource(name, "credentials", {
           kind: "CredentialLedger",
           spec: all ? { all } : { revoke: [...ids] },
         });
-        if (!writeAs(flags, ledger ?? {}, context, ids))
+        if (!writeAs(flags, ledger ?? {}, context, ids)) {
           for (const id of ids) context.stdout.write(`credential ${plainText(id)} revoked\n`);
-        const made = withDescendants(ids, before);
+          if (ids.length === 0) context.stderr.write("no credentials\n");
+        }
         const left = credentialsIn(ledger).filter(
           (credential) => !isRevocable(credential) && (all || made.has(textAt(credential, "id"))),
         );

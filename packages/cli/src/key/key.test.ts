@@ -245,9 +245,37 @@ describe("postern key", () => {
     expect((await runCommand(args, environment)).stderr).toBe(
       "postern: nothing was revoked: add --yes where there is no terminal to ask on\n",
     );
-    expect(server.requests.filter((request) => !request.startsWith("GET "))).toEqual([]);
+    // A question may name the key that the command itself uses.
+    const isAsking = (request: string): boolean => request.startsWith("GET ") || request === `POST ${base}/selves`;
+    expect(server.requests.filter((request) => !isAsking(request))).toEqual([]);
     expect((await runCommand(args, environment, undefined, "Y")).code).toBe(0);
     expect((await runCommand([...args, "-y"], environment)).code).toBe(0);
+  });
+
+  it("says that the access key of the command itself is among those to revoke", async () => {
+    const credential = (id: string, parents: readonly string[]) => ({
+      id,
+      kind: "AccessKey",
+      name: `key-${id}`,
+      parents,
+    });
+    answer({
+      status: {
+        user: { name: "jane" },
+        accessKey: "key-b",
+        credentials: [credential("a", []), credential("b", ["a"])],
+      },
+    });
+    const asked = async (...args: readonly string[]) =>
+      (await runCommand(["credentials", "revoke", ...args], environment, undefined, "n")).stderr;
+    const warning = "The access key key-b that this command uses is one of them. [y/N]";
+    expect(await asked("--all")).toContain(warning);
+    expect(await asked("a")).toContain(warning);
+    expect(await asked("--all", "--user", "jane")).toContain(warning);
+    answer({ status: { user: { name: "jane" }, accessKey: "key-c", credentials: [credential("a", [])] } });
+    expect(await asked("--all")).toBe(
+      "Revoke all credentials of your own, and all that were created with them? [y/N] postern: nothing was revoked\n",
+    );
   });
 
   it("asks for no agreement to revoke a key that is not there", async () => {
