@@ -187,6 +187,17 @@ describe("the configuration", () => {
     );
   });
 
+  it("leaves variables alone that name a platform for commands", async () => {
+    const environment = {
+      POSTERN_URL: "https://postern.example.com",
+      POSTERN_TOKEN: "pst_a",
+      POSTERN_CA: "ca.crt",
+      POSTERN_TRUST_RULE: "*",
+      POSTERN_SECURE_PORT: "9443",
+    };
+    expect((await load({ environment })).securePort).toBe(9443);
+  });
+
   it("leaves variables alone that Kubernetes sets for a Service of our name", async () => {
     const environment = {
       POSTERN_SERVICE_HOST: "10.0.0.1",

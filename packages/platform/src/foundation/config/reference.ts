@@ -24,7 +24,7 @@ export function renderReference(): string {
     "",
     "Set an option as a flag of `postern serve`, as an environment variable, or in a YAML file that `--config` or",
     `\`${CONFIG_ENVIRONMENT_NAME}\` names. Flags take precedence over environment variables, and these over the file. Unknown names are`,
-    "refused in all three.",
+    "refused in all three; variables of commands, such as `POSTERN_URL`, are left alone.",
     "",
     "In the file, dots in a key are nesting. Flag names work at the top level, too:",
     "",

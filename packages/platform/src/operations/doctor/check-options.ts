@@ -81,8 +81,14 @@ export function checkOptions(
 
 const LOCAL = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):/;
 
+export const NODE_CHECK = "node";
+
 /** Releases with an even number are kept for three years. */
 function checkNode(version: string): Finding {
-  if (Number.parseInt(version, 10) >= 22) return ok("node", `Node ${version}`);
-  return warning("node", `Node ${version} gets no security fixes any more, and is slower`, "run the server on Node 24");
+  if (Number.parseInt(version, 10) >= 22) return ok(NODE_CHECK, `Node ${version}`);
+  return warning(
+    NODE_CHECK,
+    `Node ${version} gets no security fixes any more, and is slower`,
+    "run the server on Node 24",
+  );
 }

@@ -15,6 +15,7 @@ import { ConfigurationError } from "../../foundation/config/configuration-error.
 import { exists } from "../../foundation/pki/private-file.ts";
 import { LOCK_FILE, lockDataDirectory } from "../../server/lock-data-directory.ts";
 import { checkNames } from "./check-names.ts";
+import { NODE_CHECK } from "./check-options.ts";
 import { THREADS_CHECK } from "./check-threads.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
@@ -49,7 +50,7 @@ export async function checkServer(configuration: Configuration): Promise<readonl
     if (ready.status !== "ok") return [ready];
     return [
       ready,
-      ...(await threadsOf(client)),
+      ...(await ownFindings(client)),
       ...(await checkReached(client, configuration)),
       ...(await checkUsers(client, configuration)),
     ];
@@ -72,16 +73,21 @@ async function readiness(client: ApiClient, server: string): Promise<Finding> {
   }
 }
 
-/** The finding of the server itself: threads begin and end under load. */
-async function threadsOf(client: ApiClient): Promise<readonly Finding[]> {
+/** The server alone knows these: threads begin and end under load, and its Node may not be that of this command. */
+const OF_SERVER: readonly unknown[] = [THREADS_CHECK, NODE_CHECK];
+
+async function ownFindings(client: ApiClient): Promise<readonly Finding[]> {
   const asked = client.request({ method: "GET", path: "/doctor", signal: deadline() });
-  // A server of an earlier release says nothing of them.
+  // A server of an earlier release answers otherwise.
   const answer = await asked.catch(() => undefined);
   const findings = isJsonObject(answer) ? answer["findings"] : undefined;
-  const found = (isJsonArray(findings) ? findings : [])
+  return (isJsonArray(findings) ? findings : [])
     .filter(isJsonObject)
-    .find(({ check }) => check === THREADS_CHECK);
-  return typeof found?.["message"] === "string" ? [ok(THREADS_CHECK, found["message"])] : [];
+    .filter(({ check }) => OF_SERVER.includes(check))
+    .flatMap(({ check, message, remedy }) => {
+      if (typeof check !== "string" || typeof message !== "string") return [];
+      return [typeof remedy === "string" ? warning(check, message, remedy) : ok(check, message)];
+    });
 }
 
 /** Findings of the server's controllers about all that others run. */

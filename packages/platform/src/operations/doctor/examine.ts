@@ -45,5 +45,6 @@ export async function examine(configuration: Configuration, now: number): Promis
   const inside = isRunning ? await checkServer(configuration) : [];
   // A running server of this directory has checked it already.
   const content = store.isReadable && !isRunning ? await checkContent(configuration) : [];
-  return [...outside, ...store.findings, ...inside, ...content];
+  const known = new Set(inside.map(({ check }) => check));
+  return [...outside.filter(({ check }) => !known.has(check)), ...store.findings, ...inside, ...content];
 }
