@@ -294,6 +294,9 @@ const suites = (world: () => World): void => {
     expect(await succeed(run("--complete", "--yes"))).toMatch(/^Completed: .*rotated at/);
     expect(await preparations()).toEqual([]);
     expect(await byCertificate(kept)).toEqual(all("401"));
+    expect((await run("--complete", "--yes")).stderr).toContain(
+      'virtualclusterinstances.management.postern "demo": no rotation of the CA is prepared',
+    );
     expect((await run("--prepare", "--abort")).code).not.toBe(0);
     expect((await run()).stderr).toContain("--prepare");
     const kubectl = kubectlWith(server.adminKubeconfig, join(world().directory, "admin-cache"));

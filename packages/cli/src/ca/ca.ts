@@ -115,6 +115,8 @@ function placeOf({ virtualCluster, space }: RotateFlags): string {
 }
 
 function questionOf(step: "complete" | "abort", status: JsonObject, place: string): string {
+  if (status["phase"] !== "Prepared")
+    throw new UsageError(`no rotation of the CA of ${place} is prepared: --${step} follows --prepare`);
   const nameOf = (member: string): string => textAt(status[member], "name");
   const { certificates = 0, tokenSecrets = 0, accessKeys = 0 } = objectAt(status, "outdated");
   const [signing, previous, prepared] = [nameOf("signing"), nameOf("previous"), nameOf("prepared")];

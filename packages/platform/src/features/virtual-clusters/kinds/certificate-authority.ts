@@ -9,7 +9,7 @@ import {
 import { isLocalCluster } from "@postern/api/cluster";
 import type { SpaceInstance } from "@postern/api/space-instance";
 import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instance";
-import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { conflictError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
@@ -149,12 +149,16 @@ async function rotateAuthority(
   action: RotationAction,
   { metadata }: Instance,
   context: RequestContext,
-  { kind }: Clustered,
+  { kind, resource }: Clustered,
   deps: ClusterAuthorityDeps,
 ): Promise<void> {
   const { names, embedded, certificates, recordEvent } = deps;
   const { uid = "", name = "", namespace = "" } = metadata;
-  const { before, after } = await embedded.rotate(uid, action);
+  const { before, after } = await embedded.rotate(uid, action).catch((error: unknown) => {
+    // The record of a CA does not know its object.
+    const isConflict = isApiError(error) && error.code === 409;
+    throw isConflict ? conflictError({ group: names.managementGroup, resource }, name, error.message) : error;
+  });
   context.audit.annotate(names.key("certificate-authority-rotation"), action);
   // They are refused already; their records say so as well, and connections that they opened are closed.
   const gone = action === "Prepare" ? [] : await certificatesOfOthers(uid, after, deps);
