@@ -182,7 +182,7 @@ describe("postern ci login", () => {
     ["GitLab", { GITLAB_CI: "true" }, "id_tokens"],
     ["Buildkite", { BUILDKITE: "true" }, "buildkite-agent oidc request-token"],
     ["Kubernetes", { KUBERNETES_SERVICE_HOST: "10.0.0.1" }, "projected ServiceAccount token"],
-    ["nobody", {}, "--token-file"],
+    ["nobody", {}, "POSTERN_ID_TOKEN_FILE to a file"],
   ])("says what a job of %s lacks", async (_, environment, advice) => {
     const { code, stderr } = await job(["ci", "login", "--server", server.process.url], environment);
     expect([code, stderr]).toEqual([1, expect.stringContaining(advice)]);
@@ -254,6 +254,16 @@ describe("postern trust test", () => {
     const bad = await job(flags, {}, await issuer.sign(githubClaims({ aud: audience, ref: "refs/heads/x" })));
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining("does not accept the token")]);
     expect(bad.stdout).toMatch(/^Condition +False +spec\.conditions\[0\] +it is not true: main alone$/m);
+    await rule(
+      "tested",
+      { issuer: given("github"), claims: [{ claim: "repository_id", values: ["74"] }] },
+      "namespaces/p-default/trustrules",
+    );
+    const ofProject = ["trust", "test", "default/tested", ...flags.slice(3)];
+    const accepted = await job(ofProject, {}, await issuer.sign(githubClaims({ aud: audience })));
+    expect([accepted.code, accepted.stderr]).toEqual([0, ""]);
+    const twice = await job([...ofProject, "--project", "default"], {}, "no token");
+    expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining("name the project once")]);
     const json = await job([...flags, "-o", "json"], {}, "no token");
     expect(JSON.parse(json.stdout)).toMatchObject({ accepted: false });
   });

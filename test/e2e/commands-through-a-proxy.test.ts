@@ -139,7 +139,10 @@ it("a proxy that asks for a password gets the one of its URL, and a refusal is n
   const variables = [`POSTERN_URL=${url}`, `POSTERN_TOKEN=${key}`, `POSTERN_CA=${server.caFile}`];
   const refused = await postern([...variables, `https_proxy=http://me:p%40ss@${place}`], ["whoami"]);
   strict.close();
-  expect([refused.code, refused.stderr]).toEqual([1, `postern: the proxy ${place} answers CONNECT with 407\n`]);
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    `postern: the proxy ${place} answers CONNECT ${new URL(url).host} with 407: it refused the user and password\n`,
+  ]);
   expect(asked).toEqual([`Basic ${Buffer.from("me:p@ss").toString("base64")}`]);
   const other = await postern([...variables, "HTTPS_PROXY=socks5://127.0.0.1:1"], ["whoami"]);
   expect([other.code, other.stderr]).toEqual([1, "postern: the proxy of HTTPS_PROXY must be an http URL\n"]);

@@ -126,7 +126,10 @@ it.skipIf(noPython !== undefined)(`the Python client gets it too${noPython ?? ""
 it.each([
   [["POSTERN_TRUST_RULE=pods"], "POSTERN_TRUST_RULE is set without POSTERN_URL"],
   [["POSTERN_URL=https://localhost"], "without POSTERN_TOKEN or POSTERN_TRUST_RULE"],
-  [["POSTERN_URL=https://localhost", "POSTERN_TRUST_RULE=pods"], "cannot find the identity of a CI job"],
+  [
+    ["POSTERN_URL=https://localhost", "POSTERN_TRUST_RULE=pods"],
+    "cannot find the identity of a CI job or pod: set POSTERN_ID_TOKEN to the token, or POSTERN_ID_TOKEN_FILE",
+  ],
 ])("the command says what %j lacks", async (variables, advice) => {
   const { code, stderr } = await pod(variables, NODE, ENTRY, "whoami");
   expect([code, stderr]).toEqual([1, expect.stringContaining(advice)]);

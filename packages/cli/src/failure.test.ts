@@ -44,6 +44,13 @@ describe("a failure of the connection", () => {
     expect(describeFailure(error)).toBe(text);
   });
 
+  it("names the server where Node does not", () => {
+    const named = (code: string, fields?: object) =>
+      describeFailure(systemError(code, fields), undefined, "https://postern.example.com:8443/kubernetes/management");
+    expect(named("CERT_HAS_EXPIRED")).toMatch(/^postern\.example\.com:8443: the server's certificate has expired/);
+    expect(named("ENOTFOUND", { hostname: "foo" })).toMatch(/^foo: unknown host/);
+  });
+
   it("keeps the message of any other error", () => {
     expect(describeFailure(systemError("EPROTO"))).toBe("unexpected failure: raw EPROTO (set DEBUG=1 to see where)");
   });

@@ -82,12 +82,13 @@ const COMPLETE = [
   "UsageError",
 ];
 
-export function describeFailure(error: unknown, remedies: Remedies = GIVEN): string {
+/** `server`: named where Node does not say which one it was. */
+export function describeFailure(error: unknown, remedies: Remedies = GIVEN, server = ""): string {
   if (error instanceof PlatformFailure) {
     const { cause, connection } = error;
     if (cause instanceof NotPosternError)
       return `${cause.message} (${connection.transport.server}, ${connection.from}): sign in with postern login, or name a platform with --kubeconfig or --context`;
-    return describeFailure(cause, remediesOf(connection));
+    return describeFailure(cause, remediesOf(connection), connection.transport.server);
   }
   if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;
   if (error instanceof NotPosternError) return `${error.message}: ${remedies.address}`;
@@ -97,7 +98,7 @@ export function describeFailure(error: unknown, remedies: Remedies = GIVEN): str
   }
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   const explain = code === undefined ? undefined : SYSTEM_FAILURES[code];
-  if (explain !== undefined) return `${placeOf(error)}${explain(remedies)}`;
+  if (explain !== undefined) return `${placeOf(error) || hostOf(server)}${explain(remedies)}`;
   if (COMPLETE.includes(error.name)) return oneLine(error.message);
   return `unexpected failure: ${oneLine(error.message)} (set DEBUG=1 to see where)`;
 }
@@ -115,6 +116,8 @@ function placeOf(error: Error): string {
   if (typeof host !== "string") return "";
   return `${host}${"port" in error && typeof error.port === "number" ? `:${error.port}` : ""}: `;
 }
+
+const hostOf = (server: string): string => (URL.canParse(server) ? `${new URL(server).host}: ` : "");
 
 /** Servers write messages, too: their control characters must not reach the terminal, nor their lines the commands of a CI system. */
 const oneLine = (text: string): string =>

@@ -70,7 +70,7 @@ describe("the agent's connection to the platform", () => {
     proxy.on("connect", (_request, socket) => socket.end(`HTTP/1.1 ${status} No\r\n\r\n`));
     const port = await listening(proxy);
     const environment = { HTTPS_PROXY: `http://127.0.0.1:${port}` };
-    await expect(dial(9, undefined, environment)).rejects.toThrow(`answers CONNECT with ${status}`);
+    await expect(dial(9, undefined, environment)).rejects.toThrow(`answers CONNECT 127.0.0.1:9 with ${status}`);
   });
 
   it.each<[string, boolean]>([

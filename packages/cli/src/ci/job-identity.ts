@@ -54,7 +54,7 @@ export async function findJobIdentity(
   }
   const projected = await readToken(TOKEN_FILE).catch(() => undefined);
   if (projected !== undefined) return projected;
-  throw new UsageError(`cannot find the identity of a CI job: ${adviceFor(environment, audience)}`);
+  throw new UsageError(`cannot find the identity of a CI job or pod: ${adviceFor(environment, audience)}`);
 }
 
 async function readToken(path: string): Promise<JobIdentity> {
@@ -72,7 +72,7 @@ function adviceFor(environment: CommandContext["environment"], audience: string)
     return `set ${TOKEN_VARIABLE} to what \`buildkite-agent oidc request-token --audience ${audience}\` prints`;
   if ((environment["KUBERNETES_SERVICE_HOST"] ?? "") !== "")
     return `mount a projected ServiceAccount token with the audience ${audience} at ${TOKEN_FILE}`;
-  return `set ${TOKEN_VARIABLE}, or name a file with --token-file`;
+  return `set ${TOKEN_VARIABLE} to the token, or ${TOKEN_FILE_VARIABLE} to a file with it; there is none in ${TOKEN_FILE}`;
 }
 
 /** Source: docs.github.com/en/actions/reference/security/oidc#methods-for-requesting-the-oidc-token */

@@ -18,18 +18,19 @@ type TestFlags = ConnectionFlags &
 export function createTrustCommand(context: CommandContext): Command {
   const test = new Command("test")
     .description("show which conditions of a trust rule a token meets; no key is issued, and the token is not stored")
-    .argument("<rule>", "name of the trust rule")
+    .argument("<rule>", "name of the trust rule, or project/rule")
     .option("--project <name>", "project of the rule (default: rules of the whole platform)")
     .option("--token-file <file>", "file with the token; - for standard input, the default")
     .option("--token-variable <name>", "variable with the token")
-    .action((name: string, flags: TestFlags) => testToken(name, flags, context));
+    .action((rule: string, flags: TestFlags) => testToken(rule, flags, context));
   const command = withConnectionOptions(withNamespacePrefixOption(withOutputOption(test)));
   return new Command("trust").description("trust rules, which issue access keys to CI jobs").addCommand(command);
 }
 
-async function testToken(name: string, flags: TestFlags, context: CommandContext): Promise<void> {
+async function testToken(rule: string, flags: TestFlags, context: CommandContext): Promise<void> {
+  const { project, name } = placeOf(rule, flags);
   const token = await tokenOf(flags, context);
-  const { project, namespacePrefix } = flags;
+  const { namespacePrefix } = flags;
   const accepted = await withClient(flags, context, async (client, group) => {
     const address = { group, version: "v1" };
     const rules =
@@ -45,7 +46,18 @@ async function testToken(name: string, flags: TestFlags, context: CommandContext
     if (!writeAs(flags, status, context)) context.stdout.write(printChecks(listAt(status, "checks")));
     return status["accepted"] === true;
   });
-  if (!accepted) throw new UsageError(`the trust rule ${name} does not accept the token`);
+  if (!accepted) throw new UsageError(`the trust rule ${rule} does not accept the token`);
+}
+
+/** Throws UsageError where both name a project. */
+function placeOf(
+  rule: string,
+  { project }: TestFlags,
+): { readonly project: string | undefined; readonly name: string } {
+  const slash = rule.indexOf("/");
+  if (slash === -1) return { project, name: rule };
+  if (project !== undefined) throw new UsageError(`name the project once: with --project, or in ${rule}`);
+  return { project: rule.slice(0, slash), name: rule.slice(slash + 1) };
 }
 
 async function tokenOf(flags: TestFlags, context: CommandContext): Promise<string> {

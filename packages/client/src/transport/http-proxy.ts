@@ -85,14 +85,16 @@ export async function connectThrough(proxy: URL, host: string, port: number, sig
     });
     const fail = (why: string, cause?: Error): void =>
       reject(new ProxyError(`the proxy ${proxy.host} ${why}`, { cause }));
+    const refuse = (status: number | undefined): void =>
+      fail(`answers CONNECT ${target} with ${status}${status === 407 ? needsLogin(login) : ""}`);
     request.once("connect", (response, socket) => {
       if (response.statusCode === 200) return resolve(socket);
       socket.destroy();
-      fail(`answers CONNECT with ${response.statusCode}`);
+      refuse(response.statusCode);
     });
     request.once("response", (response) => {
       response.destroy();
-      fail(`answers CONNECT with ${response.statusCode}`);
+      refuse(response.statusCode);
     });
     request.once("timeout", () => request.destroy(new Error("it does not answer")));
     request.once("error", (error) => fail(`cannot be used: ${error.message}`, error));
@@ -109,3 +111,8 @@ function loginOf({ username, password, host }: URL): string | undefined {
     throw new ProxyError(`the user or password of the proxy ${host} has a % that begins no escape: write it as %25`);
   }
 }
+
+const needsLogin = (login: string | undefined): string =>
+  login === undefined
+    ? ": it requires a user and password, as http://USER:PASSWORD@HOST:PORT"
+    : ": it refused the user and password";
