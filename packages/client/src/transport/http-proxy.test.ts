@@ -4,7 +4,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { connectThrough, parseProxy, proxyBeyond, proxyFor } from "./http-proxy.ts";
 import { createNodeTransport } from "./node.ts";
 
@@ -85,4 +85,24 @@ it("rejects a request whose client certificate cannot be read, and leaves no con
   await expect(transport.send({ method: "GET", path: "/", headers: {} })).rejects.toThrow("no start line");
   await ended;
   proxy.close();
+});
+
+it("gives up on a proxy whose answer has no end", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const proxy = createServer().on("connect", (_request, socket: Socket) => {
+    socket.on("error", () => undefined);
+    socket.write("HTTP/1.1 200 OK\r\nX-Slow: ");
+    const drip = setInterval(() => socket.write("x"), 5);
+    socket.once("close", () => clearInterval(drip));
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  onTestFinished(() => void proxy.close());
+  const { port } = proxy.address() as AddressInfo;
+  const connecting = connectThrough(new URL(`http://127.0.0.1:${port}`), "platform.example", 443);
+  const refused = expect(connecting).rejects.toThrow("cannot be used: it does not answer");
+  await once(proxy, "connection");
+  await vi.advanceTimersByTimeAsync(15_000);
+  await refused;
 });

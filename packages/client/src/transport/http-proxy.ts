@@ -80,14 +80,17 @@ export async function connectThrough(proxy: URL, host: string, port: number, sig
         ...(login === undefined ? {} : { "proxy-authorization": `Basic ${Buffer.from(login).toString("base64")}` }),
       },
       agent: false,
-      timeout: CONNECT_TIMEOUT_MS,
       ...(signal === undefined ? {} : { signal }),
     });
+    // A timeout of the request would begin anew with each byte of a head without an end.
+    const timer = setTimeout(() => request.destroy(new Error("it does not answer")), CONNECT_TIMEOUT_MS);
+    request.once("close", () => clearTimeout(timer));
     const fail = (why: string, cause?: Error): void =>
       reject(new ProxyError(`the proxy ${proxy.host} ${why}`, { cause }));
     const refuse = (status: number | undefined): void =>
       fail(`answers CONNECT ${target} with ${status}${status === 407 ? needsLogin(login) : ""}`);
     request.once("connect", (response, socket) => {
+      clearTimeout(timer);
       if (response.statusCode === 200) return resolve(socket);
       socket.destroy();
       refuse(response.statusCode);
@@ -96,7 +99,6 @@ export async function connectThrough(proxy: URL, host: string, port: number, sig
       response.destroy();
       refuse(response.statusCode);
     });
-    request.once("timeout", () => request.destroy(new Error("it does not answer")));
     request.once("error", (error) => fail(`cannot be used: ${error.message}`, error));
     request.end();
   });
