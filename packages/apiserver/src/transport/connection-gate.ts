@@ -12,7 +12,7 @@ import { readProxyHeader } from "./proxy-protocol.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 import { isTrustedProxy, type TrustedProxies } from "./trusted-proxies.ts";
 
-/** Why a connection was ended: another one needed its place, it was silent for too long, or it opened more requests than may be open. */
+/** Why a connection was ended: another one needed its place, it was silent for too long, or it sent more requests or frames than it may. */
 export type DropReason = "handshake" | "stranger" | "known" | "silent" | "flood";
 
 /** The reason that a client receives for the end of its connection. */
@@ -20,7 +20,7 @@ export const DROP_MESSAGES: Readonly<Record<DropReason, string>> = {
   handshake: "",
   stranger: "too many connections without a valid credential",
   known: "too many connections of the same user",
-  flood: "too many concurrent requests on one connection",
+  flood: "too many requests or frames on one connection",
   silent: "no request with a valid credential",
 };
 

@@ -18,6 +18,7 @@ import { sourceOf } from "../limits/rate-limiter.ts";
 import { createRequestQueue, type RequestQueue } from "../limits/request-queue.ts";
 import { createFaults, type Faults, guarded } from "../logging/faults.ts";
 import { createBodyReadThrottle } from "./body-read-throttle.ts";
+import { type BusyReaders, createBusyReaders } from "./busy-readers.ts";
 import { bytesOfChain } from "./certificate-chain.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, DROP_MESSAGES, type Guest, installConnectionGate, peerOf } from "./connection-gate.ts";
@@ -78,6 +79,7 @@ export class HttpTransport {
   readonly #exchanges = new Set<Exchange>();
   readonly #arrivals: RequestQueue;
   readonly #reading = createReadThrottle();
+  readonly #busyReaders: BusyReaders;
   readonly #ends = createSessionEnds();
   #closed: Promise<void> | undefined;
 
@@ -104,6 +106,7 @@ export class HttpTransport {
     this.#server = createTlsServer(options.tls, this.#limits, options.ticketKeys);
     this.departures = new Departures(this.#server, this.#sockets, { clock, scheduler });
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
+    this.#busyReaders = createBusyReaders(scheduler);
     const gate = {
       ...this.#serve,
       faults: this.#faults,
@@ -250,6 +253,15 @@ export class HttpTransport {
     session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
     this.#listen(session, "close", () => this.#sessions.delete(session));
     endDeadSession(session, state.socket, this.#options.scheduler, this.#limits.pingMs);
+    const busyReader = this.#busyReaders.join({
+      socket: state.socket,
+      user: () => (state.isKnown ? state.client : undefined),
+      end: () => {
+        busyReader[Symbol.dispose]();
+        state.end("flood");
+      },
+    });
+    this.#listen(state.socket, "close", () => busyReader[Symbol.dispose]());
     this.#listen(session, "remoteSettings", () => {
       if (state.reading?.set() === SETTINGS_IN_A_TURN + 1) state.end("flood");
     });

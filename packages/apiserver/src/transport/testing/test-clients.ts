@@ -66,8 +66,11 @@ export async function http2(
 }
 
 /** A TLS connection for HTTP/1.1, to write anything on. */
-export async function openTls(port: number): Promise<TLSSocket> {
-  const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] });
+export const openTls = (port: number): Promise<TLSSocket> => openTlsFor("http/1.1", port);
+
+/** The same for one protocol of ALPN. */
+export async function openTlsFor(protocol: string, port: number): Promise<TLSSocket> {
+  const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: [protocol] });
   await once(socket, "secureConnect");
   return socket;
 }
