@@ -14,7 +14,7 @@ export type AuditSink = {
    * be written, and the sink decides then. Absent: nothing is left out.
    */
   countOnly?(event: AuditEvent): boolean;
-  /** What other threads need to count events by themselves. Absent: nothing is left out. */
+  /** Other threads count events by it. Absent: nothing is left out. */
   readonly shares?: Pick<FileShares, "version" | "isLeftOut" | "addCounted">;
   /** Like write, for events whose JSON was made in another thread. Absent: this sink gets none. */
   writeLines?(lines: readonly AuditLine[]): Promise<void>;
