@@ -37,6 +37,7 @@ const STRANGER_BYTES = 32 << 20;
 type Reading = BusyReader & {
   /** Bytes at the last look, or when its turn began. */
   before: number;
+  isEnded: boolean;
 };
 
 type Group = { readonly held: Set<Reading>; turn: Reading | undefined };
@@ -91,7 +92,7 @@ export function createBusyReaders(scheduler: Scheduler, loopUse: () => number = 
   };
   return {
     join(reader) {
-      const own: Reading = { ...reader, before: reader.socket.bytesRead };
+      const own: Reading = { ...reader, before: reader.socket.bytesRead, isEnded: false };
       readers.add(own);
       if (timer === undefined) wait();
       return {
@@ -132,9 +133,10 @@ function hold({ held }: Group, reader: Reading): void {
 }
 
 function endSpent(reader: Reading): boolean {
-  const isSpent = reader.user() === undefined && reader.socket.bytesRead > STRANGER_BYTES;
-  if (isSpent) reader.end();
-  return isSpent;
+  if (reader.user() !== undefined || reader.socket.bytesRead <= STRANGER_BYTES) return false;
+  if (!reader.isEnded) reader.end();
+  reader.isEnded = true;
+  return true;
 }
 
 const bytesSince = ({ socket, before }: Reading): number => socket.bytesRead - before;

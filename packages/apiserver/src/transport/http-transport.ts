@@ -34,19 +34,16 @@ import { createReadThrottle, type ReadConnection } from "./read-throttle.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
 import { createSessionEnds, endDeadSession, endSession } from "./session-shutdown.ts";
-import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
+import {
+  DEFAULT_TRANSPORT_LIMITS,
+  MAX_PIPELINED,
+  OPENED_IN_A_TURN,
+  SETTINGS_IN_A_TURN,
+  type TransportLimits,
+} from "./transport-limits.ts";
 import { installListeners } from "./transport-listeners.ts";
 import { unknownMethodRequest } from "./unknown-method-request.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
-
-/** Requests that one HTTP/1.1 connection may send without waiting for answers: nothing else bounds them. No client of Kubernetes sends two. */
-const MAX_PIPELINED = 100;
-
-/** Times the streams that a client may have open. Informers that begin anew under load take back and open as many together. */
-const OPENED_IN_A_TURN = 2;
-
-/** SETTINGS of one connection in a turn of the event loop. Clients send one, and another when they change their mind. */
-const SETTINGS_IN_A_TURN = 16;
 
 type SocketState = Guest &
   DepartingConnection & {
@@ -253,15 +250,9 @@ export class HttpTransport {
     session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
     this.#listen(session, "close", () => this.#sessions.delete(session));
     endDeadSession(session, state.socket, this.#options.scheduler, this.#limits.pingMs);
-    const busyReader = this.#busyReaders.join({
-      socket: state.socket,
-      user: () => (state.isKnown ? state.client : undefined),
-      end: () => {
-        busyReader[Symbol.dispose]();
-        state.end("flood");
-      },
-    });
-    this.#listen(state.socket, "close", () => busyReader[Symbol.dispose]());
+    const user = () => (state.isKnown ? state.client : undefined);
+    const busyReader = this.#busyReaders.join({ socket: state.socket, user, end: () => state.end("flood") });
+    this.#listen(state.socket, "close", busyReader[Symbol.dispose]);
     this.#listen(session, "remoteSettings", () => {
       if (state.reading?.set() === SETTINGS_IN_A_TURN + 1) state.end("flood");
     });
@@ -361,17 +352,13 @@ export class HttpTransport {
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     const state = this.#sockets.get(socket);
-    if (state === undefined) {
+    if (state === undefined || state.active >= MAX_PIPELINED) {
       socket.destroy();
       return;
     }
     state.active += 1;
     state.isQuiet = false;
     if (state.isLeaving) response.shouldKeepAlive = false;
-    if (state.active > MAX_PIPELINED) {
-      socket.destroy();
-      return;
-    }
     response.on("close", state.onAnswered);
     this.#beginAtOnce(http1Exchange(request, response, state.connection, this.#http1), state);
   }

@@ -52,3 +52,12 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   watchBacklog: { perWatch: 8 << 20, perConnection: 16 << 20, total: 128 << 20 },
   maxUnreadBodyBytes: 4 << 20,
 };
+
+/** Requests that one HTTP/1.1 connection may send without waiting for answers: nothing else bounds them. No client of Kubernetes sends two. */
+export const MAX_PIPELINED = 100;
+
+/** Times the streams that a client may have open. Informers that begin anew under load take back and open as many together. */
+export const OPENED_IN_A_TURN = 2;
+
+/** SETTINGS of one connection in a turn of the event loop. Clients send one, and another when they change their mind. */
+export const SETTINGS_IN_A_TURN = 16;
