@@ -72,7 +72,8 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
 
   it("prints tables for every resource, and columns for the wide", async () => {
     expect(await run("get projects,users,teams")).toMatch(/project\.management\.postern\/default +Default +Ready/);
-    expect(await run("get virtualclusterinstances -A")).toMatch(/p-default +demo +embedded +Ready/);
+    const instances = () => run("get virtualclusterinstances -A");
+    await expect.poll(instances).toMatch(/p-default +demo +embedded +Ready/);
     expect(await run("get clusters")).toMatch(/^embedded/m);
     expect(await run("get ownedaccesskeys -o wide")).toMatch(/NAME +OWNER +TYPE +SCOPE.*\nadmin +user\/admin +User/);
   });

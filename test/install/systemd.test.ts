@@ -35,7 +35,7 @@ it("allows every system call that a server makes", async () => {
     for (const group of groups.split(" "))
       for (const call of callsOf(group)) not === "~" ? allowed.delete(call) : allowed.add(call);
   expect(allowed.has("openat")).toBe(true);
-  expect(allowed.has("setpriority")).toBe(false);
+  expect(allowed.has("sched_setscheduler")).toBe(false);
 
   await using directory = await temporaryDirectory();
   const trace = join(directory.path, "trace");
