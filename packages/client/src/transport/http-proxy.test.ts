@@ -87,7 +87,7 @@ it("rejects a request whose client certificate cannot be read, and leaves no con
   proxy.close();
 });
 
-it("gives up on a proxy whose answer has no end", async () => {
+it("rejects when a proxy never ends its answer", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const proxy = createServer().on("connect", (_request, socket: Socket) => {

@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 import { expect, it } from "vitest";
 import { stopReadingIn } from "./stop-reading.ts";
 
-/** Tells of each byte that it has read, and stands still with the byte "s" until its memory says otherwise. */
+/** The thread reports each byte that it has read. The byte "s" keeps it busy until its shared memory is changed. */
 const THREAD = `
 const { parentPort, workerData } = require("node:worker_threads");
 const go = new Int32Array(workerData);

@@ -34,7 +34,7 @@ export function runPhases<State extends PhaseState>(
 }
 
 async function runBehind<State extends PhaseState>(
-  outcome: Promise<unknown>,
+  outcome: unknown,
   phases: readonly Phase<State>[],
   state: State,
   from: number,
@@ -50,5 +50,5 @@ async function runAfterOthers<State extends PhaseState>(
 ): Promise<void> {
   await others;
   if (!state.isSent) state.context.signal.throwIfAborted();
-  if ((await phases[at]?.(state)) !== DONE) await runPhases(phases, state, at + 1);
+  await runBehind(phases[at]?.(state), phases, state, at + 1);
 }
